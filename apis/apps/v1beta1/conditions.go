@@ -1,0 +1,70 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta1
+
+// Condition types of a workload.
+const (
+	// ConditionReady is True when every pod is at the update revision (or kept
+	// back by partition) and available.
+	ConditionReady = "Ready"
+
+	// ConditionProgressing is True while pods are created, deleted or updated.
+	ConditionProgressing = "Progressing"
+
+	// ConditionStalled is True when the workload does not get on without
+	// somebody's help.
+	ConditionStalled = "Stalled"
+
+	// ConditionFailedCreatePod is True while pods or their claims cannot be
+	// created.
+	ConditionFailedCreatePod = "FailedCreatePod"
+
+	// ConditionFailedUpdatePod is True while pods cannot be updated.
+	ConditionFailedUpdatePod = "FailedUpdatePod"
+)
+
+// Reasons in conditions, events and blockers. A reason means the same wherever
+// it is used.
+const (
+	// ReasonAvailable: all pods are as wanted and available.
+	ReasonAvailable = "Available"
+	// ReasonScaling: pods are created or deleted to reach replicas.
+	ReasonScaling = "Scaling"
+	// ReasonUpdating: pods are on their way to the update revision.
+	ReasonUpdating = "Updating"
+	// ReasonPaused: the update is paused by its owner.
+	ReasonPaused = "Paused"
+	// ReasonPartitionReached: every pod that partition lets go is updated.
+	ReasonPartitionReached = "PartitionReached"
+	// ReasonOnDelete: the new revision waits for pods to be deleted.
+	ReasonOnDelete = "OnDelete"
+
+	// ReasonSuccessfulCreate: a pod or claim was created.
+	ReasonSuccessfulCreate = "SuccessfulCreate"
+	// ReasonFailedCreate: a pod or claim could not be created.
+	ReasonFailedCreate = "FailedCreate"
+	// ReasonSuccessfulDelete: a pod was deleted.
+	ReasonSuccessfulDelete = "SuccessfulDelete"
+	// ReasonFailedDelete: a pod could not be deleted.
+	ReasonFailedDelete = "FailedDelete"
+	// ReasonUpdatingPodInPlace: a pod was changed in place, its containers are
+	// being restarted where the change needs that.
+	ReasonUpdatingPodInPlace = "UpdatingPodInPlace"
+	// ReasonSuccessfulUpdatePodInPlace: a pod reached the update revision in
+	// place.
+	ReasonSuccessfulUpdatePodInPlace = "SuccessfulUpdatePodInPlace"
+	// ReasonFailedUpdatePodInPlace: a pod could not be changed in place.
+	ReasonFailedUpdatePodInPlace = "FailedUpdatePodInPlace"
+	// ReasonRecreating: a pod is recreated because a field cannot change in
+	// place. The message names the field.
+	ReasonRecreating = "Recreating"
+	// ReasonInPlaceNotPossible: a pod is left alone under InPlaceOnly because a
+	// field cannot change in place. The message names the field.
+	ReasonInPlaceNotPossible = "InPlaceNotPossible"
+	// ReasonNotStalled: nothing needs somebody's help.
+	ReasonNotStalled = "NotStalled"
+	// ReasonInvalidSpec: the spec cannot be carried out. The message names the
+	// field.
+	ReasonInvalidSpec = "InvalidSpec"
+)

@@ -1,0 +1,199 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta1
+
+import (
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// InPlaceUpdateStrategy are the details of in-place updates.
+type InPlaceUpdateStrategy struct {
+	// gracePeriodSeconds is how long, in seconds, a pod stays out of service
+	// before its containers are changed. It counts from the moment at which no
+	// endpoint lists the pod as ready any more, and needs the readiness gate
+	// InPlaceUpdateReady in the template. Defaults to 0.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	GracePeriodSeconds int32 `json:"gracePeriodSeconds,omitempty"`
+
+	// imagePreDownloadParallelism is the number of nodes, or a percentage of
+	// them, that pull the new image at a time before the update. Accepted for
+	// compatibility; not acted on in this release: nodes pull when their pod
+	// is updated.
+	//
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=4
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 : self.matches('^([1-9][0-9]?|100)%$')",messageExpression="'imagePreDownloadParallelism must be a number from 1, or a percentage from \"1%\" to \"100%\"; found ' + (type(self) == int ? string(self) : '\"' + self + '\"')"
+	ImagePreDownloadParallelism *intstr.IntOrString `json:"imagePreDownloadParallelism,omitempty"`
+
+	// imagePreDownloadTimeoutSeconds is the time, in seconds, that one pull may
+	// take. Accepted for compatibility; not acted on in this release.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ImagePreDownloadTimeoutSeconds *int32 `json:"imagePreDownloadTimeoutSeconds,omitempty"`
+
+	// imagePreDownloadMinUpdatedReadyPods is the number of updated and ready
+	// pods from which on the other nodes pull the image. Accepted for
+	// compatibility; not acted on in this release.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ImagePreDownloadMinUpdatedReadyPods *int32 `json:"imagePreDownloadMinUpdatedReadyPods,omitempty"`
+
+	// resize says what to do when resources cannot be changed at once.
+	// Accepted, but not acted on in this release.
+	//
+	// +optional
+	Resize *ResizePolicy `json:"resize,omitempty"`
+
+	// keepReady names containers that restart without taking the pod out of
+	// service. If a change restarts only these, the pod is not drained. Names
+	// that the template does not have are without effect. Accepted, but not
+	// acted on in this release: every restart drains the pod.
+	//
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	KeepReady []string `json:"keepReady,omitempty"`
+
+	// podDisruptionBudget says whether in-place updates respect the
+	// PodDisruptionBudgets that select the pod.
+	//
+	//   - Ignore: only maxUnavailable counts.
+	//   - Respect: a pod is taken out of service only when its budgets allow a
+	//     disruption.
+	//
+	// Defaults to Ignore. Accepted, but Respect is not acted on in this
+	// release.
+	//
+	// +optional
+	PodDisruptionBudget PodDisruptionBudgetPolicy `json:"podDisruptionBudget,omitempty"`
+
+	// deadlineSeconds is the time, in seconds, after which a pod whose update
+	// does not finish is reported as stuck. Nothing is undone. Absent, there is
+	// no deadline. Accepted, but not acted on in this release.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	DeadlineSeconds *int32 `json:"deadlineSeconds,omitempty"`
+}
+
+// PodDisruptionBudgetPolicy says whether in-place updates respect
+// PodDisruptionBudgets.
+//
+// +kubebuilder:validation:Enum=Ignore;Respect
+type PodDisruptionBudgetPolicy string
+
+const (
+	// IgnorePodDisruptionBudget counts only maxUnavailable.
+	IgnorePodDisruptionBudget PodDisruptionBudgetPolicy = "Ignore"
+	// RespectPodDisruptionBudget waits until the pod's budgets allow a
+	// disruption.
+	RespectPodDisruptionBudget PodDisruptionBudgetPolicy = "Respect"
+)
+
+// ResizePolicy says what to do when the resources of a pod cannot be changed
+// at once.
+type ResizePolicy struct {
+	// onDeferred applies when the node has no room now, but could have later.
+	//
+	//   - Wait: keep the pod and wait, up to deferredTimeoutSeconds.
+	//   - Recreate: evict the pod, within the budget.
+	//
+	// Defaults to Wait.
+	//
+	// +optional
+	OnDeferred ResizeDeferredPolicy `json:"onDeferred,omitempty"`
+
+	// onInfeasible applies when the node can never hold the new size.
+	//
+	//   - Keep: keep the pod at its old size and report it.
+	//   - Recreate: evict the pod, within the budget.
+	//
+	// Defaults to Keep.
+	//
+	// +optional
+	OnInfeasible ResizeFailurePolicy `json:"onInfeasible,omitempty"`
+
+	// onError applies when the API server refuses the change (quota,
+	// LimitRange, a change of QoS class) or the node fails to make it.
+	//
+	//   - Keep: keep the pod at its old size and report it.
+	//   - Recreate: evict the pod, within the budget.
+	//
+	// Defaults to Keep.
+	//
+	// +optional
+	OnError ResizeFailurePolicy `json:"onError,omitempty"`
+
+	// deferredTimeoutSeconds is how long, in seconds, Wait waits for room. What
+	// onInfeasible says applies after that. Absent, it waits for ever.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	DeferredTimeoutSeconds *int32 `json:"deferredTimeoutSeconds,omitempty"`
+
+	// maxConcurrent is the number of pods that change their resources at a
+	// time: a number from 1 (3), or a percentage of replicas from 1% to 100%
+	// ("25%"), rounded down but never below 1. A change without restart does
+	// not count as unavailable. Defaults to 25%.
+	//
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=4
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 : self.matches('^([1-9][0-9]?|100)%$')",messageExpression="'maxConcurrent must be a number from 1, or a percentage from \"1%\" to \"100%\"; found ' + (type(self) == int ? string(self) : '\"' + self + '\"')"
+	MaxConcurrent *intstr.IntOrString `json:"maxConcurrent,omitempty"`
+
+	// drift applies to a settled pod whose resources somebody else changed,
+	// for example a vertical autoscaler.
+	//
+	//   - Leave: they stay as they are.
+	//   - Enforce: they are set back to the template's.
+	//
+	// Defaults to Leave.
+	//
+	// +optional
+	Drift ResizeDriftPolicy `json:"drift,omitempty"`
+}
+
+// ResizeDeferredPolicy says what to do when the node has no room now.
+//
+// +kubebuilder:validation:Enum=Wait;Recreate
+type ResizeDeferredPolicy string
+
+const (
+	// WaitResizeDeferred keeps the pod and waits.
+	WaitResizeDeferred ResizeDeferredPolicy = "Wait"
+	// RecreateResizeDeferred evicts the pod, within the budget.
+	RecreateResizeDeferred ResizeDeferredPolicy = "Recreate"
+)
+
+// ResizeFailurePolicy says what to do when a resize cannot be made.
+//
+// +kubebuilder:validation:Enum=Keep;Recreate
+type ResizeFailurePolicy string
+
+const (
+	// KeepResizeFailure keeps the pod at its old size and reports it.
+	KeepResizeFailure ResizeFailurePolicy = "Keep"
+	// RecreateResizeFailure evicts the pod, within the budget.
+	RecreateResizeFailure ResizeFailurePolicy = "Recreate"
+)
+
+// ResizeDriftPolicy says what to do with resources that somebody else changed.
+//
+// +kubebuilder:validation:Enum=Leave;Enforce
+type ResizeDriftPolicy string
+
+const (
+	// LeaveResizeDrift leaves them as they are.
+	LeaveResizeDrift ResizeDriftPolicy = "Leave"
+	// EnforceResizeDrift sets them back to the template's.
+	EnforceResizeDrift ResizeDriftPolicy = "Enforce"
+)

@@ -1,0 +1,135 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta1
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Labels and annotations on pods, in the words of OpenKruise.
+const (
+	// ControllerRevisionHashLabel is the name of the revision a pod runs.
+	ControllerRevisionHashLabel = appsv1.ControllerRevisionHashLabelKey
+
+	// PodNameLabel is the name of the pod, for Services that select one pod.
+	PodNameLabel = appsv1.StatefulSetPodNameLabel
+
+	// PodIndexLabel is the ordinal of the pod in decimal.
+	PodIndexLabel = appsv1.PodIndexLabel
+
+	// SpecifiedDeleteKey is a label that asks for a pod to be deleted and
+	// created again, within the budget. Any value counts.
+	SpecifiedDeleteKey = "apps.kruise.io/specified-delete"
+
+	// LifecycleStateKey is a label with a LifecycleStateType.
+	LifecycleStateKey = "lifecycle.apps.kruise.io/state"
+
+	// LifecycleTimestampKey is an annotation with the RFC 3339 time at which
+	// LifecycleStateKey last changed.
+	LifecycleTimestampKey = "lifecycle.apps.kruise.io/timestamp"
+
+	// InPlaceUpdateStateKey is an annotation with the record of the latest
+	// in-place update as JSON.
+	InPlaceUpdateStateKey = "apps.kruise.io/inplace-update-state"
+
+	// InPlaceUpdateStateKeyOld is the spelling of InPlaceUpdateStateKey on pods
+	// that early OpenKruise releases left. It is read, never written.
+	InPlaceUpdateStateKeyOld = "inplace-update-state"
+
+	// InPlaceUpdateGraceKey is an annotation with the change that waits for the
+	// end of the grace period, as JSON.
+	InPlaceUpdateGraceKey = "apps.kruise.io/inplace-update-grace"
+
+	// InPlaceUpdateGraceKeyOld is the spelling of InPlaceUpdateGraceKey on pods
+	// that early OpenKruise releases left. It is read, never written.
+	InPlaceUpdateGraceKeyOld = "inplace-update-grace"
+
+	// RuntimeContainersMetaKey is an annotation that the OpenKruise node agent
+	// leaves on pods. It is never read; the name is kept so that it does not
+	// look like drift.
+	RuntimeContainersMetaKey = "apps.kruise.io/runtime-containers-meta"
+
+	// RestartCountKey is an annotation with the restart count of every
+	// container before the latest in-place update, as a JSON object by
+	// container name.
+	RestartCountKey = "apps.kruise.io/restart-count-before-last-update"
+
+	// PodRestartCountKey is an annotation with the sum of RestartCountKey, in
+	// decimal.
+	PodRestartCountKey = "apps.kruise.io/pod-restart-count-before-last-update"
+
+	// ContainerLaunchPriorityKey is an annotation that asks for containers to
+	// start in the order of the template, with the value
+	// ContainerLaunchOrdered.
+	ContainerLaunchPriorityKey = "apps.kruise.io/container-launch-priority"
+
+	// ContainerLaunchPriorityCompletedKey is an annotation that says that all
+	// containers have been started in order.
+	ContainerLaunchPriorityCompletedKey = "apps.kruise.io/container-launch-priority-completed"
+
+	// ContainerLaunchOrdered is the value of ContainerLaunchPriorityKey.
+	ContainerLaunchOrdered = "Ordered"
+
+	// ContainerLaunchPriorityEnv is the environment variable that gives a
+	// container its place in the launch order, as a number, the highest first.
+	ContainerLaunchPriorityEnv = "KRUISE_CONTAINER_PRIORITY"
+)
+
+// Labels and annotations on workloads, claims and revisions.
+const (
+	// ImagePreDownloadParallelismKey is a workload annotation: how many nodes
+	// pull the new image at a time.
+	ImagePreDownloadParallelismKey = "apps.kruise.io/image-predownload-parallelism"
+
+	// ImagePreDownloadTimeoutSecondsKey is a workload annotation: the time in
+	// seconds that one pull may take.
+	ImagePreDownloadTimeoutSecondsKey = "apps.kruise.io/image-predownload-timeout-seconds"
+
+	// ImagePreDownloadMinUpdatedReadyPodsKey is a workload annotation: the
+	// number of updated and ready pods from which on nodes pull the image.
+	ImagePreDownloadMinUpdatedReadyPodsKey = "apps.kruise.io/image-predownload-min-updated-ready-pods"
+
+	// ImagePreDownloadCreatedKey is a label on revisions whose image has been
+	// sent to the nodes. The doubled "pre" is the spelling in use.
+	ImagePreDownloadCreatedKey = "apps.kruise.io/pre-predownload-created"
+
+	// ImagePreDownloadIgnoredKey is a label on revisions whose image is not to
+	// be sent to the nodes.
+	ImagePreDownloadIgnoredKey = "apps.kruise.io/image-predownload-ignored"
+
+	// OwnedByStatefulSetKey is an annotation on claims that follow their
+	// template.
+	OwnedByStatefulSetKey = "apps.kruise.io/owned-by-asts"
+)
+
+// Names of our own.
+const (
+	// UpdatePolicyLabel asks for in-place updates of a native Deployment,
+	// StatefulSet or DaemonSet, with InPlaceIfPossible or InPlaceOnly.
+	UpdatePolicyLabel = "insitu.dev/update-policy"
+
+	// HeldLabel marks a native workload whose own controller is held while its
+	// pods are updated in place.
+	HeldLabel = "insitu.dev/held"
+
+	// PartitionAnnotation is the partition of a native workload, in decimal.
+	PartitionAnnotation = "insitu.dev/partition"
+
+	// PausedAnnotation pauses the in-place update of a native workload, with
+	// the value true.
+	PausedAnnotation = "insitu.dev/paused"
+)
+
+// Condition types on pods that are also readiness gates.
+const (
+	// InPlaceUpdateReady is False while a pod is changed in place. Listed in
+	// the template's readinessGates, it takes the pod out of service meanwhile.
+	InPlaceUpdateReady corev1.PodConditionType = "InPlaceUpdateReady"
+
+	// KruisePodReady is False while a lifecycle hook with markPodNotReady holds
+	// the pod. Its message is a JSON list of those who hold it; it is True only
+	// when the list is empty.
+	KruisePodReady corev1.PodConditionType = "KruisePodReady"
+)

@@ -1,0 +1,153 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta1
+
+// VolumeClaimUpdateStrategy says what happens to existing claims when their
+// template changes.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.recreate) || self.type == 'Recreate'",fieldPath=".recreate",messageExpression="'volumeClaimUpdateStrategy.recreate is only accepted with type Recreate; found type ' + self.type"
+type VolumeClaimUpdateStrategy struct {
+	// type is the strategy.
+	//
+	//   - OnDelete: existing claims stay. A claim follows its template when
+	//     somebody deletes it and its pod is created again.
+	//   - OnPodRollingUpdate: claims grow during the rolling update, each before
+	//     its pod. What cannot be changed in a claim is reported. Accepted, but
+	//     acted on like OnDelete in this release.
+	//   - Recreate: as OnPodRollingUpdate, and a claim that cannot be changed is
+	//     made anew from a snapshot of itself. Accepted, but acted on like
+	//     OnDelete in this release.
+	//
+	// Defaults to OnDelete.
+	//
+	// +optional
+	// +kubebuilder:default=OnDelete
+	Type VolumeClaimUpdateStrategyType `json:"type,omitempty"`
+
+	// recreate are the parameters of type Recreate. Accepted, but not acted on
+	// in this release.
+	//
+	// +optional
+	Recreate *VolumeClaimRecreateStrategy `json:"recreate,omitempty"`
+}
+
+// VolumeClaimUpdateStrategyType says when existing claims follow a change of
+// their template.
+//
+// +kubebuilder:validation:Enum=OnDelete;OnPodRollingUpdate;Recreate
+type VolumeClaimUpdateStrategyType string
+
+const (
+	// OnPVCDeleteVolumeClaimUpdateStrategyType leaves existing claims alone
+	// until somebody deletes them.
+	OnPVCDeleteVolumeClaimUpdateStrategyType VolumeClaimUpdateStrategyType = "OnDelete"
+	// OnPodRollingUpdateVolumeClaimUpdateStrategyType grows claims during the
+	// rolling update.
+	OnPodRollingUpdateVolumeClaimUpdateStrategyType VolumeClaimUpdateStrategyType = "OnPodRollingUpdate"
+	// RecreateVolumeClaimUpdateStrategyType makes a claim that cannot be
+	// changed anew from a snapshot of itself.
+	RecreateVolumeClaimUpdateStrategyType VolumeClaimUpdateStrategyType = "Recreate"
+)
+
+// VolumeClaimRecreateStrategy are the parameters of making claims anew from
+// their own snapshots.
+type VolumeClaimRecreateStrategy struct {
+	// volumeSnapshotClassName is the class of the snapshots. Absent, the
+	// default class of the claim's driver.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	VolumeSnapshotClassName string `json:"volumeSnapshotClassName,omitempty"`
+
+	// oldVolume says what becomes of the volume that was replaced, once its pod
+	// has run on the new one for holdSeconds.
+	//
+	//   - Retain: it is kept for ever.
+	//   - Delete: it is deleted.
+	//
+	// Defaults to Retain.
+	//
+	// +optional
+	OldVolume RecreateRetentionType `json:"oldVolume,omitempty"`
+
+	// holdSeconds is how long, in seconds, the old volume is kept at least
+	// under oldVolume Delete. Defaults to 86400, one day.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	HoldSeconds *int32 `json:"holdSeconds,omitempty"`
+
+	// snapshot says what becomes of the snapshot once the new volume is
+	// proved.
+	//
+	//   - Retain: it is kept for ever.
+	//   - Delete: it is deleted together with the old volume.
+	//
+	// Defaults to Retain.
+	//
+	// +optional
+	Snapshot RecreateRetentionType `json:"snapshot,omitempty"`
+
+	// timeoutSeconds is how long, in seconds, a snapshot and the volume made
+	// from it may take before the claim is reported as stuck. The old volume
+	// stays untouched. Absent, there is no limit.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
+
+	// withoutSnapshot says what to do where no snapshot can be taken.
+	//
+	//   - Refuse: the claim stays as it is and is reported.
+	//   - Empty: the new claim starts empty. The data is only in the old volume.
+	//
+	// Defaults to Refuse.
+	//
+	// +optional
+	WithoutSnapshot WithoutSnapshotPolicy `json:"withoutSnapshot,omitempty"`
+}
+
+// RecreateRetentionType says whether what a recreate leaves behind is kept.
+//
+// +kubebuilder:validation:Enum=Retain;Delete
+type RecreateRetentionType string
+
+const (
+	// RetainRecreateRetention keeps it.
+	RetainRecreateRetention RecreateRetentionType = "Retain"
+	// DeleteRecreateRetention deletes it.
+	DeleteRecreateRetention RecreateRetentionType = "Delete"
+)
+
+// WithoutSnapshotPolicy says what to do where no snapshot can be taken.
+//
+// +kubebuilder:validation:Enum=Refuse;Empty
+type WithoutSnapshotPolicy string
+
+const (
+	// RefuseWithoutSnapshot leaves the claim as it is and reports it.
+	RefuseWithoutSnapshot WithoutSnapshotPolicy = "Refuse"
+	// EmptyWithoutSnapshot makes an empty claim and keeps the old volume.
+	EmptyWithoutSnapshot WithoutSnapshotPolicy = "Empty"
+)
+
+// VolumeClaimStatus counts the claims of one template.
+type VolumeClaimStatus struct {
+	// volumeClaimName is the metadata.name of the template.
+	//
+	// +required
+	VolumeClaimName string `json:"volumeClaimName"`
+
+	// compatibleReplicas is the number of claims whose spec matches the
+	// template.
+	//
+	// +required
+	CompatibleReplicas int32 `json:"compatibleReplicas"`
+
+	// compatibleReadyReplicas is the number of those whose capacity has reached
+	// the template's request.
+	//
+	// +required
+	CompatibleReadyReplicas int32 `json:"compatibleReadyReplicas"`
+}

@@ -1,0 +1,146 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package executor carries out the steps that the planner decided on: many pods
+// at once, each with the narrowest patch that does it.
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/insitu-dev/insitu/inplace"
+)
+
+// parallelism is how many pods are written to at the same time.
+const parallelism = 16
+
+// Executor carries out moves.
+type Executor struct {
+	client   client.Client
+	recorder events.EventRecorder
+	clock    clock.PassiveClock
+}
+
+// New returns an Executor that writes with the given client.
+func New(c client.Client, recorder events.EventRecorder, clock clock.PassiveClock) *Executor {
+	return &Executor{client: c, recorder: recorder, clock: clock}
+}
+
+// Result says what became of moves.
+type Result struct {
+	// Conflicts is the number of pods that were no longer as the move expected.
+	// Nothing was written to them; they are to be planned again.
+	Conflicts int
+	// Failed holds the errors of the other moves that failed, by pod name.
+	Failed map[string]error
+}
+
+// Err joins the errors of failed moves; nil if there are none.
+func (r Result) Err() error {
+	all := make([]error, 0, len(r.Failed))
+	for _, err := range r.Failed {
+		all = append(all, err)
+	}
+	return errors.Join(all...)
+}
+
+// Run carries out moves of the pods of a workload towards a revision. A move
+// that fails does not stop the others.
+func (e *Executor) Run(ctx context.Context, workload client.Object, revision string, moves []inplace.Move) Result {
+	errs := make([]error, len(moves))
+	workqueue.ParallelizeUntil(ctx, parallelism, len(moves), func(i int) {
+		errs[i] = e.carryOut(ctx, workload, revision, moves[i])
+	})
+	result := Result{Failed: map[string]error{}}
+	for i, err := range errs {
+		switch {
+		case err == nil:
+		case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
+			result.Conflicts++
+			ctrl.LoggerFrom(ctx).V(1).Info("Pod changed meanwhile", "Pod", klog.KObj(moves[i].Pod), "reason", err.Error())
+		default:
+			result.Failed[moves[i].Pod.Name] = err
+		}
+	}
+	return result
+}
+
+func (e *Executor) carryOut(ctx context.Context, workload client.Object, revision string, move inplace.Move) error {
+	ctrl.LoggerFrom(ctx).Info("Moving pod", "Pod", klog.KObj(move.Pod), "action", move.Step.Action, "note", move.Note)
+	err := e.write(ctx, revision, move)
+	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+		e.eventFailed(workload, move, err)
+	}
+	if err == nil {
+		e.eventDone(workload, revision, move)
+	}
+	return err
+}
+
+func (e *Executor) write(ctx context.Context, revision string, move inplace.Move) error {
+	switch move.Step.Action {
+	case inplace.MarkNotReady, inplace.MarkReady:
+		return e.setReadiness(ctx, move)
+	case inplace.Patch:
+		return e.patch(ctx, revision, move)
+	case inplace.Recreate:
+		return e.delete(ctx, move.Pod)
+	case inplace.Wait:
+		return nil
+	default:
+		return fmt.Errorf("pod %s/%s: unknown action %q", move.Pod.Namespace, move.Pod.Name, move.Step.Action)
+	}
+}
+
+func (e *Executor) setReadiness(ctx context.Context, move inplace.Move) error {
+	body, err := inplace.ReadinessPatch(move.Pod, move.Step, metav1.NewTime(e.clock.Now()))
+	if err != nil {
+		return err
+	}
+	if err := e.client.Status().Patch(ctx, reference(move.Pod), client.RawPatch(types.StrategicMergePatchType, body)); err != nil {
+		return fmt.Errorf("set readiness of pod %s/%s: %w", move.Pod.Namespace, move.Pod.Name, err)
+	}
+	return nil
+}
+
+func (e *Executor) patch(ctx context.Context, revision string, move inplace.Move) error {
+	body, err := inplace.RevisionPatch(move.Pod, move.Step, revision)
+	if err != nil {
+		return err
+	}
+	if err := e.client.Patch(ctx, reference(move.Pod), client.RawPatch(types.StrategicMergePatchType, body)); err != nil {
+		return fmt.Errorf("update pod %s/%s in place: %w", move.Pod.Namespace, move.Pod.Name, err)
+	}
+	return nil
+}
+
+func (e *Executor) delete(ctx context.Context, pod *corev1.Pod) error {
+	if err := DeletePod(ctx, e.client, pod); err != nil {
+		return fmt.Errorf("delete pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	return nil
+}
+
+// DeletePod deletes a pod if it is still the one that the decision was made on.
+func DeletePod(ctx context.Context, c client.Writer, pod *corev1.Pod) error {
+	return c.Delete(ctx, reference(pod), client.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion})
+}
+
+// reference names a pod for a write. What is read back goes into the copy, never
+// into an object of the cache.
+func reference(pod *corev1.Pod) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
+}

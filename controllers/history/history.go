@@ -1,0 +1,217 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package history
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/inplace"
+)
+
+// Owner is the workload whose revisions are kept.
+type Owner struct {
+	client.Object
+	Kind schema.GroupVersionKind
+	// Labels are put on new revisions, so that they can be listed by label.
+	Labels map[string]string
+	// Collisions is the collision count of the workload's status.
+	Collisions int32
+}
+
+// Revision is a ControllerRevision that was read.
+type Revision struct {
+	Content
+	object *appsv1.ControllerRevision
+}
+
+// Name returns the name of the revision, which is also the value of the
+// controller-revision-hash label of its pods.
+func (r *Revision) Name() string {
+	return r.object.Name
+}
+
+// InPlace returns the revision as the planner knows it.
+func (r *Revision) InPlace() inplace.Revision {
+	return inplace.Revision{Name: r.object.Name, Template: r.Template}
+}
+
+// History is the revisions of one workload, the oldest first.
+type History struct {
+	revisions []*Revision
+}
+
+// Read reads the ControllerRevisions of a workload. One that cannot be read is
+// an error that names it: what its pods run would not be known.
+func Read(objects []appsv1.ControllerRevision) (*History, error) {
+	h := &History{}
+	for i := range objects {
+		content, err := decode(objects[i].Data.Raw)
+		if err != nil {
+			return nil, fmt.Errorf("read ControllerRevision %s/%s: %w", objects[i].Namespace, objects[i].Name, err)
+		}
+		h.revisions = append(h.revisions, &Revision{Content: content, object: &objects[i]})
+	}
+	h.sort()
+	return h, nil
+}
+
+// Get returns the revision of that name, nil if it is not in the history.
+func (h *History) Get(name string) *Revision {
+	i := slices.IndexFunc(h.revisions, func(r *Revision) bool { return r.object.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return h.revisions[i]
+}
+
+// Keeper writes revisions.
+type Keeper struct {
+	client client.Client
+}
+
+// NewKeeper returns a Keeper that writes with the given client.
+func NewKeeper(c client.Client) *Keeper {
+	return &Keeper{client: c}
+}
+
+// Ensure returns the revision with the given content, and the collision count
+// to put into the workload's status. It makes the revision if there is none, and
+// makes it the newest if it is an old one that the user went back to. A settled
+// workload costs no write.
+func (k *Keeper) Ensure(ctx context.Context, owner Owner, h *History, content Content) (*Revision, int32, error) {
+	// Of several equal ones, the newest is the one that pods were made from last.
+	equal := len(h.revisions) - 1
+	for equal >= 0 && !h.revisions[equal].Equal(content) {
+		equal--
+	}
+	if equal < 0 {
+		return k.create(ctx, owner, h, content)
+	}
+	found := h.revisions[equal]
+	if equal < len(h.revisions)-1 {
+		if err := k.makeNewest(ctx, found, h.next()); err != nil {
+			return nil, owner.Collisions, err
+		}
+		h.sort()
+	}
+	return found, owner.Collisions, nil
+}
+
+func (k *Keeper) create(ctx context.Context, owner Owner, h *History, content Content) (*Revision, int32, error) {
+	raw, err := content.encode()
+	if err != nil {
+		return nil, owner.Collisions, fmt.Errorf("encode revision of %s/%s: %w", owner.GetNamespace(), owner.GetName(), err)
+	}
+	for collisions := owner.Collisions; ; collisions++ {
+		revision, taken, err := k.tryCreate(ctx, owner, newRevision(owner, raw, hash(raw, collisions), h.next()), content)
+		if err != nil {
+			return nil, collisions, err
+		}
+		if !taken {
+			h.revisions = append(h.revisions, revision)
+			return revision, collisions, nil
+		}
+	}
+}
+
+// tryCreate creates a revision, and reports whether its name is taken by other
+// content.
+func (k *Keeper) tryCreate(ctx context.Context, owner Owner, object *appsv1.ControllerRevision, content Content) (*Revision, bool, error) {
+	err := k.client.Create(ctx, object)
+	if err == nil {
+		return &Revision{Content: content, object: object}, false, nil
+	}
+	if !apierrors.IsAlreadyExists(err) {
+		return nil, false, fmt.Errorf("create ControllerRevision %s/%s: %w", object.Namespace, object.Name, err)
+	}
+	existing := &appsv1.ControllerRevision{}
+	if err := k.client.Get(ctx, client.ObjectKeyFromObject(object), existing); err != nil {
+		return nil, false, fmt.Errorf("get ControllerRevision %s/%s: %w", object.Namespace, object.Name, err)
+	}
+	theirs, err := decode(existing.Data.Raw)
+	if err != nil || !metav1.IsControlledBy(existing, owner) || !theirs.Equal(content) {
+		return nil, true, nil
+	}
+	return &Revision{Content: theirs, object: existing}, false, nil
+}
+
+// changeCause is the annotation that kubectl rollout history shows.
+const changeCause = "kubernetes.io/change-cause"
+
+func newRevision(owner Owner, raw []byte, hashed string, number int64) *appsv1.ControllerRevision {
+	revision := &appsv1.ControllerRevision{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            owner.GetName() + "-" + hashed,
+			Namespace:       owner.GetNamespace(),
+			Labels:          map[string]string{appsv1beta1.ControllerRevisionHashLabel: hashed},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, owner.Kind)},
+		},
+		Data:     runtime.RawExtension{Raw: raw},
+		Revision: number,
+	}
+	maps.Copy(revision.Labels, owner.Labels)
+	if cause, ok := owner.GetAnnotations()[changeCause]; ok {
+		metav1.SetMetaDataAnnotation(&revision.ObjectMeta, changeCause, cause)
+	}
+	return revision
+}
+
+func (k *Keeper) makeNewest(ctx context.Context, r *Revision, number int64) error {
+	object := r.object.DeepCopy()
+	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q},"revision":%d}`, object.UID, number)
+	if err := k.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		return fmt.Errorf("renumber ControllerRevision %s/%s: %w", object.Namespace, object.Name, err)
+	}
+	r.object = object
+	return nil
+}
+
+// Truncate deletes the oldest revisions that are not in use, beyond limit.
+func (k *Keeper) Truncate(ctx context.Context, h *History, inUse sets.Set[string], limit int) error {
+	var unused []*Revision
+	for _, r := range h.revisions {
+		if !inUse.Has(r.object.Name) {
+			unused = append(unused, r)
+		}
+	}
+	for _, r := range unused[:max(len(unused)-limit, 0)] {
+		err := k.client.Delete(ctx, r.object, client.Preconditions{UID: &r.object.UID})
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("delete ControllerRevision %s/%s: %w", r.object.Namespace, r.object.Name, err)
+		}
+	}
+	return nil
+}
+
+// next returns the number of the next revision.
+func (h *History) next() int64 {
+	if len(h.revisions) == 0 {
+		return 1
+	}
+	return h.revisions[len(h.revisions)-1].object.Revision + 1
+}
+
+func (h *History) sort() {
+	slices.SortStableFunc(h.revisions, func(a, b *Revision) int {
+		return cmp.Or(
+			cmp.Compare(a.object.Revision, b.object.Revision),
+			a.object.CreationTimestamp.Compare(b.object.CreationTimestamp.Time),
+			cmp.Compare(a.object.Name, b.object.Name),
+		)
+	})
+}

@@ -1,0 +1,123 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inplace
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Revision is a named state of a workload's pods.
+type Revision struct {
+	// Name is the name of the ControllerRevision and the value of the pods'
+	// controller-revision-hash label.
+	Name     string
+	Template *Template
+}
+
+// Change is what separates a live pod from a target revision, and can be made
+// in place. The zero Change changes nothing but the pod's revision label.
+type Change struct {
+	// Labels and Annotations hold the keys to set; a nil value removes the key.
+	Labels      map[string]*string
+	Annotations map[string]*string
+	// Images holds the containers whose image changes, in the template's order.
+	Images []ImageChange
+}
+
+// ImageChange is the change of one container's image.
+type ImageChange struct {
+	Container string
+	From, To  string
+}
+
+// Restarts reports whether the change restarts a container.
+func (c Change) Restarts() bool {
+	return len(c.Images) > 0
+}
+
+// String says the change in words, for events and notes.
+func (c Change) String() string {
+	words := make([]string, 0, len(c.Images)+1)
+	for _, image := range c.Images {
+		words = append(words, fmt.Sprintf("image of %s: %s to %s", image.Container, image.From, image.To))
+	}
+	if len(c.Labels)+len(c.Annotations) > 0 {
+		words = append(words, "labels or annotations")
+	}
+	if len(words) == 0 {
+		return "revision label only"
+	}
+	return strings.Join(words, ", ")
+}
+
+// Compare tells how a live pod, made from the template of one revision, becomes
+// what the target template says: either by a Change or, if the Refusal is not
+// nil, not in place.
+//
+// The user's wish is read from the two templates; a field absent from both is
+// unchanged, whatever it defaults to, and an image that admission rewrote on its
+// way into the pod is not a change. Keys of labels and annotations that the
+// templates do not name are left alone. What the pod already is, is not changed
+// again.
+func Compare(pod *corev1.Pod, from, to *Template) (Change, *Refusal) {
+	if r := refusal(from, to); r != nil {
+		return Change{}, r
+	}
+	return Change{
+		Labels:      keyChanges(pod.Labels, from.Labels(), to.Labels()),
+		Annotations: keyChanges(pod.Annotations, from.Annotations(), to.Annotations()),
+		Images:      imageChanges(pod, from, to),
+	}, nil
+}
+
+func imageChanges(pod *corev1.Pod, from, to *Template) []ImageChange {
+	var changes []ImageChange
+	for _, wanted := range to.Containers() {
+		before := from.image(wanted.Name)
+		live := liveImage(pod, wanted.Name)
+		if wanted.Image != before && wanted.Image != live {
+			changes = append(changes, ImageChange{Container: wanted.Name, From: live, To: wanted.Image})
+		}
+	}
+	return changes
+}
+
+func liveImage(pod *corev1.Pod, container string) string {
+	i := slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == container })
+	if i < 0 {
+		return ""
+	}
+	return pod.Spec.Containers[i].Image
+}
+
+// keyChanges returns what to set and remove on live, so that what was added,
+// changed and removed from one template to the other is so there too. It is nil
+// if nothing is to be done.
+func keyChanges(live, from, to map[string]string) map[string]*string {
+	var changes map[string]*string
+	set := func(key string, value *string) {
+		if changes == nil {
+			changes = map[string]*string{}
+		}
+		changes[key] = value
+	}
+	for key, value := range to {
+		before, existed := from[key]
+		current, isLive := live[key]
+		if (!existed || before != value) && (!isLive || current != value) {
+			set(key, &value)
+		}
+	}
+	for key := range from {
+		_, wanted := to[key]
+		if _, isLive := live[key]; isLive && !wanted {
+			set(key, nil)
+		}
+	}
+	return changes
+}

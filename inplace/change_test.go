@@ -1,0 +1,192 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inplace
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/utils/ptr"
+
+	"github.com/insitu-dev/insitu/test/builders"
+)
+
+func parse(t *testing.T, raw string) *Template {
+	t.Helper()
+	template, err := ParseTemplate([]byte(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return template
+}
+
+const (
+	alpineImage = "nginx:alpine"
+	latestImage = "nginx:latest"
+)
+
+func simple(t *testing.T, image string) *Template {
+	t.Helper()
+	return parse(t, `{"metadata":{"labels":{"app":"sample"}},"spec":{"containers":[{"name":"main","image":"`+image+`"}]}}`)
+}
+
+func TestTemplateEqual(t *testing.T) {
+	for name, tc := range map[string]struct {
+		a, b  string
+		equal bool
+	}{
+		"identical":                  {`{"spec":{"a":1}}`, `{"spec":{"a":1}}`, true},
+		"null is absent":             {`{"metadata":{"creationTimestamp":null},"spec":{"a":1}}`, `{"spec":{"a":1}}`, true},
+		"empty list is absent":       {`{"spec":{"tolerations":[]}}`, `{"spec":{}}`, true},
+		"empty resources are absent": {`{"spec":{"containers":[{"name":"a","resources":{}}]}}`, `{"spec":{"containers":[{"name":"a"}]}}`, true},
+		"nested emptiness is absent": {`{"spec":{"containers":[{"name":"a","resources":{"limits":{}}}]}}`, `{"spec":{"containers":[{"name":"a"}]}}`, true},
+		"an empty selector selects all": {
+			`{"spec":{"topologySpreadConstraints":[{"labelSelector":{}}]}}`, `{"spec":{"topologySpreadConstraints":[{}]}}`, false,
+		},
+		"an explicit default is a change": {`{"spec":{"restartPolicy":"Always"}}`, `{"spec":{}}`, false},
+		"false is not absent":             {`{"spec":{"hostNetwork":false}}`, `{"spec":{}}`, false},
+		"an unknown field counts":         {`{"spec":{"fromTheFuture":1}}`, `{"spec":{"fromTheFuture":2}}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			g.Expect(parse(t, tc.a).Equal(parse(t, tc.b))).To(Equal(tc.equal))
+			g.Expect(parse(t, tc.b).Equal(parse(t, tc.a))).To(Equal(tc.equal))
+		})
+	}
+}
+
+func TestParseTemplateRefusesWhatIsNoObject(t *testing.T) {
+	for _, raw := range []string{``, `[]`, `"x"`, `{"spec":`} {
+		_, err := ParseTemplate([]byte(raw))
+		NewWithT(t).Expect(err).To(MatchError(ContainSubstring("parse pod template")), raw)
+	}
+}
+
+func TestCompareRefuses(t *testing.T) {
+	for name, tc := range map[string]struct {
+		from, to       string
+		reason, field  string
+		messageContain string
+	}{
+		"an env value": {
+			`{"spec":{"containers":[{"name":"main","env":[{"name":"LEVEL","value":"a"}]}]}}`,
+			`{"spec":{"containers":[{"name":"main","env":[{"name":"LEVEL","value":"b"}]}]}}`,
+			ReasonFieldImmutable, "spec.containers[main].env[LEVEL].value", "was changed",
+		},
+		"an added env": {
+			`{"spec":{"containers":[{"name":"main"}]}}`,
+			`{"spec":{"containers":[{"name":"main","env":[{"name":"LEVEL","value":"b"}]}]}}`,
+			ReasonFieldImmutable, "spec.containers[main].env", "was added",
+		},
+		"one env more": {
+			`{"spec":{"containers":[{"name":"main","env":[{"name":"A"}]}]}}`,
+			`{"spec":{"containers":[{"name":"main","env":[{"name":"A"},{"name":"B"}]}]}}`,
+			ReasonFieldImmutable, "spec.containers[main].env[B]", "was added",
+		},
+		"env in another order": {
+			`{"spec":{"containers":[{"name":"main","env":[{"name":"A"},{"name":"B"}]}]}}`,
+			`{"spec":{"containers":[{"name":"main","env":[{"name":"B"},{"name":"A"}]}]}}`,
+			ReasonFieldImmutable, "spec.containers[main].env", "another order",
+		},
+		"an argument": {
+			`{"spec":{"containers":[{"name":"main","args":["-a","-b"]}]}}`,
+			`{"spec":{"containers":[{"name":"main","args":["-a","-c"]}]}}`,
+			ReasonFieldImmutable, "spec.containers[main].args[1]", "was changed",
+		},
+		"fewer arguments": {
+			`{"spec":{"containers":[{"name":"main","args":["-a","-b"]}]}}`,
+			`{"spec":{"containers":[{"name":"main","args":["-a"]}]}}`,
+			ReasonFieldImmutable, "spec.containers[main].args", "has 1 items instead of 2",
+		},
+		"a new container": {
+			`{"spec":{"containers":[{"name":"main","image":"a"}]}}`,
+			`{"spec":{"containers":[{"name":"main","image":"b"},{"name":"side","image":"b"}]}}`,
+			ReasonContainersChanged, "spec.containers[side]", "was added",
+		},
+		"a removed container": {
+			`{"spec":{"containers":[{"name":"main"},{"name":"side"}]}}`, `{"spec":{"containers":[{"name":"main"}]}}`,
+			ReasonContainersChanged, "spec.containers[side]", "was removed",
+		},
+		"containers in another order": {
+			`{"spec":{"containers":[{"name":"main"},{"name":"side"}]}}`, `{"spec":{"containers":[{"name":"side"},{"name":"main"}]}}`,
+			ReasonContainersChanged, "spec.containers", "another order",
+		},
+		"the image of an init container": {
+			`{"spec":{"initContainers":[{"name":"init","image":"a"}]}}`, `{"spec":{"initContainers":[{"name":"init","image":"b"}]}}`,
+			ReasonFieldImmutable, "spec.initContainers[init].image", "was changed",
+		},
+		"a removed field": {
+			`{"spec":{"hostNetwork":true,"nodeName":"a"}}`, `{"spec":{"hostNetwork":true}}`,
+			ReasonFieldImmutable, "spec.nodeName", "was removed",
+		},
+		"a field of another kind": {
+			`{"spec":{"x":[1]}}`, `{"spec":{"x":"1"}}`, ReasonFieldImmutable, "spec.x", "was changed",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			_, refused := Compare(builders.Pod("sample-0", "a", "a").Build(), parse(t, tc.from), parse(t, tc.to))
+			g.Expect(refused).NotTo(BeNil())
+			g.Expect(refused.Reason).To(Equal(tc.reason))
+			g.Expect(refused.Field).To(Equal(tc.field))
+			g.Expect(refused.Message).To(And(ContainSubstring(tc.field), ContainSubstring(tc.messageContain)))
+		})
+	}
+}
+
+func TestCompareRefusesAnUnknownRevision(t *testing.T) {
+	_, refused := Compare(builders.Pod("sample-0", "a", alpineImage).Build(), nil, simple(t, alpineImage))
+	NewWithT(t).Expect(refused).To(HaveField("Reason", ReasonRevisionUnknown))
+}
+
+func TestCompareImages(t *testing.T) {
+	g := NewWithT(t)
+	pod := builders.Pod("sample-0", "a", alpineImage).Build()
+
+	change, refused := Compare(pod, simple(t, alpineImage), simple(t, latestImage))
+	g.Expect(refused).To(BeNil())
+	g.Expect(change).To(Equal(Change{Images: []ImageChange{{Container: "main", From: alpineImage, To: latestImage}}}))
+	g.Expect(change.Restarts()).To(BeTrue())
+	g.Expect(change.String()).To(Equal("image of main: nginx:alpine to nginx:latest"))
+
+	change, refused = Compare(pod, simple(t, alpineImage), simple(t, alpineImage))
+	g.Expect(refused).To(BeNil())
+	g.Expect(change).To(BeZero())
+	g.Expect(change.String()).To(Equal("revision label only"))
+}
+
+func TestCompareLeavesAnImageThatAdmissionRewroteAlone(t *testing.T) {
+	g := NewWithT(t)
+	pod := builders.Pod("sample-0", "a", "nginx:alpine@sha256:0123").Build()
+	to := parse(t, `{"metadata":{"labels":{"app":"sample","new":"x"}},"spec":{"containers":[{"name":"main","image":"nginx:alpine"}]}}`)
+
+	change, refused := Compare(pod, simple(t, alpineImage), to)
+	g.Expect(refused).To(BeNil())
+	g.Expect(change).To(Equal(Change{Labels: map[string]*string{"new": ptr.To("x")}}))
+}
+
+func TestCompareDoesNotRepeatWhatThePodIs(t *testing.T) {
+	g := NewWithT(t)
+	pod := builders.Pod("sample-0", "a", latestImage).Build()
+
+	change, refused := Compare(pod, simple(t, alpineImage), simple(t, latestImage))
+	g.Expect(refused).To(BeNil())
+	g.Expect(change.Restarts()).To(BeFalse())
+}
+
+func TestCompareMetadata(t *testing.T) {
+	g := NewWithT(t)
+	pod := builders.Pod("sample-0", "a", alpineImage).
+		Label("kept", "1").Label("changed", "1").Label("removed", "1").Label("theirs", "1").Label("touched", "by hand").
+		Annotation("note", "old").Build()
+	from := parse(t, `{"metadata":{"labels":{"kept":"1","changed":"1","removed":"1","gone":"1","touched":"1"},"annotations":{"note":"old"}},"spec":{}}`)
+	to := parse(t, `{"metadata":{"labels":{"kept":"1","changed":"2","added":"1","touched":"1"},"annotations":{"note":"new"}},"spec":{}}`)
+
+	change, refused := Compare(pod, from, to)
+	g.Expect(refused).To(BeNil())
+	g.Expect(change.Labels).To(Equal(map[string]*string{"changed": ptr.To("2"), "added": ptr.To("1"), "removed": nil}))
+	g.Expect(change.Annotations).To(Equal(map[string]*string{"note": ptr.To("new")}))
+	g.Expect(change.Restarts()).To(BeFalse())
+	g.Expect(change.String()).To(Equal("labels or annotations"))
+}

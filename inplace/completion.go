@@ -1,0 +1,236 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inplace
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+)
+
+// settleMargin is added to a pod's termination grace period to give the settle
+// time of its containers: how long the kubelet can take, after it reported that
+// it has seen a change, to stop a container that does not match it.
+const settleMargin = 15 * time.Second
+
+// Reasons why a container is not done.
+const (
+	// ReasonNotObserved: the kubelet has not reported that it saw the change.
+	ReasonNotObserved = "NotObserved"
+	// ReasonContainerRestarting: the container has not been started again yet.
+	ReasonContainerRestarting = "ContainerRestarting"
+	// ReasonSettling: the container runs, and it will be certain that it stays
+	// when the settle time is over.
+	ReasonSettling = "Settling"
+)
+
+// Progress tells how far the last in-place update of a pod has come.
+type Progress struct {
+	// Complete is true when every container that was changed runs from its
+	// present image reference. It is true for a pod that was never updated.
+	Complete bool
+	// Reason and Message say what is missing; empty if complete. Reason is a
+	// Reason constant, or the kubelet's own: ImagePullBackOff, CrashLoopBackOff.
+	Reason, Message string
+	// Since is when the update was written; zero if there was none.
+	Since time.Time
+	// Recheck is when time alone can complete the update; zero if it cannot.
+	Recheck time.Time
+}
+
+// Observe judges the last in-place update of a pod by what the pod shows.
+//
+// A container is done when it runs and was started from its present reference.
+// The reference in the container's status is no evidence, it may name the same
+// content in other words; an image ID is none by itself, it stays when a tag is
+// replaced by another of the same digest. The evidence is the container ID: see
+// evidence.judge.
+func Observe(pod *corev1.Pod, now time.Time) Progress {
+	state, err := readState(pod)
+	if err != nil || state == nil {
+		return Progress{Complete: true}
+	}
+	progress := Progress{Complete: true, Since: state.UpdateTimestamp.Time}
+	all := evidenceOf(pod, now)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if all[name].done() {
+			continue
+		}
+		if progress.Complete {
+			progress.Complete = false
+			progress.Reason, progress.Message = all[name].missing()
+		}
+		if at := all[name].settledAt; !at.IsZero() && (progress.Recheck.IsZero() || at.Before(progress.Recheck)) {
+			progress.Recheck = at
+		}
+	}
+	return progress
+}
+
+// verdict is what is known of a container after a change.
+type verdict int
+
+const (
+	// pending: it cannot be told yet what the container was started from.
+	pending verdict = iota
+	// restarted: a new container was started from the present reference.
+	restarted
+	// kept: the container was started from the present reference before, and
+	// the kubelet never had a reason to restart it: a rollback overtook it.
+	kept
+)
+
+// evidence is what a pod shows of one container that its record names.
+type evidence struct {
+	name    string
+	entry   appsv1beta1.InPlaceUpdateContainerStatus
+	status  corev1.ContainerStatus
+	verdict verdict
+	// observed: the kubelet has reported that it saw the present spec.
+	observed bool
+	// imageFailed: the kubelet saw the present spec and cannot get the image.
+	imageFailed bool
+	// settledAt is when the verdict falls if nothing changes until then; zero if
+	// time does not decide.
+	settledAt time.Time
+}
+
+func (e *evidence) proved() bool {
+	return e.verdict != pending
+}
+
+func (e *evidence) done() bool {
+	return e.proved() && e.status.State.Running != nil
+}
+
+// missing says what is missing for the container to be done.
+func (e *evidence) missing() (reason, message string) {
+	waiting, terminated := e.status.State.Waiting, e.status.State.Terminated
+	switch {
+	case waiting != nil && waiting.Reason != "" && e.observed:
+		return waiting.Reason, strings.TrimSuffix(fmt.Sprintf("container %s: %s", e.name, waiting.Message), ": ")
+	case terminated != nil && e.observed:
+		return ReasonContainerRestarting, fmt.Sprintf("container %s ended with exit code %d and is not started again yet",
+			e.name, terminated.ExitCode)
+	case !e.observed:
+		return ReasonNotObserved, fmt.Sprintf("container %s: the kubelet has not reported that it saw the change", e.name)
+	case !e.settledAt.IsZero():
+		return ReasonSettling, fmt.Sprintf("container %s runs; it is certain at %s that it stays",
+			e.name, e.settledAt.UTC().Format(time.RFC3339))
+	default:
+		return ReasonContainerRestarting, fmt.Sprintf("container %s is being restarted", e.name)
+	}
+}
+
+// evidenceOf returns the evidence for every container that the pod's record
+// names and the pod still has.
+func evidenceOf(pod *corev1.Pod, now time.Time) map[string]*evidence {
+	state, err := readState(pod)
+	if err != nil || state == nil {
+		return nil
+	}
+	all := map[string]*evidence{}
+	for _, container := range pod.Spec.Containers {
+		entry, ok := state.LastContainerStatuses[container.Name]
+		if !ok {
+			continue
+		}
+		e := &evidence{name: container.Name, entry: entry, status: containerStatus(pod, container.Name)}
+		e.judge(pod, state.UpdateTimestamp.Time, now)
+		all[container.Name] = e
+	}
+	return all
+}
+
+// judge decides what the container was started from.
+//
+// The kubelet reports the generation that it has seen together with the
+// statuses from before it acts, so a new container ID proves a restart but not
+// by itself a restart for this change: the old container may have crashed just
+// before. A changed image ID excludes that, and so does a start after the change
+// was written. Where an earlier change was overtaken, the new container may
+// come from that one. What remains is decided by time: a container that does not
+// match the spec which the kubelet has seen is stopped within the pod's
+// termination grace period.
+//
+// A kubelet that reports no observed generation (before Kubernetes 1.34, or a
+// virtual one) is judged by container ID and time alone.
+func (e *evidence) judge(pod *corev1.Pod, changed, now time.Time) {
+	reportsGeneration := pod.Status.ObservedGeneration > 0
+	e.observed = !reportsGeneration || pod.Status.ObservedGeneration >= pod.Generation
+	if !e.observed {
+		return
+	}
+	e.imageFailed = isImageFailure(e.status.State.Waiting)
+	started := startedAt(e.status)
+	settledAt := latest(started, changed).Add(settleTime(pod))
+	settled := !now.Before(settledAt)
+
+	newID := e.status.ContainerID != "" && e.status.ContainerID != e.entry.ContainerID
+	sameID := e.status.ContainerID != "" && !newID
+	fromPresent := sameID && e.entry.Image == liveImage(pod, e.name)
+	fromUnknown := sameID && e.entry.Image == ""
+	switch {
+	case newID && (settled || reportsGeneration && e.provesRestart(started, changed)):
+		e.verdict = restarted
+	case fromPresent && (settled || reportsGeneration), fromUnknown && settled:
+		e.verdict = kept
+	case e.status.State.Running != nil && (newID || fromPresent || fromUnknown):
+		e.settledAt = settledAt
+	}
+}
+
+// provesRestart reports whether a new container ID alone, without waiting, is
+// proof that the container was started for the last change.
+func (e *evidence) provesRestart(started, changed time.Time) bool {
+	if e.entry.Superseding {
+		return false
+	}
+	return e.status.ImageID != e.entry.ImageID || started.After(changed)
+}
+
+func isImageFailure(waiting *corev1.ContainerStateWaiting) bool {
+	if waiting == nil {
+		return false
+	}
+	switch waiting.Reason {
+	case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
+		"RegistryUnavailable", "SignatureValidationFailed":
+		return true
+	default:
+		return false
+	}
+}
+
+func startedAt(status corev1.ContainerStatus) time.Time {
+	switch {
+	case status.State.Running != nil:
+		return status.State.Running.StartedAt.Time
+	case status.State.Terminated != nil:
+		return status.State.Terminated.StartedAt.Time
+	case status.LastTerminationState.Terminated != nil:
+		return status.LastTerminationState.Terminated.StartedAt.Time
+	default:
+		return time.Time{}
+	}
+}
+
+func settleTime(pod *corev1.Pod) time.Duration {
+	grace := ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)
+	return time.Duration(grace)*time.Second + settleMargin
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,94 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inplace
+
+import "fmt"
+
+// Reasons why a pod cannot be changed to a revision in place.
+const (
+	// ReasonRevisionUnknown: the revision that the pod was made from is not in
+	// the history, so what changed cannot be told.
+	ReasonRevisionUnknown = "RevisionUnknown"
+	// ReasonContainersChanged: a container was added, removed or moved.
+	ReasonContainersChanged = "ContainersChanged"
+	// ReasonFieldImmutable: the API server does not let a field of a live pod
+	// change.
+	ReasonFieldImmutable = "FieldImmutable"
+)
+
+// Refusal says why a pod cannot be changed to a revision in place.
+type Refusal struct {
+	// Reason is one of the Reason constants.
+	Reason string
+	// Field is the first field of the template that cannot change in place;
+	// empty if the reason is not a field.
+	Field string
+	// Message says it in words.
+	Message string
+}
+
+// policy judges one thing about the way from one template to another. It
+// returns nil if it has no objection.
+type policy func(from, to *Template) *Refusal
+
+// policies are asked in order; the first objection counts. The narrowest come
+// first, so that the reason is the most telling one.
+var policies = []policy{
+	refuseUnknownRevision,
+	refuseOtherContainers,
+	refuseFixedFields,
+}
+
+// refusal returns the first objection to changing a pod in place, or nil.
+func refusal(from, to *Template) *Refusal {
+	for _, objects := range policies {
+		if r := objects(from, to); r != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+func refuseUnknownRevision(from, _ *Template) *Refusal {
+	if from != nil {
+		return nil
+	}
+	return &Refusal{
+		Reason:  ReasonRevisionUnknown,
+		Message: "the revision that the pod was made from is not in the history",
+	}
+}
+
+func refuseOtherContainers(from, to *Template) *Refusal {
+	d := containerNames(from).differenceTo(containerNames(to))
+	if d == nil {
+		return nil
+	}
+	return &Refusal{Reason: ReasonContainersChanged, Field: d.path, Message: fmt.Sprintf("%s %s", d.path, d.what)}
+}
+
+func refuseFixedFields(from, to *Template) *Refusal {
+	d := firstDifference(from.fixed, to.fixed)
+	if d == nil {
+		return nil
+	}
+	return &Refusal{
+		Reason:  ReasonFieldImmutable,
+		Field:   d.path,
+		Message: fmt.Sprintf("%s %s, and the API server lets no live pod change it", d.path, d.what),
+	}
+}
+
+func containerNames(t *Template) namedList {
+	list := namedList{}
+	for _, c := range t.Containers() {
+		list.names = append(list.names, c.Name)
+		list.items = append(list.items, nil)
+	}
+	return list
+}
+
+func (l namedList) differenceTo(other namedList) *difference {
+	return namedListDifference("spec.containers", l, other)
+}

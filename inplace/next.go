@@ -1,0 +1,185 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inplace
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+)
+
+// Target is what a pod shall become, and how.
+type Target struct {
+	Revision
+	// Policy says what to do with what cannot change in place.
+	Policy appsv1beta1.PodUpdateStrategyType
+	// GracePeriod is how long a pod stays out of service before it is changed.
+	// It has no effect on pods without the readiness gate.
+	GracePeriod time.Duration
+	// Deadline is after how long an update of one pod is reported as stuck;
+	// zero means never.
+	Deadline time.Duration
+}
+
+// PodFacts is what is known of one pod.
+type PodFacts struct {
+	Pod *corev1.Pod
+	// From is the revision that the pod's label names; nil if it is not in the
+	// history.
+	From *Revision
+	// Services holds the names of the Services whose EndpointSlices still send
+	// traffic to the pod.
+	Services []string
+	// Held is true for a pod that stays at its revision for now: the partition
+	// keeps it.
+	Held bool
+}
+
+// Next returns the next step of a pod towards a target.
+//
+// Any state can be left for any target: the way is computed from what the pod
+// is, not from what was intended with it before.
+func Next(facts PodFacts, target Target, now time.Time) Step {
+	pod := facts.Pod
+	if pod.DeletionTimestamp != nil {
+		return Step{State: Recreating, Reason: ReasonTerminating, Message: "the pod is being deleted", Since: pod.DeletionTimestamp.Time}
+	}
+	if revisionName(pod) == target.Name {
+		return finish(pod, target.Deadline, now)
+	}
+	change, refused := compareFacts(facts, target)
+	if refused != nil {
+		return refuse(facts, target, refused, now)
+	}
+	if !change.Restarts() {
+		return patch(pod, change, target, now)
+	}
+	if step := drain(facts, target, change, now); step != nil {
+		return *step
+	}
+	return patch(pod, change, target, now)
+}
+
+// compareFacts compares the pod with the target, as far as its policy allows a
+// change in place. A revision that differs in nothing is always taken in place.
+func compareFacts(facts PodFacts, target Target) (Change, *Refusal) {
+	var from *Template
+	if facts.From != nil {
+		from = facts.From.Template
+	}
+	change, refused := Compare(facts.Pod, from, target.Template)
+	recreates := target.Policy != appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType &&
+		target.Policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType
+	if refused == nil && recreates && !from.Equal(target.Template) {
+		refused = &Refusal{Reason: ReasonPolicyReCreate, Message: "podUpdatePolicy is ReCreate"}
+	}
+	return change, refused
+}
+
+// refuse handles what cannot change in place: the pod is recreated or, where the
+// user wants no recreation, stays what it is.
+func refuse(facts PodFacts, target Target, refused *Refusal, now time.Time) Step {
+	if target.Policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
+		return Step{Action: Recreate, State: Recreating, Reason: refused.Reason, Message: refused.Message}
+	}
+	if step := finish(facts.Pod, target.Deadline, now); step.State != Settled {
+		return step
+	}
+	return Step{
+		State:   Stuck,
+		Reason:  refused.Reason,
+		Message: refused.Message + "; podUpdatePolicy InPlaceOnly keeps the pod as it is: revert the field, or allow recreation with InPlaceIfPossible",
+	}
+}
+
+// drain takes the pod out of service, and returns nil when it is: the gate is
+// False, the kubelet has reported the pod not ready, no EndpointSlice sends it
+// traffic, and the grace period has passed since. A pod without the gate cannot
+// be drained.
+func drain(facts PodFacts, target Target, change Change, now time.Time) *Step {
+	pod := facts.Pod
+	if !hasGate(pod) {
+		return nil
+	}
+	step := &Step{State: Draining, Change: change, Since: unreadySince(pod)}
+	if !IsMarkedNotReady(pod) {
+		step.Action, step.Since = MarkNotReady, time.Time{}
+		step.Message = "to be updated to " + target.Name
+		return step
+	}
+	if condition(pod, corev1.PodReady).Status == corev1.ConditionTrue {
+		step.Reason, step.Message = ReasonStillReady, "the kubelet has not reported the pod not ready yet"
+		return step
+	}
+	if len(facts.Services) > 0 {
+		step.Reason = ReasonEndpointsReady
+		step.Message = "still in the EndpointSlices of Service " + strings.Join(facts.Services, ", ")
+		return step
+	}
+	if until := unreadySince(pod).Add(target.GracePeriod); now.Before(until) {
+		step.State, step.Reason, step.Until = Grace, ReasonGracePeriod, until
+		step.Message = fmt.Sprintf("out of service for %s before it is changed", target.GracePeriod)
+		return step
+	}
+	return nil
+}
+
+func patch(pod *corev1.Pod, change Change, target Target, now time.Time) Step {
+	return Step{
+		Action: Patch, State: Patching, Message: change.String(), Change: change,
+		Record: newState(pod, change, target.Name, now),
+	}
+}
+
+// finish brings a pod that stays at its revision back into service.
+func finish(pod *corev1.Pod, deadline time.Duration, now time.Time) Step {
+	if pod.DeletionTimestamp != nil {
+		return Step{State: Recreating, Reason: ReasonTerminating, Message: "the pod is being deleted", Since: pod.DeletionTimestamp.Time}
+	}
+	progress := Observe(pod, now)
+	if !progress.Complete {
+		return overdue(Step{
+			State: Restarting, Reason: progress.Reason, Message: progress.Message,
+			Since: progress.Since, Until: progress.Recheck,
+		}, deadline, now)
+	}
+	if needsMarkReady(pod) {
+		return Step{Action: MarkReady, State: Verifying, Since: progress.Since, Message: "every container runs what it should"}
+	}
+	if ready := condition(pod, corev1.PodReady); ready.Status != corev1.ConditionTrue {
+		return overdue(Step{
+			State: Verifying, Reason: ReasonPodNotReady, Message: notReadyMessage(ready),
+			Since: latest(progress.Since, ready.LastTransitionTime.Time),
+		}, deadline, now)
+	}
+	return Step{State: Settled}
+}
+
+// overdue turns a step that takes longer than the deadline into Stuck.
+func overdue(step Step, deadline time.Duration, now time.Time) Step {
+	if deadline <= 0 || step.Since.IsZero() {
+		return step
+	}
+	end := step.Since.Add(deadline)
+	if !now.Before(end) {
+		step.State = Stuck
+		step.Message = fmt.Sprintf("longer than %s: %s", deadline, step.Message)
+		return step
+	}
+	if step.Until.IsZero() || end.Before(step.Until) {
+		step.Until = end
+	}
+	return step
+}
+
+func notReadyMessage(ready corev1.PodCondition) string {
+	if ready.Message == "" {
+		return "the pod is not ready"
+	}
+	return "the pod is not ready: " + ready.Message
+}

@@ -1,0 +1,320 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inplace
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Workload is what is known of a workload whose pods are to be updated.
+type Workload struct {
+	Target Target
+	// Replicas is the number of pods wanted. Those that are missing count as
+	// unavailable.
+	Replicas int
+	// MaxUnavailable is the number of pods that may be unavailable; at least 1.
+	MaxUnavailable int
+	// MinReadySeconds is how long a pod must have been ready to be available.
+	MinReadySeconds int32
+	// Stopped is true when no pod may start its update: it is paused, or left
+	// to the user's deletions. Pods that have been changed are finished, pods
+	// that have only been drained go back into service.
+	Stopped bool
+	// Pods are the pods in the order in which their updates may start.
+	Pods []PodFacts
+}
+
+// Move is a step that is to be carried out now.
+type Move struct {
+	Pod  *corev1.Pod
+	Step Step
+	// Note says in words what is done and why it may be done.
+	Note string
+}
+
+// PodState is where one pod is.
+type PodState struct {
+	Pod *corev1.Pod
+	// Complete: every container that was changed runs what it should.
+	Complete bool
+	// Updated: the pod is at the target revision, and complete.
+	Updated bool
+	// Ready: the pod's Ready condition is True.
+	Ready bool
+	// Available: the pod has been ready for minReadySeconds, and nothing is
+	// being changed in it.
+	Available bool
+	// Step is the pod's next step, whether it may be taken now or not.
+	Step Step
+}
+
+// Blocker says why a pod that is not where it should be does not move.
+type Blocker struct {
+	Pod   *corev1.Pod
+	State State
+	// Reason is one word, Message a sentence.
+	Reason, Message string
+	// Since is zero if the objects do not tell.
+	Since time.Time
+}
+
+// Plan is the decision on all pods of a workload.
+type Plan struct {
+	// Moves are the steps to carry out now.
+	Moves []Move
+	// Blockers has an entry for every pod that waits, the worst first.
+	Blockers []Blocker
+	// Pods has an entry for every pod, in the order of the facts.
+	Pods []PodState
+	// Recheck is when to plan again if nothing happens until then; zero if
+	// time alone changes nothing.
+	Recheck time.Time
+}
+
+// MakePlan decides which pods take their next step now.
+//
+// A pod that is out of service anyway may go on: acting on it takes nothing
+// away. A broken pod goes first, whatever the budget says; otherwise a bad
+// revision could never be left. A pod that runs but is not ready may be about to
+// recover, so at most MaxUnavailable of those are in work at a time. An
+// available pod is taken out of service only while fewer than MaxUnavailable
+// pods are unavailable.
+func MakePlan(w Workload, now time.Time) Plan {
+	p := &planner{workload: w, now: now}
+	views := make([]*view, 0, len(w.Pods))
+	for i := range w.Pods {
+		views = append(views, newView(w, i, now))
+	}
+	p.count(views)
+	for _, v := range inPlanningOrder(views) {
+		p.decide(v)
+	}
+	for _, v := range views {
+		p.plan.Pods = append(p.plan.Pods, v.PodState)
+	}
+	slices.SortStableFunc(p.plan.Blockers, func(a, b Blocker) int {
+		return cmp.Compare(severity(a.State), severity(b.State))
+	})
+	return p.plan
+}
+
+// planner collects a plan.
+type planner struct {
+	workload    Workload
+	now         time.Time
+	plan        Plan
+	unavailable int
+	inWork      int
+	// out holds the names of the pods that are unavailable, for messages.
+	out []string
+}
+
+// view is a pod as the planner sees it.
+type view struct {
+	PodState
+	facts PodFacts
+	class class
+	// wants is true when the pod is to become the target revision.
+	wants bool
+}
+
+// class orders the pods that want the target revision.
+type class int
+
+const (
+	// broken: not ready, and waiting will not make it so.
+	broken class = iota
+	// begun: being drained or restarted by us.
+	begun
+	// unready: runs, but is not ready.
+	unready
+	// serving: ready.
+	serving
+)
+
+func newView(w Workload, i int, now time.Time) *view {
+	facts := w.Pods[i]
+	pod := facts.Pod
+	atTarget := revisionName(pod) == w.Target.Name
+	complete := Observe(pod, now).Complete
+	v := &view{
+		facts: facts,
+		wants: !atTarget && !facts.Held && !w.Stopped,
+		class: classOf(pod, complete),
+	}
+	v.PodState = PodState{
+		Pod:       pod,
+		Complete:  complete,
+		Updated:   atTarget && complete,
+		Ready:     isReady(pod),
+		Available: complete && !IsMarkedNotReady(pod) && isAvailable(pod, w.MinReadySeconds, now),
+	}
+	if v.wants {
+		v.Step = Next(facts, w.Target, now)
+	} else {
+		v.Step = finish(pod, w.Target.Deadline, now)
+	}
+	return v
+}
+
+func classOf(pod *corev1.Pod, complete bool) class {
+	switch {
+	case isBroken(pod):
+		return broken
+	case !complete || IsMarkedNotReady(pod):
+		return begun
+	case !isReady(pod):
+		return unready
+	default:
+		return serving
+	}
+}
+
+// inPlanningOrder returns the pods that stay at their revision, then those that
+// want the target: broken ones first, else in the order given.
+func inPlanningOrder(views []*view) []*view {
+	ordered := slices.Clone(views)
+	slices.SortStableFunc(ordered, func(a, b *view) int {
+		switch {
+		case a.wants != b.wants && b.wants:
+			return -1
+		case a.wants != b.wants:
+			return 1
+		case !a.wants:
+			return 0
+		default:
+			return cmp.Compare(a.class, b.class)
+		}
+	})
+	return ordered
+}
+
+// count takes stock before any pod moves. In work is what must come to rest
+// before pods that merely are not ready are touched: a revision that makes
+// nothing better is not rolled out further.
+func (p *planner) count(views []*view) {
+	available := 0
+	for _, v := range views {
+		if v.Available {
+			available++
+			continue
+		}
+		p.out = append(p.out, v.Pod.Name)
+		if !v.wants || v.class == begun || v.Pod.DeletionTimestamp != nil {
+			p.inWork++
+		}
+		if v.Ready {
+			p.recheckAt(readySince(v.Pod).Add(time.Duration(p.workload.MinReadySeconds)*time.Second + time.Second))
+		}
+	}
+	p.inWork += max(p.workload.Replicas-len(views), 0)
+	p.unavailable = max(p.workload.Replicas-available, 0)
+}
+
+// decide plans the step of one pod.
+func (p *planner) decide(v *view) {
+	p.recheckAt(v.Step.Until)
+	switch {
+	case v.Step.State == Settled:
+	case v.Step.Action == Wait:
+		p.block(v, v.Step.State, v.Step.Reason, v.Step.Message)
+	case !v.wants || !v.Step.disrupts():
+		p.move(v, "")
+	default:
+		p.decideDisruption(v)
+	}
+}
+
+func (p *planner) decideDisruption(v *view) {
+	limit := p.workload.MaxUnavailable
+	switch {
+	case v.class == broken:
+		p.move(v, "broken: outside the budget")
+	case v.class == begun:
+		p.move(v, "out of service already")
+	case !v.Available:
+		if p.inWork >= limit {
+			p.block(v, Waiting, ReasonBudget, fmt.Sprintf("%d pods are being updated, maxUnavailable is %d", p.inWork, limit))
+			return
+		}
+		p.inWork++
+		p.move(v, "not available anyway")
+	default:
+		if p.unavailable >= limit {
+			p.block(v, Waiting, ReasonBudget, p.budgetMessage())
+			return
+		}
+		p.unavailable++
+		p.inWork++
+		p.out = append(p.out, v.Pod.Name)
+		p.move(v, fmt.Sprintf("%d of %d unavailable", p.unavailable, limit))
+	}
+}
+
+func (p *planner) budgetMessage() string {
+	const shown = 5
+	names := p.out
+	more := ""
+	if len(names) > shown {
+		names, more = names[:shown], ", ..."
+	}
+	message := fmt.Sprintf("%d pods are unavailable, maxUnavailable is %d", p.unavailable, p.workload.MaxUnavailable)
+	if len(names) == 0 {
+		return message + ": pods are missing"
+	}
+	return message + ": " + strings.Join(names, ", ") + more
+}
+
+func (p *planner) move(v *view, why string) {
+	note := fmt.Sprintf("%s %s", v.Step.Action, v.Pod.Name)
+	for _, words := range []string{v.Step.Message, why} {
+		if words != "" {
+			note += "; " + words
+		}
+	}
+	p.plan.Moves = append(p.plan.Moves, Move{Pod: v.Pod, Step: v.Step, Note: note})
+}
+
+func (p *planner) block(v *view, state State, reason, message string) {
+	p.plan.Blockers = append(p.plan.Blockers, Blocker{
+		Pod: v.Pod, State: state, Reason: reason, Message: message, Since: v.Step.Since,
+	})
+}
+
+// recheckAt asks for a new plan at a moment that is still to come.
+func (p *planner) recheckAt(at time.Time) {
+	if at.IsZero() || !at.After(p.now) {
+		return
+	}
+	if p.plan.Recheck.IsZero() || at.Before(p.plan.Recheck) {
+		p.plan.Recheck = at
+	}
+}
+
+// severity orders blockers: what needs somebody comes first, what only waits for
+// its turn last.
+func severity(state State) int {
+	switch state {
+	case Stuck:
+		return 0
+	case Restarting:
+		return 1
+	case Verifying:
+		return 2
+	case Recreating:
+		return 3
+	case Draining, Grace:
+		return 4
+	case Settled, Waiting, Patching:
+		return 5
+	default:
+		return 5
+	}
+}

@@ -1,0 +1,60 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inplace
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubectl/pkg/util/podutils"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+)
+
+// revisionName returns the name of the revision that a pod says it is at.
+func revisionName(pod *corev1.Pod) string {
+	return pod.Labels[appsv1beta1.ControllerRevisionHashLabel]
+}
+
+func isReady(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp == nil && podutils.IsPodReady(pod)
+}
+
+func isAvailable(pod *corev1.Pod, minReadySeconds int32, now time.Time) bool {
+	return pod.DeletionTimestamp == nil && podutils.IsPodAvailable(pod, minReadySeconds, metav1.NewTime(now))
+}
+
+func readySince(pod *corev1.Pod) time.Time {
+	return condition(pod, corev1.PodReady).LastTransitionTime.Time
+}
+
+// isBroken reports whether a pod is not ready and cannot become so by waiting:
+// it has failed, cannot be scheduled, or a container cannot be started or keeps
+// ending.
+func isBroken(pod *corev1.Pod) bool {
+	if pod.DeletionTimestamp != nil || podutils.IsPodReady(pod) {
+		return false
+	}
+	if pod.Status.Phase == corev1.PodFailed || condition(pod, corev1.PodScheduled).Reason == corev1.PodReasonUnschedulable {
+		return true
+	}
+	return slices.ContainsFunc(pod.Status.InitContainerStatuses, cannotStart) ||
+		slices.ContainsFunc(pod.Status.ContainerStatuses, cannotStart)
+}
+
+// cannotStart reports whether a container waits for more than its turn.
+func cannotStart(status corev1.ContainerStatus) bool {
+	if waiting := status.State.Waiting; waiting != nil {
+		switch waiting.Reason {
+		case "", "ContainerCreating", "PodInitializing":
+			return false
+		default:
+			return true
+		}
+	}
+	terminated := status.State.Terminated
+	return terminated != nil && terminated.ExitCode != 0
+}

@@ -1,0 +1,105 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inplace
+
+import (
+	"time"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+)
+
+// State is where a pod is on its way to a revision. It is derived from the pod
+// each time, never stored as truth.
+type State string
+
+// The states of a pod, in the order in which an update passes them.
+const (
+	// Settled: the pod is at its revision and ready, nothing is to be done.
+	Settled State = "Settled"
+	// Waiting: the pod has not started to change.
+	Waiting State = "Waiting"
+	// Draining: the pod is being taken out of service.
+	Draining State = "Draining"
+	// Grace: the pod is out of service, its grace period runs.
+	Grace State = "Grace"
+	// Patching: the pod may be changed now.
+	Patching State = "Patching"
+	// Restarting: the pod was changed, the kubelet restarts containers.
+	Restarting State = "Restarting"
+	// Verifying: every container was restarted, the pod is not ready yet.
+	Verifying State = "Verifying"
+	// Recreating: the pod is deleted, to be made again at its revision.
+	Recreating State = "Recreating"
+	// Stuck: the pod cannot go on by itself.
+	Stuck State = "Stuck"
+)
+
+// Action is what to do with a pod now.
+type Action string
+
+// The actions. Wait is the zero Action.
+const (
+	// Wait: nothing to write; something has to happen first, or nothing at all.
+	Wait Action = ""
+	// MarkNotReady: set the readiness gate of the pod to False.
+	MarkNotReady Action = "MarkNotReady"
+	// Patch: write Step.Change and Step.Record to the pod.
+	Patch Action = "Patch"
+	// MarkReady: set the readiness gate of the pod to True.
+	MarkReady Action = "MarkReady"
+	// Recreate: delete the pod.
+	Recreate Action = "Recreate"
+)
+
+// Reasons of steps.
+const (
+	// ReasonStillReady: the pod was marked not ready, the kubelet has not
+	// reported it not ready yet.
+	ReasonStillReady = "StillReady"
+	// ReasonEndpointsReady: an EndpointSlice still sends the pod traffic.
+	ReasonEndpointsReady = "EndpointsReady"
+	// ReasonGracePeriod: gracePeriodSeconds have not passed.
+	ReasonGracePeriod = "GracePeriod"
+	// ReasonPodNotReady: the pod was updated and is not ready.
+	ReasonPodNotReady = "PodNotReady"
+	// ReasonTerminating: the pod is being deleted.
+	ReasonTerminating = "Terminating"
+	// ReasonPolicyReCreate: the workload asks for recreation.
+	ReasonPolicyReCreate = "PolicyReCreate"
+	// ReasonBudget: maxUnavailable pods are unavailable.
+	ReasonBudget = "MaxUnavailable"
+)
+
+// Step is the next step of one pod.
+type Step struct {
+	Action Action
+	State  State
+	// Reason and Message say why, in one word and in a sentence. They are empty
+	// for a settled pod.
+	Reason, Message string
+	// Since is when the pod came into this state; zero if the pod does not tell.
+	Since time.Time
+	// Until is when time alone changes the step; zero if it does not.
+	Until time.Time
+	// Change is set for Patch, and for the steps that lead to it.
+	Change Change
+	// Record is set for Patch: what ran before, and that the pod was updated in
+	// place.
+	Record *appsv1beta1.InPlaceUpdateState
+}
+
+// disrupts reports whether the step takes an available pod out of service, now
+// or as its consequence.
+func (s Step) disrupts() bool {
+	switch s.Action {
+	case MarkNotReady, Recreate:
+		return true
+	case Patch:
+		return s.Change.Restarts()
+	case Wait, MarkReady:
+		return false
+	default:
+		return false
+	}
+}

@@ -1,0 +1,181 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inplace
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// Template is a pod template as the user wrote it, without the defaults that
+// the API server fills in when a pod is made from it. Two templates are equal
+// when they say the same: null and [] say what an absent field says, and so does
+// {} where it means nothing (see meaninglessWhenEmpty).
+//
+// It keeps fields that this release does not know, so a template written by a
+// newer release compares correctly.
+type Template struct {
+	fields      map[string]any
+	fixed       map[string]any
+	labels      map[string]string
+	annotations map[string]string
+	containers  []Container
+}
+
+// Container is what a Template says of one container.
+type Container struct {
+	Name  string
+	Image string
+}
+
+// ParseTemplate reads the JSON of a PodTemplateSpec.
+func ParseTemplate(raw []byte) (*Template, error) {
+	fields := map[string]any{}
+	if err := utiljson.Unmarshal(raw, &fields); err != nil {
+		return nil, fmt.Errorf("parse pod template: %w", err)
+	}
+	return newTemplate(fields), nil
+}
+
+// NewTemplate reads a template from any value that marshals to the JSON of a
+// PodTemplateSpec.
+func NewTemplate(spec any) (*Template, error) {
+	raw, err := json.Marshal(spec)
+	if err != nil {
+		return nil, fmt.Errorf("marshal pod template: %w", err)
+	}
+	return ParseTemplate(raw)
+}
+
+func newTemplate(fields map[string]any) *Template {
+	fields, _ = normalise(fields).(map[string]any)
+	return &Template{
+		fields:      fields,
+		fixed:       fixedFields(fields),
+		labels:      stringMap(fields, "metadata", "labels"),
+		annotations: stringMap(fields, "metadata", "annotations"),
+		containers:  containers(fields),
+	}
+}
+
+// Equal reports whether both templates say the same.
+func (t *Template) Equal(other *Template) bool {
+	return firstDifference(t.fields, other.fields) == nil
+}
+
+// MarshalJSON returns the template as JSON, normalised: equal templates give
+// equal bytes.
+func (t *Template) MarshalJSON() ([]byte, error) {
+	return json.Marshal(t.fields)
+}
+
+// Labels returns the labels of the template. The caller does not change them.
+func (t *Template) Labels() map[string]string {
+	return t.labels
+}
+
+// Annotations returns the annotations of the template. The caller does not
+// change them.
+func (t *Template) Annotations() map[string]string {
+	return t.annotations
+}
+
+// Containers returns the containers in the order of the template. The caller
+// does not change them.
+func (t *Template) Containers() []Container {
+	return t.containers
+}
+
+// image returns the image of the named container; empty if there is none.
+func (t *Template) image(name string) string {
+	for _, c := range t.containers {
+		if c.Name == name {
+			return c.Image
+		}
+	}
+	return ""
+}
+
+func stringMap(fields map[string]any, path ...string) map[string]string {
+	// What is not a map of strings is refused by the schema of the API and by
+	// the API server when a pod is made; here it reads as nothing.
+	found, _, _ := unstructured.NestedStringMap(fields, path...)
+	return found
+}
+
+func containers(fields map[string]any) []Container {
+	list, _, _ := unstructured.NestedSlice(fields, "spec", "containers")
+	found := make([]Container, 0, len(list))
+	for _, item := range list {
+		container, _ := item.(map[string]any)
+		name, _ := container["name"].(string)
+		image, _ := container["image"].(string)
+		found = append(found, Container{Name: name, Image: image})
+	}
+	return found
+}
+
+// fixedFields returns a copy of a template's fields without what can change in
+// place: labels, annotations and the images of containers.
+func fixedFields(fields map[string]any) map[string]any {
+	fixed := runtime.DeepCopyJSON(fields)
+	unstructured.RemoveNestedField(fixed, "metadata", "labels")
+	unstructured.RemoveNestedField(fixed, "metadata", "annotations")
+	spec, _ := fixed["spec"].(map[string]any)
+	list, _ := spec["containers"].([]any)
+	for _, item := range list {
+		if container, ok := item.(map[string]any); ok {
+			delete(container, "image")
+		}
+	}
+	fixed, _ = normalise(fixed).(map[string]any)
+	return fixed
+}
+
+// meaninglessWhenEmpty lists the fields whose {} says what an absent field says.
+// Elsewhere {} has a meaning of its own: an empty labelSelector selects every
+// pod, an absent one selects none.
+var meaninglessWhenEmpty = sets.New("metadata", "labels", "annotations", "resources", "limits", "requests",
+	"securityContext", "nodeSelector", "affinity", "matchLabels", "spec", "template")
+
+// normalise returns value without the fields that say nothing. Items of lists
+// are kept, so that indexes stay what they were.
+func normalise(value any) any {
+	switch typed := value.(type) {
+	case map[string]any:
+		kept := make(map[string]any, len(typed))
+		for key, field := range typed {
+			if field = normalise(field); !saysNothing(key, field) {
+				kept[key] = field
+			}
+		}
+		return kept
+	case []any:
+		kept := make([]any, len(typed))
+		for i := range typed {
+			kept[i] = normalise(typed[i])
+		}
+		return kept
+	default:
+		return value
+	}
+}
+
+func saysNothing(key string, value any) bool {
+	switch typed := value.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		return len(typed) == 0 && meaninglessWhenEmpty.Has(key)
+	case []any:
+		return len(typed) == 0
+	default:
+		return false
+	}
+}
