@@ -1,0 +1,83 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package statefulset
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+)
+
+// ensureClaims makes the claims of the pod with an ordinal that do not exist
+// yet. Claims outlive their pods; one that exists is taken as it is.
+func (r *Reconciler) ensureClaims(ctx context.Context, set *appsv1beta1.StatefulSet, ordinal int) error {
+	for _, claim := range newClaims(set, ordinal) {
+		existing := &corev1.PersistentVolumeClaim{}
+		err := r.client.Get(ctx, client.ObjectKeyFromObject(claim), existing)
+		switch {
+		case apierrors.IsNotFound(err):
+			if err := r.client.Create(ctx, claim); err != nil {
+				return fmt.Errorf("create claim %s: %w", claim.Name, err)
+			}
+		case err != nil:
+			return fmt.Errorf("get claim %s: %w", claim.Name, err)
+		case existing.DeletionTimestamp != nil:
+			return fmt.Errorf("claim %s is being deleted; its pod is created when it is gone", claim.Name)
+		}
+	}
+	return nil
+}
+
+// claimStatus counts the claims of the wanted pods that match their template.
+func (r *Reconciler) claimStatus(ctx context.Context, s *scope) ([]appsv1beta1.VolumeClaimStatus, error) {
+	var statuses []appsv1beta1.VolumeClaimStatus
+	for i := range s.set.Spec.VolumeClaimTemplates {
+		template := &s.set.Spec.VolumeClaimTemplates[i]
+		status := appsv1beta1.VolumeClaimStatus{VolumeClaimName: template.Name}
+		for _, ordinal := range s.ordinals {
+			claim := &corev1.PersistentVolumeClaim{}
+			key := client.ObjectKey{Namespace: s.set.Namespace, Name: claimName(template.Name, s.set.Name, ordinal)}
+			if err := r.client.Get(ctx, key, claim); err != nil {
+				if apierrors.IsNotFound(err) {
+					continue
+				}
+				return nil, fmt.Errorf("get claim %s: %w", key, err)
+			}
+			countClaim(&status, claim, template)
+		}
+		statuses = append(statuses, status)
+	}
+	return statuses, nil
+}
+
+// countClaim counts a claim that is at least as large as its template wants, and
+// of the same class. It is ready when its volume is as large, too.
+func countClaim(status *appsv1beta1.VolumeClaimStatus, claim, template *corev1.PersistentVolumeClaim) {
+	want := template.Spec.Resources.Requests[corev1.ResourceStorage]
+	if !hasStorage(claim.Spec.Resources.Requests, want) || !sameClass(claim, template) {
+		return
+	}
+	status.CompatibleReplicas++
+	if hasStorage(claim.Status.Capacity, want) {
+		status.CompatibleReadyReplicas++
+	}
+}
+
+func hasStorage(resources corev1.ResourceList, want resource.Quantity) bool {
+	has := resources[corev1.ResourceStorage]
+	return has.Cmp(want) >= 0
+}
+
+// sameClass reports whether a claim has the class of its template. A template
+// without a class takes what the cluster's default gave.
+func sameClass(claim, template *corev1.PersistentVolumeClaim) bool {
+	want := template.Spec.StorageClassName
+	return want == nil || claim.Spec.StorageClassName != nil && *claim.Spec.StorageClassName == *want
+}

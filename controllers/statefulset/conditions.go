@@ -1,0 +1,120 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package statefulset
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/inplace"
+)
+
+// setConditions sets every condition of the status, one function each.
+//
+// A reconciliation that failed before it knew the revisions says only that.
+func setConditions(s *scope, failure error) {
+	if s.update == nil {
+		setStalled(s, failure)
+		return
+	}
+	p := progressOf(s)
+	setReady(s, p)
+	setProgressing(s, p)
+	setStalled(s, nil)
+	setFailed(s, appsv1beta1.ConditionFailedCreatePod, appsv1beta1.ReasonFailedCreate, s.scaleErr)
+	setFailed(s, appsv1beta1.ConditionFailedUpdatePod, appsv1beta1.ReasonFailedUpdatePodInPlace, s.updateErr)
+}
+
+// progress says in one word and a sentence how far the set has come.
+type progress struct {
+	// ready: everything is as wanted; moving: the operator is at work on it.
+	ready, moving bool
+	reason        string
+	message       string
+}
+
+func progressOf(s *scope) progress {
+	c := countPods(s)
+	wanted := len(s.ordinals)
+	held := 0
+	for _, ordinal := range s.ordinals {
+		if s.isHeld(ordinal) {
+			held++
+		}
+	}
+	switch waiting := wanted - int(c.updated); {
+	case len(s.members) != wanted || len(s.condemned) > 0:
+		return progress{moving: true, reason: appsv1beta1.ReasonScaling,
+			message: fmt.Sprintf("%d of %d pods exist, %d are to be deleted", len(s.members), wanted, len(s.condemned))}
+	case waiting > 0 && s.set.GetUpdateStrategyType() == appsv1.OnDeleteStatefulSetStrategyType:
+		return s.resting(c, appsv1beta1.ReasonOnDelete, fmt.Sprintf("%d pods get the new revision when they are deleted", waiting))
+	case waiting > held && s.set.IsPaused():
+		return progress{reason: appsv1beta1.ReasonPaused, message: fmt.Sprintf("paused with %d pods to update", waiting-held)}
+	case waiting > held:
+		return progress{moving: true, reason: appsv1beta1.ReasonUpdating,
+			message: fmt.Sprintf("%d of %d pods are at revision %s", c.updated, wanted-held, s.update.Name())}
+	case waiting > 0:
+		return s.resting(c, appsv1beta1.ReasonPartitionReached, fmt.Sprintf("partition keeps %d pods at their revision", waiting))
+	default:
+		return s.resting(c, appsv1beta1.ReasonAvailable, fmt.Sprintf("%d pods are available", c.available))
+	}
+}
+
+// resting is the progress of a set with nothing left to update: it is ready when
+// all pods are available.
+func (s *scope) resting(c counts, reason, message string) progress {
+	if int(c.available) == len(s.ordinals) {
+		return progress{ready: true, reason: reason, message: message}
+	}
+	return progress{moving: true, reason: appsv1beta1.ReasonUpdating,
+		message: fmt.Sprintf("%d of %d pods are available", c.available, len(s.ordinals))}
+}
+
+func setReady(s *scope, p progress) {
+	setCondition(s, appsv1beta1.ConditionReady, p.ready, p.reason, p.message)
+}
+
+func setProgressing(s *scope, p progress) {
+	setCondition(s, appsv1beta1.ConditionProgressing, p.moving, p.reason, p.message)
+}
+
+// setStalled reports what needs somebody: a spec that cannot be carried out, or
+// a pod that is stuck.
+func setStalled(s *scope, failure error) {
+	if ignoreConflict(failure) != nil {
+		setCondition(s, appsv1beta1.ConditionStalled, true, appsv1beta1.ReasonInvalidSpec, failure.Error())
+		return
+	}
+	for _, b := range s.plan.Blockers {
+		if b.State == inplace.Stuck {
+			setCondition(s, appsv1beta1.ConditionStalled, true, b.Reason, fmt.Sprintf("pod %s: %s", b.Pod.Name, b.Message))
+			return
+		}
+	}
+	setCondition(s, appsv1beta1.ConditionStalled, false, appsv1beta1.ReasonNotStalled, "nothing needs help")
+}
+
+// setFailed sets a condition that is only there while something fails.
+func setFailed(s *scope, conditionType, reason string, err error) {
+	if ignoreConflict(err) == nil {
+		meta.RemoveStatusCondition(&s.set.Status.Conditions, conditionType)
+		return
+	}
+	setCondition(s, conditionType, true, reason, err.Error())
+}
+
+func setCondition(s *scope, conditionType string, isTrue bool, reason, message string) {
+	status := metav1.ConditionFalse
+	if isTrue {
+		status = metav1.ConditionTrue
+	}
+	meta.SetStatusCondition(&s.set.Status.Conditions, metav1.Condition{
+		Type: conditionType, Status: status, Reason: reason, Message: message,
+		ObservedGeneration: s.set.Generation, LastTransitionTime: metav1.NewTime(s.now).Rfc3339Copy(),
+	})
+}

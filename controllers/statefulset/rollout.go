@@ -1,0 +1,86 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package statefulset
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/podcache"
+	"github.com/insitu-dev/insitu/inplace"
+)
+
+// update lets the pods take their next steps towards their revisions.
+func (r *Reconciler) update(ctx context.Context, s *scope) error {
+	facts, err := r.podFacts(ctx, s)
+	if err != nil {
+		return err
+	}
+	s.plan = inplace.MakePlan(s.workload(facts), s.now)
+	if !s.plan.Recheck.IsZero() {
+		s.requeue(max(s.plan.Recheck.Sub(s.now), time.Millisecond))
+	}
+	result := r.executor.Run(ctx, s.set, s.update.Name(), s.plan.Moves)
+	if result.Conflicts > 0 {
+		s.requeue(conflictDelay)
+	}
+	s.updateErr = result.Err()
+	return nil
+}
+
+func (s *scope) workload(facts []inplace.PodFacts) inplace.Workload {
+	return inplace.Workload{
+		Target: inplace.Target{
+			Revision:    s.update.InPlace(),
+			Policy:      s.set.GetPodUpdatePolicy(),
+			GracePeriod: s.set.GetGracePeriod(),
+			Deadline:    deadline(s.set),
+		},
+		Replicas:        len(s.ordinals),
+		MaxUnavailable:  int(s.set.GetMaxUnavailable()),
+		MinReadySeconds: s.set.GetMinReadySeconds(),
+		Stopped:         s.set.IsPaused() || s.set.GetUpdateStrategyType() == appsv1.OnDeleteStatefulSetStrategyType,
+		Pods:            facts,
+	}
+}
+
+// podFacts returns the facts of the pods that stay, the highest ordinal first.
+func (r *Reconciler) podFacts(ctx context.Context, s *scope) ([]inplace.PodFacts, error) {
+	facts := make([]inplace.PodFacts, 0, len(s.members))
+	for _, m := range slices.Backward(s.members) {
+		f := inplace.PodFacts{Pod: m.Pod, Held: s.isHeld(m.ordinal)}
+		if from := s.history.Get(m.Labels[appsv1beta1.ControllerRevisionHashLabel]); from != nil {
+			f.From = ptr.To(from.InPlace())
+		}
+		var err error
+		if f.Services, err = r.servicesTo(ctx, m.Pod); err != nil {
+			return nil, err
+		}
+		facts = append(facts, f)
+	}
+	return facts, nil
+}
+
+// servicesTo returns the Services that still send traffic to a pod. It is only
+// asked of pods that are being taken out of service.
+func (r *Reconciler) servicesTo(ctx context.Context, pod *corev1.Pod) ([]string, error) {
+	if !inplace.IsMarkedNotReady(pod) {
+		return nil, nil
+	}
+	return podcache.ServicesTo(ctx, r.client, pod)
+}
+
+func deadline(set *appsv1beta1.StatefulSet) time.Duration {
+	rolling := set.Spec.UpdateStrategy.RollingUpdate
+	if rolling == nil || rolling.InPlaceUpdateStrategy == nil {
+		return 0
+	}
+	return time.Duration(ptr.Deref(rolling.InPlaceUpdateStrategy.DeadlineSeconds, 0)) * time.Second
+}

@@ -1,0 +1,197 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package statefulset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/kubectl/pkg/util/podutils"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/executor"
+)
+
+// scaleFacts is what the order of creation and deletion depends on.
+type scaleFacts struct {
+	// ordinals are the wanted ordinals, ascending.
+	ordinals []int
+	// members and condemned are sorted by ordinal, ascending.
+	members, condemned []*member
+	// ordered is true for podManagementPolicy OrderedReady.
+	ordered bool
+	// limit is how many pods may be unavailable by creations and deletions;
+	// negative for no limit.
+	limit int
+}
+
+// scalePlan is what to create and delete now.
+type scalePlan struct {
+	// create are the ordinals of pods to create, in this order.
+	create []int
+	// remove are the pods to delete, in this order.
+	remove []*member
+}
+
+// planScale decides which pods are created and deleted now. A pod that has ended
+// is deleted, to be created again.
+//
+// Source of the order: StatefulSet deployment and scaling guarantees.
+func planScale(f scaleFacts) scalePlan {
+	if f.ordered {
+		return planOrdered(f)
+	}
+	return planParallel(f)
+}
+
+// planOrdered creates one pod at a time, each after those before it are ready,
+// and deletes one at a time, the highest first, while all others are ready.
+func planOrdered(f scaleFacts) scalePlan {
+	pods := byOrdinal(f.members)
+	for _, ordinal := range f.ordinals {
+		m := pods[ordinal]
+		switch {
+		case m == nil:
+			return scalePlan{create: []int{ordinal}}
+		case hasEnded(m.Pod):
+			return scalePlan{remove: []*member{m}}
+		case !isHealthy(m.Pod):
+			return scalePlan{}
+		}
+	}
+	if len(f.condemned) == 0 {
+		return scalePlan{}
+	}
+	last := f.condemned[len(f.condemned)-1]
+	for _, m := range f.condemned[:len(f.condemned)-1] {
+		if !isHealthy(m.Pod) && isHealthy(last.Pod) {
+			return scalePlan{}
+		}
+	}
+	if last.DeletionTimestamp != nil {
+		return scalePlan{}
+	}
+	return scalePlan{remove: []*member{last}}
+}
+
+// planParallel creates and deletes all at once, as far as the limit allows.
+func planParallel(f scaleFacts) scalePlan {
+	plan := scalePlan{}
+	pods := byOrdinal(f.members)
+	busy := 0
+	for _, m := range slices.Concat(f.members, f.condemned) {
+		if !isHealthy(m.Pod) {
+			busy++
+		}
+		if hasEnded(m.Pod) {
+			plan.remove = append(plan.remove, m)
+		}
+	}
+	mayDisturb := func() bool {
+		busy++
+		return f.limit < 0 || busy <= f.limit
+	}
+	for _, ordinal := range f.ordinals {
+		if pods[ordinal] == nil && mayDisturb() {
+			plan.create = append(plan.create, ordinal)
+		}
+	}
+	for _, m := range slices.Backward(f.condemned) {
+		if m.DeletionTimestamp == nil && !hasEnded(m.Pod) && (!isHealthy(m.Pod) || mayDisturb()) {
+			plan.remove = append(plan.remove, m)
+		}
+	}
+	return plan
+}
+
+func byOrdinal(members []*member) map[int]*member {
+	pods := make(map[int]*member, len(members))
+	for _, m := range members {
+		pods[m.ordinal] = m
+	}
+	return pods
+}
+
+// isHealthy reports whether a pod runs, is ready, and stays.
+func isHealthy(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning && podutils.IsPodReady(pod)
+}
+
+// hasEnded reports whether a pod will never run again and is still there: it was
+// evicted, for example.
+func hasEnded(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp == nil && (pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded)
+}
+
+// scale creates and deletes the pods whose turn it is. What fails with one pod
+// does not keep the others from being updated.
+func (r *Reconciler) scale(ctx context.Context, s *scope) error {
+	limit := -1
+	if limited, ok := s.set.GetScaleMaxUnavailable(); ok {
+		limit = int(limited)
+	}
+	plan := planScale(scaleFacts{
+		ordinals: s.ordinals, members: s.members, condemned: s.condemned, limit: limit,
+		ordered: s.set.GetPodManagementPolicy() == appsv1.OrderedReadyPodManagement,
+	})
+	var errs []error
+	for _, ordinal := range plan.create {
+		errs = append(errs, r.createPod(ctx, s, ordinal))
+	}
+	for _, m := range plan.remove {
+		errs = append(errs, r.deletePod(ctx, s, m.Pod))
+	}
+	s.scaleErr = errors.Join(errs...)
+	return nil
+}
+
+// createPod creates the pod with an ordinal and, before it, its claims.
+func (r *Reconciler) createPod(ctx context.Context, s *scope, ordinal int) error {
+	pod, err := newPod(s.set, s.revisionFor(ordinal), ordinal)
+	if err != nil {
+		return err
+	}
+	err = r.ensureClaims(ctx, s.set, ordinal)
+	if err == nil {
+		err = r.client.Create(ctx, pod)
+	}
+	if err != nil {
+		r.recorder.Eventf(s.set, nil, corev1.EventTypeWarning, appsv1beta1.ReasonFailedCreate, actionCreate,
+			"create pod %s: %v", pod.Name, err)
+		return fmt.Errorf("create pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	r.recorder.Eventf(s.set, pod, corev1.EventTypeNormal, appsv1beta1.ReasonSuccessfulCreate, actionCreate,
+		"created pod %s at revision %s", pod.Name, pod.Labels[appsv1beta1.ControllerRevisionHashLabel])
+	return nil
+}
+
+// deletePod deletes a pod. One that changed meanwhile is looked at again first.
+func (r *Reconciler) deletePod(ctx context.Context, s *scope, pod *corev1.Pod) error {
+	err := executor.DeletePod(ctx, r.client, pod)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case apierrors.IsConflict(err):
+		s.requeue(conflictDelay)
+		return nil
+	case err != nil:
+		r.recorder.Eventf(s.set, pod, corev1.EventTypeWarning, appsv1beta1.ReasonFailedDelete, actionDelete,
+			"delete pod %s: %v", pod.Name, err)
+		return fmt.Errorf("delete pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	r.recorder.Eventf(s.set, pod, corev1.EventTypeNormal, appsv1beta1.ReasonSuccessfulDelete, actionDelete, "deleted pod %s", pod.Name)
+	return nil
+}
+
+// Actions of events.
+const (
+	actionCreate = "Create"
+	actionDelete = "Delete"
+	actionUpdate = "Update"
+)

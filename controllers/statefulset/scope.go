@@ -1,0 +1,146 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package statefulset
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/history"
+	"github.com/insitu-dev/insitu/controllers/podcache"
+	"github.com/insitu-dev/insitu/inplace"
+)
+
+// scope is what one reconciliation knows of a StatefulSet. Each part is read
+// once, by the phase that needs it first.
+type scope struct {
+	set *appsv1beta1.StatefulSet
+	now time.Time
+
+	// ordinals are the wanted ordinals, ascending.
+	ordinals []int
+	// members are the pods at wanted ordinals; condemned are the others, which
+	// are to be deleted. Both are sorted by ordinal, the lowest first.
+	members, condemned []*member
+
+	history *history.History
+	// update is the revision of the present template, current the one that pods
+	// below the partition run.
+	update, current *history.Revision
+	collisions      int32
+
+	plan inplace.Plan
+
+	// scaleErr and updateErr are what went wrong with single pods.
+	scaleErr, updateErr error
+	requeueAfter        time.Duration
+}
+
+// member is a pod of the set.
+type member struct {
+	*corev1.Pod
+	ordinal int
+}
+
+func newScope(set *appsv1beta1.StatefulSet, now time.Time) *scope {
+	return &scope{
+		set:        set,
+		now:        now,
+		ordinals:   set.GetOrdinals(),
+		collisions: ptr.Deref(set.Status.CollisionCount, 0),
+	}
+}
+
+// observePods reads the pods that the set controls.
+func (r *Reconciler) observePods(ctx context.Context, s *scope) error {
+	list := &corev1.PodList{}
+	if err := podcache.ByOwner(ctx, r.client, s.set, list); err != nil {
+		return err
+	}
+	wanted := sets.New(s.ordinals...)
+	for i := range list.Items {
+		pod := &list.Items[i]
+		ordinal, ok := ordinalOf(s.set.Name, pod.Name)
+		if !ok {
+			continue // a pod that somebody gave our owner reference: not ours to touch
+		}
+		m := &member{Pod: pod, ordinal: ordinal}
+		if wanted.Has(ordinal) {
+			s.members = append(s.members, m)
+		} else {
+			s.condemned = append(s.condemned, m)
+		}
+	}
+	byOrdinal := func(a, b *member) int { return a.ordinal - b.ordinal }
+	slices.SortFunc(s.members, byOrdinal)
+	slices.SortFunc(s.condemned, byOrdinal)
+	return nil
+}
+
+// ensureRevisions reads the history and makes sure that the present template has
+// its revision in it.
+func (r *Reconciler) ensureRevisions(ctx context.Context, s *scope) error {
+	list := &appsv1.ControllerRevisionList{}
+	if err := podcache.ByOwner(ctx, r.client, s.set, list); err != nil {
+		return err
+	}
+	var err error
+	if s.history, err = history.Read(list.Items); err != nil {
+		return err
+	}
+	content, err := history.NewContent(s.set.Spec.Template, s.set.Spec.VolumeClaimTemplates)
+	if err != nil {
+		return fmt.Errorf("read templates of StatefulSet %s/%s: %w", s.set.Namespace, s.set.Name, err)
+	}
+	owner := history.Owner{
+		Object: s.set, Kind: appsv1beta1.GroupVersion.WithKind("StatefulSet"),
+		Labels: s.set.Spec.Selector.MatchLabels, Collisions: s.collisions,
+	}
+	if s.update, s.collisions, err = r.history.Ensure(ctx, owner, s.history, content); err != nil {
+		return err
+	}
+	if s.current = s.history.Get(s.set.Status.CurrentRevision); s.current == nil {
+		s.current = s.update
+	}
+	return nil
+}
+
+// truncateHistory deletes revisions that no pod and no status needs any more.
+func (r *Reconciler) truncateHistory(ctx context.Context, s *scope) error {
+	inUse := sets.New(s.update.Name(), s.current.Name())
+	for _, m := range slices.Concat(s.members, s.condemned) {
+		inUse.Insert(m.Labels[appsv1beta1.ControllerRevisionHashLabel])
+	}
+	return r.history.Truncate(ctx, s.history, inUse, int(s.set.GetRevisionHistoryLimit()))
+}
+
+// revisionFor returns the revision at which a pod is created: pods below the
+// partition come back at the current revision, also while an update runs.
+func (s *scope) revisionFor(ordinal int) *history.Revision {
+	if s.isHeld(ordinal) {
+		return s.current
+	}
+	return s.update
+}
+
+// isHeld reports whether the partition keeps an ordinal at the current revision.
+// The partition counts from the first ordinal.
+func (s *scope) isHeld(ordinal int) bool {
+	return ordinal < s.set.GetOrdinalsStart()+int(s.set.GetPartition())
+}
+
+// requeue asks for another reconciliation at the latest after d.
+func (s *scope) requeue(d time.Duration) {
+	if d > 0 && (s.requeueAfter == 0 || d < s.requeueAfter) {
+		s.requeueAfter = d
+	}
+}

@@ -1,0 +1,84 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package statefulset
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/inplace"
+)
+
+// controllerName names the controller in logs, metrics and events.
+const controllerName = "statefulset"
+
+// Options configures the controller.
+type Options struct {
+	// MaxConcurrentReconciles is how many StatefulSets are reconciled at the
+	// same time; at least 1.
+	MaxConcurrentReconciles int
+}
+
+// Add adds the controller to a manager, whose client must show its own writes
+// and whose cache must have the indexes of package podcache.
+func Add(mgr ctrl.Manager, options Options) error {
+	r := NewReconciler(mgr.GetClient(), mgr.GetEventRecorder("insitu-"+controllerName), clock.RealClock{})
+	err := ctrl.NewControllerManagedBy(mgr).
+		Named(controllerName).
+		For(&appsv1beta1.StatefulSet{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Owns(&corev1.Pod{}).
+		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(r.drainingSets)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: max(options.MaxConcurrentReconciles, 1)}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("add controller %s: %w", controllerName, err)
+	}
+	return nil
+}
+
+// drainingSets maps an EndpointSlice to the sets that wait for a pod of its
+// namespace to leave it: those with a pod that is marked not ready. The pods
+// that a slice no longer lists cannot be read from it, so it cannot be asked
+// for them.
+func (r *Reconciler) drainingSets(ctx context.Context, slice client.Object) []reconcile.Request {
+	pods := &corev1.PodList{}
+	// What is listed here is only read, so it need not be a copy.
+	err := r.client.List(ctx, pods, client.InNamespace(slice.GetNamespace()), client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to list pods for EndpointSlice", "EndpointSlice", client.ObjectKeyFromObject(slice))
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		owner := metav1.GetControllerOfNoCopy(pod)
+		if !isOurs(owner) || !inplace.IsMarkedNotReady(pod) {
+			continue
+		}
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: pod.Namespace, Name: owner.Name}})
+	}
+	return requests
+}
+
+func isOurs(owner *metav1.OwnerReference) bool {
+	if owner == nil || owner.Kind != "StatefulSet" {
+		return false
+	}
+	gv, err := schema.ParseGroupVersion(owner.APIVersion)
+	return err == nil && gv.Group == appsv1beta1.GroupVersion.Group
+}
