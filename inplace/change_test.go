@@ -12,7 +12,7 @@ import (
 	"github.com/insitu-dev/insitu/test/builders"
 )
 
-func parse(t *testing.T, raw string) *Template {
+func parse(t testing.TB, raw string) *Template {
 	t.Helper()
 	template, err := ParseTemplate([]byte(raw))
 	if err != nil {

@@ -5,10 +5,12 @@ package inplace
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
@@ -114,12 +116,12 @@ func drain(facts PodFacts, target Target, change Change, now time.Time) *Step {
 	}
 	if condition(pod, corev1.PodReady).Status == corev1.ConditionTrue {
 		step.Reason, step.Message = ReasonStillReady, "the kubelet has not reported the pod not ready yet"
-		return step
+		return ptr.To(overdue(*step, target.Deadline, now))
 	}
 	if len(facts.Services) > 0 {
 		step.Reason = ReasonEndpointsReady
 		step.Message = "still in the EndpointSlices of Service " + strings.Join(facts.Services, ", ")
-		return step
+		return ptr.To(overdue(*step, target.Deadline, now))
 	}
 	if until := unreadySince(pod).Add(target.GracePeriod); now.Before(until) {
 		step.State, step.Reason, step.Until = Grace, ReasonGracePeriod, until
@@ -143,6 +145,10 @@ func finish(pod *corev1.Pod, deadline time.Duration, now time.Time) Step {
 	}
 	progress := Observe(pod, now)
 	if !progress.Complete {
+		// A container that ends long after its update is not overdue by that.
+		if ready := condition(pod, corev1.PodReady); ready.Status != corev1.ConditionTrue {
+			progress.Since = latest(progress.Since, ready.LastTransitionTime.Time)
+		}
 		return overdue(Step{
 			State: Restarting, Reason: progress.Reason, Message: progress.Message,
 			Since: progress.Since, Until: progress.Recheck,
@@ -152,8 +158,9 @@ func finish(pod *corev1.Pod, deadline time.Duration, now time.Time) Step {
 		return Step{Action: MarkReady, State: Verifying, Since: progress.Since, Message: "every container runs what it should"}
 	}
 	if ready := condition(pod, corev1.PodReady); ready.Status != corev1.ConditionTrue {
+		reason, message := whyNotReady(pod, ready)
 		return overdue(Step{
-			State: Verifying, Reason: ReasonPodNotReady, Message: notReadyMessage(ready),
+			State: Verifying, Reason: reason, Message: message,
 			Since: latest(progress.Since, ready.LastTransitionTime.Time),
 		}, deadline, now)
 	}
@@ -177,9 +184,16 @@ func overdue(step Step, deadline time.Duration, now time.Time) Step {
 	return step
 }
 
-func notReadyMessage(ready corev1.PodCondition) string {
-	if ready.Message == "" {
-		return "the pod is not ready"
+// whyNotReady says why a pod that runs its revision is not ready: the kubelet's
+// reason for a container that cannot start, else what the Ready condition says.
+func whyNotReady(pod *corev1.Pod, ready corev1.PodCondition) (reason, message string) {
+	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if waiting := status.State.Waiting; waiting != nil && cannotStart(status) {
+			return waiting.Reason, fmt.Sprintf("container %s: %s", status.Name, waiting.Message)
+		}
 	}
-	return "the pod is not ready: " + ready.Message
+	if ready.Message == "" {
+		return ReasonPodNotReady, "the pod is not ready"
+	}
+	return ReasonPodNotReady, "the pod is not ready: " + ready.Message
 }

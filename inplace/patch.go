@@ -58,20 +58,20 @@ const (
 
 // RevisionPatch returns the strategic merge patch that carries out a Patch step
 // on a pod: the change, the record of what ran before, and the revision label,
-// in one request. A request that restarts a container is refused by the server
-// if the pod is no longer the one that the step was decided on.
+// in one request. The server refuses it if the pod is no longer the one that the
+// step was decided on: decided on an old view of the pod, even a patch of nothing
+// but the label would claim a revision that the pod does not run.
 func RevisionPatch(pod *corev1.Pod, step Step, revision string) ([]byte, error) {
 	record, err := json.Marshal(step.Record)
 	if err != nil {
 		return nil, fmt.Errorf("marshal record of in-place update: %w", err)
 	}
 	body := objectPatch{Metadata: metadataPatch{
-		UID:         string(pod.UID),
+		UID: string(pod.UID), ResourceVersion: pod.ResourceVersion,
 		Labels:      withKey(step.Change.Labels, appsv1beta1.ControllerRevisionHashLabel, revision),
 		Annotations: withKey(step.Change.Annotations, appsv1beta1.InPlaceUpdateStateKey, string(record)),
 	}}
 	if step.Change.Restarts() {
-		body.Metadata.ResourceVersion = pod.ResourceVersion
 		body.Spec = &specPatch{}
 		for _, image := range step.Change.Images {
 			body.Spec.Containers = append(body.Spec.Containers, containerPatch{Name: image.Container, Image: image.To})
@@ -81,7 +81,10 @@ func RevisionPatch(pod *corev1.Pod, step Step, revision string) ([]byte, error) 
 }
 
 // ReadinessPatch returns the strategic merge patch of pods/status that carries
-// out a MarkReady or MarkNotReady step.
+// out a MarkReady or MarkNotReady step. The server refuses to mark a pod ready
+// that is no longer the one that the step was decided on: it may have been
+// changed, and its container be about to stop. Marking it not ready is safe at
+// any time.
 func ReadinessPatch(pod *corev1.Pod, step Step, now metav1.Time) ([]byte, error) {
 	gate := conditionPatch{
 		Type: appsv1beta1.InPlaceUpdateReady, Status: corev1.ConditionTrue,
@@ -90,10 +93,11 @@ func ReadinessPatch(pod *corev1.Pod, step Step, now metav1.Time) ([]byte, error)
 	if step.Action == MarkNotReady {
 		gate.Status, gate.Reason, gate.Message = corev1.ConditionFalse, conditionReasonUpdating, step.Message
 	}
-	return json.Marshal(objectPatch{
-		Metadata: metadataPatch{UID: string(pod.UID)},
-		Status:   &statusPatch{Conditions: []conditionPatch{gate}},
-	})
+	metadata := metadataPatch{UID: string(pod.UID)}
+	if step.Action == MarkReady {
+		metadata.ResourceVersion = pod.ResourceVersion
+	}
+	return json.Marshal(objectPatch{Metadata: metadata, Status: &statusPatch{Conditions: []conditionPatch{gate}}})
 }
 
 func withKey(changes map[string]*string, key, value string) map[string]*string {

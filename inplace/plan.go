@@ -211,7 +211,7 @@ func (p *planner) count(views []*view) {
 			p.inWork++
 		}
 		if v.Ready {
-			p.recheckAt(readySince(v.Pod).Add(time.Duration(p.workload.MinReadySeconds)*time.Second + time.Second))
+			p.recheckAt(servingSince(v.Pod).Add(time.Duration(p.workload.MinReadySeconds)*time.Second + time.Second))
 		}
 	}
 	p.inWork += max(p.workload.Replicas-len(views), 0)
@@ -237,9 +237,18 @@ func (p *planner) decideDisruption(v *view) {
 	switch {
 	case v.class == broken:
 		p.move(v, "broken: outside the budget")
+	case v.class == begun && v.Ready && !IsMarkedNotReady(v.Pod) && p.unavailable > limit:
+		// It is not certain what it runs, but it serves.
+		p.block(v, Waiting, ReasonBudget, p.budgetMessage())
 	case v.class == begun:
 		p.move(v, "out of service already")
 	case !v.Available:
+		if p.inWork >= limit && needsMarkReady(v.Pod) {
+			// A new pod serves at its revision meanwhile.
+			v.Step = finish(v.Pod, p.workload.Target.Deadline, p.now)
+			p.move(v, "until its turn comes")
+			return
+		}
 		if p.inWork >= limit {
 			p.block(v, Waiting, ReasonBudget, fmt.Sprintf("%d pods are being updated, maxUnavailable is %d", p.inWork, limit))
 			return

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubectl/pkg/util/podutils"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
@@ -24,7 +23,20 @@ func isReady(pod *corev1.Pod) bool {
 }
 
 func isAvailable(pod *corev1.Pod, minReadySeconds int32, now time.Time) bool {
-	return pod.DeletionTimestamp == nil && podutils.IsPodAvailable(pod, minReadySeconds, metav1.NewTime(now))
+	return isReady(pod) && (minReadySeconds == 0 || now.After(servingSince(pod).Add(time.Duration(minReadySeconds)*time.Second)))
+}
+
+// servingSince returns since when a ready pod has served with the containers
+// that it runs: a container can be replaced so quickly that the condition does
+// not move.
+func servingSince(pod *corev1.Pod) time.Time {
+	since := readySince(pod)
+	for _, status := range pod.Status.ContainerStatuses {
+		if running := status.State.Running; running != nil {
+			since = latest(since, running.StartedAt.Time)
+		}
+	}
+	return since
 }
 
 func readySince(pod *corev1.Pod) time.Time {

@@ -10,12 +10,14 @@ package history
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/insitu-dev/insitu/inplace"
@@ -72,7 +74,7 @@ func (c Content) encode() ([]byte, error) {
 		return nil, fmt.Errorf("marshal pod template: %w", err)
 	}
 	var d data
-	if err := json.Unmarshal(raw, &d.Spec.Template); err != nil {
+	if err := utiljson.Unmarshal(raw, &d.Spec.Template); err != nil {
 		return nil, fmt.Errorf("read back pod template: %w", err)
 	}
 	d.Spec.Template[patchDirective] = "replace"
@@ -84,7 +86,7 @@ func (c Content) encode() ([]byte, error) {
 func decode(raw []byte) (Content, error) {
 	var d struct {
 		Spec struct {
-			Template json.RawMessage                `json:"template"`
+			Template map[string]json.RawMessage     `json:"template"`
 			Claims   []corev1.PersistentVolumeClaim `json:"volumeClaimTemplates"`
 		} `json:"spec"`
 	}
@@ -92,9 +94,10 @@ func decode(raw []byte) (Content, error) {
 		return Content{}, fmt.Errorf("parse revision: %w", err)
 	}
 	if len(d.Spec.Template) == 0 {
-		return Content{}, fmt.Errorf("parse revision: spec.template is missing")
+		return Content{}, errors.New("parse revision: spec.template is missing")
 	}
-	template, err := inplace.ParseTemplate(d.Spec.Template)
+	delete(d.Spec.Template, patchDirective)
+	template, err := inplace.NewTemplate(d.Spec.Template)
 	if err != nil {
 		return Content{}, err
 	}

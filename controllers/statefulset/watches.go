@@ -11,6 +11,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -21,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
-	"github.com/insitu-dev/insitu/inplace"
+	"github.com/insitu-dev/insitu/controllers/podcache"
 )
 
 // controllerName names the controller in logs, metrics and events.
@@ -52,22 +53,21 @@ func Add(mgr ctrl.Manager, options Options) error {
 }
 
 // drainingSets maps an EndpointSlice to the sets that wait for a pod of its
-// namespace to leave it: those with a pod that is marked not ready. The pods
-// that a slice no longer lists cannot be read from it, so it cannot be asked
-// for them.
+// namespace to leave it. The pods that a slice no longer lists cannot be read
+// from it, so those that may have left are asked for.
 func (r *Reconciler) drainingSets(ctx context.Context, slice client.Object) []reconcile.Request {
 	pods := &corev1.PodList{}
 	// What is listed here is only read, so it need not be a copy.
-	err := r.client.List(ctx, pods, client.InNamespace(slice.GetNamespace()), client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency)
+	err := podcache.Draining(ctx, r.client, slice.GetNamespace(), pods, client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency)
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Failed to list pods for EndpointSlice", "EndpointSlice", client.ObjectKeyFromObject(slice))
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to map EndpointSlice", "EndpointSlice", klog.KObj(slice))
 		return nil
 	}
 	var requests []reconcile.Request
 	for i := range pods.Items {
 		pod := &pods.Items[i]
 		owner := metav1.GetControllerOfNoCopy(pod)
-		if !isOurs(owner) || !inplace.IsMarkedNotReady(pod) {
+		if !isOurs(owner) {
 			continue
 		}
 		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: pod.Namespace, Name: owner.Name}})

@@ -8,12 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
 
 var (
 	// GroupVersion is the group and version of the types in this package.
-	GroupVersion = schema.GroupVersion{Group: v1beta1.GroupName, Version: "v1alpha1"}
+	GroupVersion = schema.GroupVersion{Group: appsv1beta1.GroupName, Version: "v1alpha1"}
 
 	// SchemeBuilder collects the functions that register these types.
 	SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)

@@ -6,7 +6,7 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
 
 // StatefulSet is the v1beta1 StatefulSet under the older version.
@@ -24,12 +24,12 @@ type StatefulSet struct {
 	// spec is the desired state.
 	//
 	// +required
-	Spec v1beta1.StatefulSetSpec `json:"spec,omitzero"`
+	Spec appsv1beta1.StatefulSetSpec `json:"spec,omitzero"`
 
 	// status is the observed state. It is written by the operator.
 	//
 	// +optional
-	Status v1beta1.StatefulSetStatus `json:"status,omitzero"`
+	Status appsv1beta1.StatefulSetStatus `json:"status,omitzero"`
 }
 
 // StatefulSetList is a list of StatefulSets.

@@ -59,9 +59,6 @@ const (
 	// ReasonRecreating: a pod is recreated because a field cannot change in
 	// place. The message names the field.
 	ReasonRecreating = "Recreating"
-	// ReasonInPlaceNotPossible: a pod is left alone under InPlaceOnly because a
-	// field cannot change in place. The message names the field.
-	ReasonInPlaceNotPossible = "InPlaceNotPossible"
 	// ReasonNotStalled: nothing needs somebody's help.
 	ReasonNotStalled = "NotStalled"
 	// ReasonInvalidSpec: the spec cannot be carried out. The message names the

@@ -9,6 +9,28 @@
 // they ask the accessor, so that both served versions and objects written by
 // older releases mean the same thing.
 //
+// # Templates
+//
+// Pod templates and claim templates have their full schema, without
+// descriptions and without defaults: what a user wrote is what is stored. The
+// one exception is the protocol of a port, which the API server needs to tell
+// the ports of a container apart. An unquoted number (cpu: 0.5) and an explicit
+// null are accepted as in native workloads.
+//
+// A field of a newer Kubernetes that this release does not know is refused
+// under strict field validation, which is the default of kubectl. A client that
+// switches strict validation off gets a warning that names each field that was
+// dropped. A list in which items are told apart by a name (containers, env,
+// ports) refuses duplicates, also where a native workload only warns.
+//
+// # Rules
+//
+// Everything that can be decided from the object alone is refused when it is
+// written, in both versions, with an error that names the field. What only the
+// API server can tell about a pod (label keys of the template, names of volumes
+// that are mounted) shows when the pod is created, in the condition
+// FailedCreatePod.
+//
 // +kubebuilder:object:generate=true
 // +groupName=apps.kruise.io
 package v1beta1

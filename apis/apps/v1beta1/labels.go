@@ -51,13 +51,12 @@ const (
 	// look like drift.
 	RuntimeContainersMetaKey = "apps.kruise.io/runtime-containers-meta"
 
-	// RestartCountKey is an annotation with the restart count of every
-	// container before the latest in-place update, as a JSON object by
-	// container name.
+	// RestartCountKey is an annotation with the restart count of each container
+	// before the latest in-place update.
 	RestartCountKey = "apps.kruise.io/restart-count-before-last-update"
 
-	// PodRestartCountKey is an annotation with the sum of RestartCountKey, in
-	// decimal.
+	// PodRestartCountKey is an annotation with the restart count of the pod, all
+	// containers together, before the latest in-place update.
 	PodRestartCountKey = "apps.kruise.io/pod-restart-count-before-last-update"
 
 	// ContainerLaunchPriorityKey is an annotation that asks for containers to

@@ -150,7 +150,7 @@ func (s *StatefulSet) scaledToReplicas(value *intstr.IntOrString) int32 {
 		return 1
 	}
 
-	return int32(min(number, math.MaxInt32)) //nolint:gosec // bounded by the line above
+	return int32(min(number, math.MaxInt32))
 }
 
 func retainUnlessDelete(t PersistentVolumeClaimRetentionPolicyType) PersistentVolumeClaimRetentionPolicyType {

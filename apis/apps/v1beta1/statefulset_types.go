@@ -23,11 +23,11 @@ import (
 // +kubebuilder:printcolumn:name="UPDATED",type=integer,JSONPath=`.status.updatedReplicas`,description="Number of pods at the update revision"
 // +kubebuilder:printcolumn:name="READY",type=integer,JSONPath=`.status.readyReplicas`,description="Number of ready pods"
 // +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:printcolumn:name="CONTAINERS",type=string,priority=1,JSONPath=`.spec.template.spec.containers[*].name`,description="Containers of the pod template"
-// +kubebuilder:printcolumn:name="IMAGES",type=string,priority=1,JSONPath=`.spec.template.spec.containers[*].image`,description="Images of the pod template"
+// +kubebuilder:printcolumn:name="CONTAINERS",type=string,priority=1,JSONPath=`.spec.template.spec.containers[*].name`,description="First container of the pod template"
+// +kubebuilder:printcolumn:name="IMAGES",type=string,priority=1,JSONPath=`.spec.template.spec.containers[*].image`,description="Image of the first container"
 // +kubebuilder:printcolumn:name="BLOCKED",type=string,priority=1,JSONPath=`.status.blockers[0].reason`,description="Why the update waits: reason of the first blocker"
 // +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.metadata.name.size() <= 52",optionalOldSelf=true,messageExpression="'metadata.name must be at most 52 characters, because pod and revision names and labels are built from it; found \"' + self.metadata.name + '\"'"
-// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || !format.dns1123Label().validate(self.metadata.name).hasValue()",optionalOldSelf=true,messageExpression="'metadata.name must be a DNS label (lower case letters, digits and -, no dots), because pod host names are built from it; found \"' + self.metadata.name + '\"'"
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || !self.metadata.name.contains('.')",optionalOldSelf=true,messageExpression="'metadata.name must be a DNS label, without dots, because pod host names are built from it; found \"' + self.metadata.name + '\"'"
 type StatefulSet struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -92,7 +92,9 @@ type StatefulSetSpec struct {
 	// template describes the pods. A change of it makes a new revision.
 	// restartPolicy must be Always or absent, activeDeadlineSeconds absent.
 	// To take a pod out of service while it is changed in place, list
-	// InPlaceUpdateReady in the template's readinessGates.
+	// InPlaceUpdateReady in the template's readinessGates. Fields that this
+	// release does not know are refused under strict field validation, the
+	// default of kubectl, and named in a warning otherwise.
 	//
 	// +required
 	// +kubebuilder:validation:XValidation:rule="!has(self.spec.restartPolicy) || self.spec.restartPolicy == 'Always'",fieldPath=".spec.restartPolicy",messageExpression="'template.spec.restartPolicy must be Always or absent; found ' + self.spec.restartPolicy"
@@ -118,7 +120,7 @@ type StatefulSetSpec struct {
 
 	// serviceName is the headless Service that gives the pods their DNS names,
 	// <pod>.<serviceName>.<namespace>.svc. It becomes the pods' subdomain and
-	// cannot be changed.
+	// cannot be changed. Absent, the pods have no DNS names of their own.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
@@ -220,15 +222,23 @@ const (
 // StatefulSetPersistentVolumeClaimRetentionPolicy says what happens to the
 // claims made from volumeClaimTemplates.
 type StatefulSetPersistentVolumeClaimRetentionPolicy struct {
-	// whenDeleted applies when the set is deleted: Retain keeps the claims,
-	// Delete deletes them. Defaults to Retain.
+	// whenDeleted applies when the set is deleted.
+	//
+	//   - Retain: its claims are kept.
+	//   - Delete: its claims are deleted.
+	//
+	// Defaults to Retain.
 	//
 	// +optional
 	// +kubebuilder:default=Retain
 	WhenDeleted PersistentVolumeClaimRetentionPolicyType `json:"whenDeleted,omitempty"`
 
-	// whenScaled applies to the claims of pods that a scale-down removes:
-	// Retain keeps them, Delete deletes them. Defaults to Retain.
+	// whenScaled applies to the claims of pods that a scale-down removes.
+	//
+	//   - Retain: they are kept, and used again after a scale-up.
+	//   - Delete: they are deleted.
+	//
+	// Defaults to Retain.
 	//
 	// +optional
 	// +kubebuilder:default=Retain

@@ -1,0 +1,93 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package podcache
+
+import (
+	corev1 "k8s.io/api/core/v1"
+)
+
+// trimPod keeps of a pod what decisions read:
+//
+//   - metadata, without managedFields and the annotation of kubectl apply;
+//   - of the spec: node name, readiness gates, grace period, resources, the
+//     claims among the volumes, and of each container its name, image, pull
+//     policy, resources, resize and restart policy, and the environment
+//     variables that come from the pod's own fields;
+//   - the whole status.
+//
+// It changes the pod it is given, which nobody else has seen yet. Trimming twice
+// is trimming once. Anything but a pod is returned as it is: tombstones hold
+// pods that were trimmed when they came in.
+func trimPod(in any) (any, error) {
+	pod, ok := in.(*corev1.Pod)
+	if !ok {
+		return in, nil
+	}
+	pod.ManagedFields = nil
+	delete(pod.Annotations, corev1.LastAppliedConfigAnnotation)
+	pod.Spec = corev1.PodSpec{
+		Volumes:                       claimVolumes(pod.Spec.Volumes),
+		InitContainers:                trimContainers(pod.Spec.InitContainers),
+		Containers:                    trimContainers(pod.Spec.Containers),
+		TerminationGracePeriodSeconds: pod.Spec.TerminationGracePeriodSeconds,
+		NodeName:                      pod.Spec.NodeName,
+		ReadinessGates:                pod.Spec.ReadinessGates,
+		Resources:                     pod.Spec.Resources,
+	}
+
+	return pod, nil
+}
+
+// claimVolumes returns the volumes that are claims, with nothing but the claim.
+func claimVolumes(volumes []corev1.Volume) []corev1.Volume {
+	var claims []corev1.Volume
+	for _, volume := range volumes {
+		if volume.PersistentVolumeClaim == nil {
+			continue
+		}
+		claims = append(claims, corev1.Volume{
+			Name:         volume.Name,
+			VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: volume.PersistentVolumeClaim},
+		})
+	}
+
+	return claims
+}
+
+func trimContainers(containers []corev1.Container) []corev1.Container {
+	if containers == nil {
+		return nil
+	}
+	trimmed := make([]corev1.Container, len(containers))
+	for i, container := range containers {
+		trimmed[i] = corev1.Container{
+			Name:            container.Name,
+			Image:           container.Image,
+			ImagePullPolicy: container.ImagePullPolicy,
+			Env:             fieldEnv(container.Env),
+			Resources:       container.Resources,
+			ResizePolicy:    container.ResizePolicy,
+			RestartPolicy:   container.RestartPolicy,
+		}
+	}
+
+	return trimmed
+}
+
+// fieldEnv returns the variables that come from fields of the pod: a change of
+// the field reaches them only when the container restarts.
+func fieldEnv(env []corev1.EnvVar) []corev1.EnvVar {
+	var fromFields []corev1.EnvVar
+	for _, variable := range env {
+		if variable.ValueFrom == nil || variable.ValueFrom.FieldRef == nil {
+			continue
+		}
+		fromFields = append(fromFields, corev1.EnvVar{
+			Name:      variable.Name,
+			ValueFrom: &corev1.EnvVarSource{FieldRef: variable.ValueFrom.FieldRef},
+		})
+	}
+
+	return fromFields
+}

@@ -1,0 +1,137 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/test/builders"
+)
+
+// operatorUser is the account of the operator, as the chart names it.
+const operatorUser = "system:serviceaccount:insitu-system:insitu-manager"
+
+// auditEvent is what the suite reads of an entry in the API server's audit log.
+type auditEvent struct {
+	Verb string `json:"verb"`
+	User struct {
+		Username string `json:"username"`
+	} `json:"user"`
+	ObjectRef struct {
+		Resource    string `json:"resource"`
+		Subresource string `json:"subresource"`
+		Namespace   string `json:"namespace"`
+		Name        string `json:"name"`
+	} `json:"objectRef"`
+	ResponseStatus struct {
+		Code int `json:"code"`
+	} `json:"responseStatus"`
+}
+
+// operatorWrites returns the operator's writes in a namespace, events left out,
+// each as "verb resource/subresource name code".
+func operatorWrites(namespace string) []string {
+	GinkgoHelper()
+	file, err := os.Open(filepath.Join(labPath, "logs", "audit.log"))
+	Expect(err).NotTo(HaveOccurred())
+	defer file.Close()
+
+	var writes []string
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 4<<20)
+	for lines.Scan() {
+		event := auditEvent{}
+		if json.Unmarshal(lines.Bytes(), &event) != nil {
+			continue // the line that is being written
+		}
+		ref := event.ObjectRef
+		if event.User.Username != operatorUser || ref.Namespace != namespace || ref.Resource == "events" {
+			continue
+		}
+		switch event.Verb {
+		case "create", "update", "patch", "delete":
+			writes = append(writes, strings.TrimSpace(event.Verb+" "+ref.Resource+"/"+ref.Subresource+" "+ref.Name))
+		}
+	}
+	Expect(lines.Err()).NotTo(HaveOccurred())
+	return writes
+}
+
+// podWrites returns the writes to one pod.
+func podWrites(writes []string, name string) []string {
+	var found []string
+	for _, w := range writes {
+		if strings.HasSuffix(w, " "+name) && strings.Contains(w, " pods/") {
+			found = append(found, strings.TrimSuffix(w, " "+name))
+		}
+	}
+	return found
+}
+
+var _ = Describe("The operator's writes, by the API server's audit log", func() {
+	var namespace string
+	BeforeEach(func(ctx context.Context) { namespace = newNamespace(ctx) })
+
+	It("are three per pod with the readiness gate", func(ctx context.Context) {
+		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine).MaxUnavailable(2))
+		before := len(operatorWrites(namespace))
+		setImage(ctx, set, nginxLatest)
+		waitSettled(ctx, set)
+		writes := operatorWrites(namespace)[before:]
+		for _, p := range pods(ctx, set) {
+			Expect(podWrites(writes, p.Name)).To(Equal([]string{"patch pods/status", "patch pods/", "patch pods/status"}), p.Name)
+		}
+	})
+
+	It("are one per pod without it, and one for labels", func(ctx context.Context) {
+		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine).Ungated())
+		before := len(operatorWrites(namespace))
+		setImage(ctx, set, nginxLatest)
+		waitSettled(ctx, set)
+		change(ctx, set, func(s *appsv1beta1.StatefulSet) { s.Spec.Template.Labels["tier"] = "backend" })
+		waitSettled(ctx, set)
+		writes := operatorWrites(namespace)[before:]
+		for _, p := range pods(ctx, set) {
+			Expect(podWrites(writes, p.Name)).To(Equal([]string{"patch pods/", "patch pods/"}), p.Name)
+		}
+	})
+
+	// A pod's label makes a watch event and so a reconciliation.
+	It("are none for a settled set, also after a restart of the operator", Serial, func(ctx context.Context) {
+		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine))
+		setImage(ctx, set, nginxLatest)
+		waitSettled(ctx, set)
+		before := len(operatorWrites(namespace))
+
+		nudge(ctx, set, "first")
+		nudge(ctx, set, "second")
+		killOperator(ctx)
+		nudge(ctx, set, "third")
+		Expect(operatorWrites(namespace)[before:]).To(BeEmpty())
+	})
+})
+
+// nudge changes a label of a pod that nobody reads, so that the set is
+// reconciled, and gives the operator the time to do so.
+func nudge(ctx context.Context, set *appsv1beta1.StatefulSet, value string) {
+	GinkgoHelper()
+	pod := getPod(ctx, set, 0)
+	before := pod.DeepCopy()
+	pod.Labels["nudge"] = value
+	Expect(api.Patch(ctx, pod, mergeFrom(before))).To(Succeed())
+	Consistently(ctx, func(ctx context.Context) string { return getPod(ctx, set, 0).Labels["nudge"] }).
+		WithTimeout(3 * time.Second).Should(Equal(value))
+}

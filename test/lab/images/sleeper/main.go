@@ -1,0 +1,140 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command sleeper is a container that behaves as a test asks: it may end by
+// itself, become ready late, or take its time to stop. It answers HTTP on the
+// port of -listen:
+//
+//	/       version, host name and environment, as JSON
+//	/ready  200 once the program is ready, 503 before
+//
+// Every flag can also be set by an environment variable, -exit-after by
+// SLEEPER_EXIT_AFTER and so on; the flag wins.
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// version is set by the linker: v1, v2, v3 or crash.
+var version = "unversioned"
+
+// crash is the version that ends with exit code 1 after a second unless it is
+// told otherwise.
+const crash = "crash"
+
+type options struct {
+	listen     string
+	exitAfter  time.Duration
+	exitCode   int
+	readyAfter time.Duration
+	ignoreTerm time.Duration
+	wait       time.Duration
+}
+
+func main() {
+	opts, err := parse(os.Args[1:], os.Getenv)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "sleeper:", err)
+		os.Exit(2)
+	}
+	if opts.wait > 0 {
+		time.Sleep(opts.wait)
+		return
+	}
+	os.Exit(run(opts))
+}
+
+func parse(args []string, getenv func(string) string) (options, error) {
+	var opts options
+	if version == crash {
+		opts.exitAfter, opts.exitCode = time.Second, 1
+	}
+	flags := flag.NewFlagSet("sleeper", flag.ContinueOnError)
+	flags.StringVar(&opts.listen, "listen", ":8080", "address to answer HTTP on, or empty for none")
+	flags.DurationVar(&opts.exitAfter, "exit-after", opts.exitAfter, "end after this time, 0 for never")
+	flags.IntVar(&opts.exitCode, "exit-code", opts.exitCode, "exit code after -exit-after")
+	flags.DurationVar(&opts.readyAfter, "ready-after", 0, "answer /ready with 503 for this time")
+	flags.DurationVar(&opts.ignoreTerm, "ignore-term", 0, "keep running for this time after SIGTERM")
+	flags.DurationVar(&opts.wait, "wait", 0, "only sleep for this time and end, for use in hooks")
+
+	var err error
+	flags.VisitAll(func(f *flag.Flag) {
+		variable := "SLEEPER_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		if value := getenv(variable); value != "" && err == nil {
+			if err = f.Value.Set(value); err != nil {
+				err = fmt.Errorf("read %s=%s: %w", variable, strconv.Quote(value), err)
+			}
+		}
+	})
+	if err != nil {
+		return opts, err
+	}
+	return opts, flags.Parse(args)
+}
+
+// run returns the exit code.
+func run(opts options) int {
+	start := time.Now()
+	fmt.Printf("sleeper %s started\n", version)
+	failed := make(chan error, 1)
+	if opts.listen != "" {
+		go func() { failed <- http.ListenAndServe(opts.listen, handler(start.Add(opts.readyAfter))) }()
+	}
+	var done <-chan time.Time
+	if opts.exitAfter > 0 {
+		done = time.After(opts.exitAfter)
+	}
+	term := make(chan os.Signal, 1)
+	signal.Notify(term, syscall.SIGTERM, syscall.SIGINT)
+	select {
+	case err := <-failed:
+		fmt.Fprintln(os.Stderr, "sleeper: serve:", err)
+		return 1
+	case <-done:
+		fmt.Printf("sleeper %s ends with %d\n", version, opts.exitCode)
+		return opts.exitCode
+	case <-term:
+		fmt.Printf("sleeper %s stops in %s\n", version, opts.ignoreTerm)
+		time.Sleep(opts.ignoreTerm)
+		return 0
+	}
+}
+
+func handler(readyAt time.Time) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /ready", func(w http.ResponseWriter, _ *http.Request) {
+		if time.Now().Before(readyAt) {
+			http.Error(w, "not ready", http.StatusServiceUnavailable)
+		}
+	})
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		hostname, _ := os.Hostname()
+		w.Header().Set("Content-Type", "application/json")
+		// A client that is gone cannot be told.
+		_ = json.NewEncoder(w).Encode(map[string]any{
+			"version":  version,
+			"hostname": hostname,
+			"env":      environment(),
+		})
+	})
+	return mux
+}
+
+func environment() map[string]string {
+	env := map[string]string{}
+	for _, pair := range os.Environ() {
+		name, value, _ := strings.Cut(pair, "=")
+		env[name] = value
+	}
+	return env
+}
