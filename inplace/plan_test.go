@@ -115,7 +115,7 @@ func TestMakePlan(t *testing.T) {
 			pods: pods{marked(updated("p3")), marked(inService("p2")), inFlight("p1"), crashing(inService("p0")), inService("p4")}, limit: 5,
 			with:     func(w *Workload) { w.Stopped = true },
 			moves:    []string{"MarkReady p3", "MarkReady p2"},
-			blockers: []string{"p1 Restarting NotObserved", "p0 Verifying PodNotReady"},
+			blockers: []string{"p1 Restarting NotObserved", "p0 Verifying CrashLoopBackOff"},
 		},
 		"broken pods first, and whatever the budget says": {
 			pods: pods{inService("p3"), crashing(inService("p2")), notReady(updated("p1")), crashing(inService("p0"))}, limit: 1,
