@@ -76,8 +76,9 @@ type InPlaceUpdateStrategy struct {
 	PodDisruptionBudget PodDisruptionBudgetPolicy `json:"podDisruptionBudget,omitempty"`
 
 	// deadlineSeconds is the time, in seconds, after which a pod whose update
-	// does not finish is reported as stuck. Nothing is undone. Absent, there is
-	// no deadline. Accepted, but not acted on in this release.
+	// does not finish is reported as stuck: in status.blockers, in the
+	// condition Stalled and by an event. Nothing is undone. Absent, there is no
+	// deadline.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1

@@ -222,7 +222,8 @@ const (
 // StatefulSetPersistentVolumeClaimRetentionPolicy says what happens to the
 // claims made from volumeClaimTemplates.
 type StatefulSetPersistentVolumeClaimRetentionPolicy struct {
-	// whenDeleted applies when the set is deleted.
+	// whenDeleted applies when the set is deleted. Accepted for compatibility;
+	// Delete is not acted on in this release: claims are kept.
 	//
 	//   - Retain: its claims are kept.
 	//   - Delete: its claims are deleted.
@@ -234,6 +235,8 @@ type StatefulSetPersistentVolumeClaimRetentionPolicy struct {
 	WhenDeleted PersistentVolumeClaimRetentionPolicyType `json:"whenDeleted,omitempty"`
 
 	// whenScaled applies to the claims of pods that a scale-down removes.
+	// Accepted for compatibility; Delete is not acted on in this release: claims
+	// are kept.
 	//
 	//   - Retain: they are kept, and used again after a scale-up.
 	//   - Delete: they are deleted.

@@ -1,0 +1,209 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver_test
+
+func strategyRefusals() map[string]refusal {
+	return map[string]refusal{
+		"type unknown": {
+			`spec: {updateStrategy: {type: Recreate}}`,
+			[]string{"spec.updateStrategy.type", `Unsupported value: "Recreate"`, `"RollingUpdate", "OnDelete"`},
+		},
+		"OnDelete with rollingUpdate": {
+			`spec: {updateStrategy: {type: OnDelete, rollingUpdate: {partition: 1}}}`,
+			[]string{"spec.updateStrategy.rollingUpdate", "only accepted with type RollingUpdate", "found type OnDelete"},
+		},
+		"negative partition": {
+			`spec: {updateStrategy: {rollingUpdate: {partition: -1}}}`,
+			[]string{"spec.updateStrategy.rollingUpdate.partition", "greater than or equal to 0"},
+		},
+		"partition in percent": {
+			`spec: {updateStrategy: {rollingUpdate: {partition: "50%"}}}`,
+			[]string{"spec.updateStrategy.rollingUpdate.partition", "must be of type integer"},
+		},
+		"maxUnavailable 0": {
+			`spec: {updateStrategy: {rollingUpdate: {maxUnavailable: 0}}}`,
+			[]string{"spec.updateStrategy.rollingUpdate.maxUnavailable", "a number from 1", "found 0"},
+		},
+		"maxUnavailable 0%": {
+			`spec: {updateStrategy: {rollingUpdate: {maxUnavailable: "0%"}}}`,
+			[]string{"spec.updateStrategy.rollingUpdate.maxUnavailable", `from "1%" to "100%"`, `found "0%"`},
+		},
+		"maxUnavailable 101%": {
+			`spec: {updateStrategy: {rollingUpdate: {maxUnavailable: "101%"}}}`,
+			[]string{"spec.updateStrategy.rollingUpdate.maxUnavailable", `found "101%"`},
+		},
+		"maxUnavailable without percent sign": {
+			`spec: {updateStrategy: {rollingUpdate: {maxUnavailable: "2"}}}`,
+			[]string{"spec.updateStrategy.rollingUpdate.maxUnavailable", `found "2"`},
+		},
+		"maxUnavailable in words": {
+			`spec: {updateStrategy: {rollingUpdate: {maxUnavailable: half of them}}}`,
+			[]string{"spec.updateStrategy.rollingUpdate.maxUnavailable"},
+		},
+		"pod update policy": {
+			`spec: {updateStrategy: {rollingUpdate: {podUpdatePolicy: InPlace}}}`,
+			[]string{
+				"spec.updateStrategy.rollingUpdate.podUpdatePolicy", `Unsupported value: "InPlace"`,
+				`"ReCreate", "InPlaceIfPossible", "InPlaceOnly"`,
+			},
+		},
+		"negative minReadySeconds": {
+			`spec: {updateStrategy: {rollingUpdate: {minReadySeconds: -1}}}`,
+			[]string{"spec.updateStrategy.rollingUpdate.minReadySeconds", "greater than or equal to 0"},
+		},
+		"minReadySeconds over 300": {
+			`spec: {updateStrategy: {rollingUpdate: {minReadySeconds: 301}}}`,
+			[]string{"spec.updateStrategy.rollingUpdate.minReadySeconds", "less than or equal to 300"},
+		},
+		"scale maxUnavailable 0": {
+			`spec: {scaleStrategy: {maxUnavailable: 0}}`,
+			[]string{"spec.scaleStrategy.maxUnavailable", "a number from 1", "found 0"},
+		},
+		"scale maxUnavailable 0%": {
+			`spec: {scaleStrategy: {maxUnavailable: "0%"}}`,
+			[]string{"spec.scaleStrategy.maxUnavailable", `found "0%"`},
+		},
+	}
+}
+
+func orderRefusals() map[string]refusal {
+	const unordered = "spec.updateStrategy.rollingUpdate.unorderedUpdate"
+
+	return map[string]refusal{
+		"management policy unknown": {
+			`spec: {podManagementPolicy: Serial}`,
+			[]string{"spec.podManagementPolicy", `Unsupported value: "Serial"`, `"OrderedReady", "Parallel"`},
+		},
+		"maxUnavailable 2 in order": {
+			`spec: {podManagementPolicy: OrderedReady, updateStrategy: {rollingUpdate: {maxUnavailable: 2}}}`,
+			[]string{"spec.updateStrategy.rollingUpdate.maxUnavailable", "must be 1 with podManagementPolicy OrderedReady", "found 2"},
+		},
+		"maxUnavailable in percent in the default order": {
+			`spec: {podManagementPolicy: null, updateStrategy: {rollingUpdate: {maxUnavailable: "20%"}}}`,
+			[]string{"spec.updateStrategy.rollingUpdate.maxUnavailable", "must be 1 with podManagementPolicy OrderedReady", "found 20%"},
+		},
+		"unordered in order": {
+			`spec: {podManagementPolicy: OrderedReady, updateStrategy: {rollingUpdate: {unorderedUpdate: {}}}}`,
+			[]string{unordered, "needs podManagementPolicy Parallel", "found OrderedReady"},
+		},
+		"both priorities": {
+			`spec: {updateStrategy: {rollingUpdate: {unorderedUpdate: {priorityStrategy: {
+				orderPriority: [{orderedKey: order}],
+				weightPriority: [{weight: 1, matchSelector: {matchLabels: {app: sample}}}]}}}}}`,
+			[]string{unordered + ".priorityStrategy", "exclude each other"},
+		},
+		"weight over 100": {
+			`spec: {updateStrategy: {rollingUpdate: {unorderedUpdate: {priorityStrategy: {
+				weightPriority: [{weight: 101, matchSelector: {matchLabels: {app: sample}}}]}}}}}`,
+			[]string{unordered + ".priorityStrategy.weightPriority[0].weight", "less than or equal to 100"},
+		},
+		"negative weight": {
+			`spec: {updateStrategy: {rollingUpdate: {unorderedUpdate: {priorityStrategy: {
+				weightPriority: [{weight: -1, matchSelector: {matchLabels: {app: sample}}}]}}}}}`,
+			[]string{unordered + ".priorityStrategy.weightPriority[0].weight", "greater than or equal to 0"},
+		},
+		"weight of everything": {
+			`spec: {updateStrategy: {rollingUpdate: {unorderedUpdate: {priorityStrategy: {
+				weightPriority: [{weight: 1, matchSelector: {}}]}}}}}`,
+			[]string{unordered + ".priorityStrategy.weightPriority[0].matchSelector", "must not be empty"},
+		},
+		"weight with unknown operator": {
+			`spec: {updateStrategy: {rollingUpdate: {unorderedUpdate: {priorityStrategy: {
+				weightPriority: [{weight: 1, matchSelector: {matchExpressions: [{key: app, operator: Is}]}}]}}}}}`,
+			[]string{unordered + ".priorityStrategy.weightPriority[0].matchSelector.matchExpressions[0].operator", `Unsupported value: "Is"`},
+		},
+		"weight without weight": {
+			`spec: {updateStrategy: {rollingUpdate: {unorderedUpdate: {priorityStrategy: {
+				weightPriority: [{matchSelector: {matchLabels: {app: sample}}}]}}}}}`,
+			[]string{unordered + ".priorityStrategy.weightPriority[0].weight: Required value"},
+		},
+		"weight without selector": {
+			`spec: {updateStrategy: {rollingUpdate: {unorderedUpdate: {priorityStrategy: {weightPriority: [{weight: 1}]}}}}}`,
+			[]string{unordered + ".priorityStrategy.weightPriority[0].matchSelector: Required value"},
+		},
+		"weight with In and no values": {
+			`spec: {updateStrategy: {rollingUpdate: {unorderedUpdate: {priorityStrategy: {
+				weightPriority: [{weight: 1, matchSelector: {matchExpressions: [{key: app, operator: In}]}}]}}}}}`,
+			[]string{unordered + ".priorityStrategy.weightPriority[0].matchSelector.matchExpressions[0]", "need values", "found In"},
+		},
+		"weight with an expression without key": {
+			`spec: {updateStrategy: {rollingUpdate: {unorderedUpdate: {priorityStrategy: {
+				weightPriority: [{weight: 1, matchSelector: {matchExpressions: [{operator: Exists}]}}]}}}}}`,
+			[]string{unordered + ".priorityStrategy.weightPriority[0].matchSelector.matchExpressions[0].key: Required value"},
+		},
+		"weight with no label value": {
+			`spec: {updateStrategy: {rollingUpdate: {unorderedUpdate: {priorityStrategy: {
+				weightPriority: [{weight: 1, matchSelector: {matchLabels: {app: "a b"}}}]}}}}}`,
+			[]string{unordered + ".priorityStrategy.weightPriority[0].matchSelector.matchLabels[app]", `found "a b"`},
+		},
+		"order without key": {
+			`spec: {updateStrategy: {rollingUpdate: {unorderedUpdate: {priorityStrategy: {orderPriority: [{}]}}}}}`,
+			[]string{unordered + ".priorityStrategy.orderPriority[0].orderedKey: Required value"},
+		},
+		"order by nothing": {
+			`spec: {updateStrategy: {rollingUpdate: {unorderedUpdate: {priorityStrategy: {orderPriority: [{orderedKey: ""}]}}}}}`,
+			[]string{unordered + ".priorityStrategy.orderPriority[0].orderedKey", "at least 1 chars long"},
+		},
+		"order by no label key": {
+			`spec: {updateStrategy: {rollingUpdate: {unorderedUpdate: {priorityStrategy: {orderPriority: [{orderedKey: "a b"}]}}}}}`,
+			[]string{unordered + ".priorityStrategy.orderPriority[0].orderedKey", "must be a label key", `found "a b"`},
+		},
+	}
+}
+
+func inPlaceRefusals() map[string]refusal {
+	const strategy = "spec.updateStrategy.rollingUpdate.inPlaceUpdateStrategy"
+
+	// in returns a patch of inPlaceUpdateStrategy.
+	in := func(fields string) string {
+		return `spec: {updateStrategy: {rollingUpdate: {inPlaceUpdateStrategy: ` + fields + `}}}`
+	}
+
+	return map[string]refusal{
+		"negative grace": {in(`{gracePeriodSeconds: -1}`), []string{strategy + ".gracePeriodSeconds", "greater than or equal to 0"}},
+		"parallel pulls 0%": {
+			in(`{imagePreDownloadParallelism: "0%"}`),
+			[]string{strategy + ".imagePreDownloadParallelism", `found "0%"`},
+		},
+		"negative pull timeout": {
+			in(`{imagePreDownloadTimeoutSeconds: -1}`),
+			[]string{strategy + ".imagePreDownloadTimeoutSeconds", "greater than or equal to 0"},
+		},
+		"negative pods before pulls": {
+			in(`{imagePreDownloadMinUpdatedReadyPods: -1}`),
+			[]string{strategy + ".imagePreDownloadMinUpdatedReadyPods", "greater than or equal to 0"},
+		},
+		"keepReady twice": {in(`{keepReady: [log, log]}`), []string{strategy + ".keepReady[1]", `Duplicate value: "log"`}},
+		"keepReady empty": {in(`{keepReady: [""]}`), []string{strategy + ".keepReady[0]", "at least 1 chars long"}},
+		"budget unknown": {
+			in(`{podDisruptionBudget: Maybe}`),
+			[]string{strategy + ".podDisruptionBudget", `Unsupported value: "Maybe"`, `"Ignore", "Respect"`},
+		},
+		"deadline 0": {in(`{deadlineSeconds: 0}`), []string{strategy + ".deadlineSeconds", "greater than or equal to 1"}},
+		"onDeferred": {
+			in(`{resize: {onDeferred: Keep}}`),
+			[]string{strategy + ".resize.onDeferred", `"Wait", "Recreate"`},
+		},
+		"onInfeasible": {
+			in(`{resize: {onInfeasible: Wait}}`),
+			[]string{strategy + ".resize.onInfeasible", `"Keep", "Recreate"`},
+		},
+		"onError": {
+			in(`{resize: {onError: Wait}}`),
+			[]string{strategy + ".resize.onError", `"Keep", "Recreate"`},
+		},
+		"deferred timeout 0": {
+			in(`{resize: {deferredTimeoutSeconds: 0}}`),
+			[]string{strategy + ".resize.deferredTimeoutSeconds", "greater than or equal to 1"},
+		},
+		"maxConcurrent 0": {
+			in(`{resize: {maxConcurrent: 0}}`),
+			[]string{strategy + ".resize.maxConcurrent", "a number from 1", "found 0"},
+		},
+		"drift": {
+			in(`{resize: {drift: Ignore}}`),
+			[]string{strategy + ".resize.drift", `"Leave", "Enforce"`},
+		},
+	}
+}
