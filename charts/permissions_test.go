@@ -1,0 +1,108 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package charts_test
+
+import (
+	"slices"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// TestPermissions holds the limits of what the chart may grant, whatever the
+// values are.
+func TestPermissions(t *testing.T) {
+	for name, flags := range map[string][]string{"default": {withoutCRDs}, "rich": {rich}} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			all := render(t, flags...)
+
+			roles := all.ofKind("Role", "ClusterRole")
+			g.Expect(roles).NotTo(BeEmpty())
+			for _, obj := range roles {
+				// A Role has the fields of a ClusterRole that are read here.
+				var role rbacv1.ClusterRole
+				g.Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &role)).To(Succeed())
+				g.Expect(role.Rules).NotTo(BeEmpty(), role.Name)
+				g.Expect(role.AggregationRule).To(BeNil(), role.Name)
+				for _, rule := range role.Rules {
+					g.Expect(excesses(rule)).To(BeEmpty(), "%s: %v", role.Name, rule)
+				}
+			}
+			for _, obj := range all.ofKind("RoleBinding", "ClusterRoleBinding") {
+				var binding rbacv1.ClusterRoleBinding
+				g.Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &binding)).To(Succeed())
+				g.Expect(binding.RoleRef.Name).To(HaveSuffix("-manager"), "only roles of the chart are bound")
+				g.Expect(binding.Subjects).To(HaveLen(1))
+				g.Expect(binding.Subjects[0].Kind).To(Equal(rbacv1.ServiceAccountKind))
+			}
+		})
+	}
+}
+
+// TestManagerWritesNoWorkload holds what the manager never does to the objects
+// of users: it reports in their status, and leaves them as they were written.
+func TestManagerWritesNoWorkload(t *testing.T) {
+	g := NewWithT(t)
+	var role rbacv1.ClusterRole
+	render(t, withoutCRDs).find(t, "ClusterRole", "insitu-manager", &role)
+
+	for _, rule := range role.Rules {
+		if slices.Contains(rule.Resources, "statefulsets") {
+			g.Expect(rule.Verbs).To(ConsistOf("get", "list", "watch"))
+		}
+	}
+}
+
+func TestExcesses(t *testing.T) {
+	for name, rule := range map[string]rbacv1.PolicyRule{
+		"every group":      {APIGroups: []string{"*"}, Resources: []string{"pods"}, Verbs: []string{"get"}},
+		"every resource":   {APIGroups: []string{""}, Resources: []string{"*"}, Verbs: []string{"get"}},
+		"every verb":       {APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"*"}},
+		"every status":     {APIGroups: []string{""}, Resources: []string{"*/status"}, Verbs: []string{"patch"}},
+		"secrets":          {APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"list"}},
+		"nodes":            {APIGroups: []string{""}, Resources: []string{"nodes/proxy"}, Verbs: []string{"get"}},
+		"tokens":           {APIGroups: []string{""}, Resources: []string{"serviceaccounts/token"}, Verbs: []string{"create"}},
+		"roles":            {APIGroups: []string{rbacv1.GroupName}, Resources: []string{"roles"}, Verbs: []string{"get"}},
+		"escalate":         {APIGroups: []string{"x"}, Resources: []string{"y"}, Verbs: []string{"escalate"}},
+		"impersonate":      {APIGroups: []string{""}, Resources: []string{"users"}, Verbs: []string{"impersonate"}},
+		"exec":             {APIGroups: []string{""}, Resources: []string{"pods/exec"}, Verbs: []string{"create"}},
+		"every path":       {NonResourceURLs: []string{"/*"}, Verbs: []string{"get"}},
+		"ephemeral":        {APIGroups: []string{""}, Resources: []string{"pods/ephemeralcontainers"}, Verbs: []string{"patch"}},
+		"admission config": {APIGroups: []string{"admissionregistration.k8s.io"}, Resources: []string{"validatingwebhookconfigurations"}, Verbs: []string{"get"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(excesses(rule)).NotTo(BeEmpty())
+		})
+	}
+	NewWithT(t).Expect(excesses(rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}})).To(BeEmpty())
+}
+
+// excesses returns what of a rule must never be granted.
+func excesses(rule rbacv1.PolicyRule) []string {
+	never := map[string][]string{
+		"apiGroups": {"*", rbacv1.GroupName, "admissionregistration.k8s.io", "apiextensions.k8s.io"},
+		"resources": {
+			"*", "*/*", "*/status", "*/scale", "*/finalizers",
+			"secrets", "nodes", "nodes/proxy", "nodes/status", "serviceaccounts", "serviceaccounts/token",
+			"pods/exec", "pods/attach", "pods/portforward", "pods/proxy", "pods/ephemeralcontainers",
+		},
+		"verbs":           {"*", "escalate", "bind", "impersonate"},
+		"nonResourceURLs": {"*", "/*"},
+	}
+	found := []string{}
+	for field, values := range map[string][]string{
+		"apiGroups": rule.APIGroups, "resources": rule.Resources, "verbs": rule.Verbs, "nonResourceURLs": rule.NonResourceURLs,
+	} {
+		for _, value := range values {
+			if slices.Contains(never[field], value) {
+				found = append(found, field+": "+value)
+			}
+		}
+	}
+
+	return found
+}

@@ -1,0 +1,168 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package charts_test
+
+import (
+	"flag"
+	"os"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	configv1alpha1 "github.com/insitu-dev/insitu/apis/config/v1alpha1"
+)
+
+// update writes the golden files instead of comparing with them:
+// go test ./charts -update
+var update = flag.Bool("update", false, "write the golden files")
+
+const rich = "--values=charts/testdata/rich.values.yaml"
+
+func TestLint(t *testing.T) {
+	g := NewWithT(t)
+
+	for _, flags := range [][]string{nil, {rich}} {
+		output, err := runTool(t, helm, append([]string{"lint", "charts/insitu", "--strict"}, flags...)...)
+		g.Expect(err).NotTo(HaveOccurred(), output)
+	}
+}
+
+func TestGolden(t *testing.T) {
+	for name, flags := range map[string][]string{
+		"default": {withoutCRDs},
+		"rich":    {rich},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			golden := "testdata/" + name + ".golden.yaml"
+
+			output, err := template(t, flags...)
+			g.Expect(err).NotTo(HaveOccurred(), output)
+
+			if *update {
+				g.Expect(os.WriteFile(golden, []byte(output), 0o644)).To(Succeed())
+			}
+			g.Expect(output).To(Equal(readFile(t, golden)), "run go test ./charts -update, and look at the difference")
+		})
+	}
+}
+
+// TestDefinitions compares the definitions that the chart installs with those of
+// config/crd.
+func TestDefinitions(t *testing.T) {
+	g := NewWithT(t)
+	want := decode(t, readFile(t, "../config/crd/apps.kruise.io_statefulsets.yaml"))
+
+	got := render(t).ofKind("CustomResourceDefinition")
+
+	g.Expect(got).To(HaveLen(1))
+	g.Expect(got[0].GetName()).To(Equal(want[0].GetName()))
+	g.Expect(equality.Semantic.DeepEqual(got[0].Object["spec"], want[0].Object["spec"])).To(BeTrue(), "run make generate")
+	g.Expect(got[0].GetAnnotations()).To(HaveKeyWithValue("helm.sh/resource-policy", "keep"), "or an uninstall deletes every workload")
+	g.Expect(render(t, withoutCRDs).ofKind("CustomResourceDefinition")).To(BeEmpty())
+}
+
+// TestConfiguration reads the configuration files that the chart writes as the
+// manager does.
+func TestConfiguration(t *testing.T) {
+	g := NewWithT(t)
+	defaults := &configv1alpha1.InsituConfiguration{}
+	configv1alpha1.SetDefaults(defaults)
+
+	config := configurationOf(t, render(t, withoutCRDs), "insitu-manager")
+	config.TypeMeta = metav1.TypeMeta{}
+	config.Namespaces = nil
+	g.Expect(config).To(Equal(defaults), "the chart has the defaults of the manager")
+
+	config = configurationOf(t, render(t, rich), "changer-manager")
+	g.Expect(config.Namespaces).To(Equal([]string{"shop", "bank"}))
+	g.Expect(*config.Controllers.StatefulSet.MaxConcurrentReconciles).To(BeEquivalentTo(4))
+	g.Expect(config.Metrics.BindAddress).To(Equal(":9443"))
+	g.Expect(config.Metrics.CertDir).To(Equal("/etc/insitu-metrics-certificate"))
+	g.Expect(config.Health.BindAddress).To(Equal(":9081"))
+	g.Expect(*config.ClientConnection.QPS).To(BeEquivalentTo(50))
+
+	config = configurationOf(t, render(t, withoutCRDs, "--set=metrics.enabled=false"), "insitu-manager")
+	g.Expect(config.Metrics.BindAddress).To(Equal(configv1alpha1.BindNothing))
+}
+
+func TestChangedConfigurationIsANewRollout(t *testing.T) {
+	g := NewWithT(t)
+	checksum := func(flags ...string) string {
+		var deployment appsv1.Deployment
+		render(t, append(flags, withoutCRDs)...).find(t, "Deployment", "insitu-manager", &deployment)
+
+		return deployment.Spec.Template.Annotations["insitu.dev/config-checksum"]
+	}
+
+	first := checksum()
+	g.Expect(first).NotTo(BeEmpty())
+	g.Expect(checksum("--set=podLabels.team=shop")).To(Equal(first))
+	g.Expect(checksum("--set=config.logging.verbosity=2")).NotTo(Equal(first))
+}
+
+// TestSameAsKustomize compares what the chart installs by default with what
+// kubectl apply -k config/default installs.
+func TestSameAsKustomize(t *testing.T) {
+	g := NewWithT(t)
+	output, err := runTool(t, kustomize, "build", "config/default")
+	g.Expect(err).NotTo(HaveOccurred(), output)
+	kustomized, helmed := decode(t, output), render(t, withoutCRDs)
+
+	g.Expect(podSpecOf(t, helmed)).To(Equal(podSpecOf(t, kustomized)))
+	g.Expect(rulesOf(helmed)).To(Equal(rulesOf(kustomized)))
+	g.Expect(rulesOf(helmed)).To(HaveLen(5))
+	g.Expect(kustomized.ofKind("CustomResourceDefinition")).To(HaveLen(1))
+	g.Expect(configurationOf(t, kustomized, kustomizedConfigName(t, kustomized)).Metrics).To(Equal(configurationOf(t, helmed, "insitu-manager").Metrics))
+}
+
+func configurationOf(t *testing.T, all objects, name string) *configv1alpha1.InsituConfiguration {
+	t.Helper()
+	var file corev1.ConfigMap
+	all.find(t, "ConfigMap", name, &file)
+	config, err := configv1alpha1.Decode([]byte(file.Data["config.yaml"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return config
+}
+
+func kustomizedConfigName(t *testing.T, all objects) string {
+	t.Helper()
+	var deployment appsv1.Deployment
+	all.find(t, "Deployment", "insitu-manager", &deployment)
+
+	return deployment.Spec.Template.Spec.Volumes[0].ConfigMap.Name
+}
+
+// podSpecOf returns the spec of the manager's pods, without what has to differ.
+func podSpecOf(t *testing.T, all objects) corev1.PodSpec {
+	t.Helper()
+	var deployment appsv1.Deployment
+	all.find(t, "Deployment", "insitu-manager", &deployment)
+	spec := deployment.Spec.Template.Spec
+	spec.Containers[0].Image = ""
+	spec.Containers[0].ImagePullPolicy = ""
+	spec.Volumes[0].ConfigMap.Name = ""
+	spec.Affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution[0].PodAffinityTerm.LabelSelector = nil
+
+	return spec
+}
+
+// rulesOf returns the rules of every role by kind and name.
+func rulesOf(all objects) map[string]any {
+	rules := map[string]any{}
+	for _, role := range all.ofKind("Role", "ClusterRole") {
+		found, _, _ := unstructured.NestedFieldNoCopy(role.Object, "rules")
+		rules[role.GetKind()+"/"+role.GetName()] = found
+	}
+
+	return rules
+}

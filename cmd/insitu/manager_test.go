@@ -1,0 +1,248 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	configv1alpha1 "github.com/insitu-dev/insitu/apis/config/v1alpha1"
+	"github.com/insitu-dev/insitu/test/apiserver"
+)
+
+const systemNamespace = "insitu-system"
+
+// admin is the connection of an administrator to the API server of the tests.
+var admin *rest.Config
+
+func TestMain(m *testing.M) {
+	os.Exit(apiserver.Main(m, func(c *rest.Config) { admin = c }))
+}
+
+// TestManager runs the manager with the permissions of config/rbac and no
+// others, and looks at it from outside: as a replica beside the leader, as the
+// leader, and when it is told to stop.
+func TestManager(t *testing.T) {
+	g := NewWithT(t)
+	installRBAC(t)
+	config := defaults()
+	config.LeaderElection.ResourceNamespace = systemNamespace
+	config.Health.BindAddress, config.Metrics.BindAddress = freeAddress(t), freeAddress(t)
+	otherLeader := takeLease(t, config.LeaderElection.ResourceName)
+
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	manager, err := newManager(ctx, withToken(tokenOf(t, "insitu-manager")), config)
+	g.Expect(err).NotTo(HaveOccurred())
+	ended := make(chan error, 1)
+	go func() { ended <- manager.Start(ctx) }()
+
+	for _, probe := range []string{"/healthz", "/readyz", "/readyz/caches"} {
+		url := "http://" + config.Health.BindAddress + probe
+		g.Eventually(func() (int, error) { return get(url, "") }, "20s").Should(Equal(http.StatusOK), probe)
+	}
+	g.Expect(manager.Elected()).NotTo(BeClosed(), "a replica is ready before it leads")
+
+	giveUpLease(t, otherLeader)
+	g.Eventually(manager.Elected(), "20s").Should(BeClosed())
+
+	createReader(t)
+	url := "https://" + config.Metrics.BindAddress + "/metrics"
+	g.Expect(get(url, "")).To(Equal(http.StatusUnauthorized), "without a token")
+	g.Expect(get(url, "x.y.z")).NotTo(Equal(http.StatusOK), "with a token that is none")
+	g.Expect(get(url, tokenOf(t, "stranger"))).To(Equal(http.StatusForbidden), "with the token of somebody else")
+	g.Expect(get(url, tokenOf(t, "reader"))).To(Equal(http.StatusOK), "with the token of a reader")
+
+	stop()
+	g.Eventually(ended, "20s").Should(Receive(Succeed()))
+	lease, err := leases().Get(t.Context(), config.LeaderElection.ResourceName, metav1.GetOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(lease.Spec.HolderIdentity).To(HaveValue(BeEmpty()), "the next leader need not wait")
+}
+
+func TestNewManagerWithoutAClusterSaysSo(t *testing.T) {
+	g := NewWithT(t)
+	config := defaults()
+	config.LeaderElection.Enabled = ptr.To(false)
+	config.Metrics.BindAddress, config.Health.BindAddress = configv1alpha1.BindNothing, configv1alpha1.BindNothing
+	elsewhere := rest.CopyConfig(admin)
+	elsewhere.Host = "https://" + freeAddress(t)
+
+	_, err := newManager(t.Context(), elsewhere, config)
+
+	g.Expect(err).To(MatchError(ContainSubstring("connection refused")))
+}
+
+// installRBAC creates what config/rbac holds.
+func installRBAC(t *testing.T) {
+	t.Helper()
+	c, err := client.New(admin, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: systemNamespace}}
+	if err := c.Create(t.Context(), namespace); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"service_account", "role", "role_binding", "metrics_reader_role"} {
+		for _, obj := range objectsOf(t, "../../config/rbac/"+name+".yaml") {
+			if err := c.Create(t.Context(), obj); err != nil {
+				t.Fatal(fmt.Errorf("%s: %w", name, err))
+			}
+		}
+	}
+}
+
+func objectsOf(t *testing.T, file string) []*unstructured.Unstructured {
+	t.Helper()
+	reader, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	var objects []*unstructured.Unstructured
+	for decoder := yaml.NewYAMLOrJSONDecoder(reader, 4096); ; {
+		obj := &unstructured.Unstructured{}
+		err := decoder.Decode(obj)
+		if errors.Is(err, io.EOF) {
+			return objects
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(obj.Object) > 0 {
+			objects = append(objects, obj)
+		}
+	}
+}
+
+// createReader makes two service accounts, of which one may read metrics.
+func createReader(t *testing.T) {
+	t.Helper()
+	clients := kubernetes.NewForConfigOrDie(admin)
+	for _, name := range []string{"reader", "stranger"} {
+		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if _, err := clients.CoreV1().ServiceAccounts(systemNamespace).Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "reader"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "insitu-metrics-reader"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "reader", Namespace: systemNamespace}},
+	}
+	if _, err := clients.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func tokenOf(t *testing.T, account string) string {
+	t.Helper()
+	clients := kubernetes.NewForConfigOrDie(admin)
+	token, err := clients.CoreV1().ServiceAccounts(systemNamespace).CreateToken(t.Context(), account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return token.Status.Token
+}
+
+// withToken returns a connection with a token and nothing else to show.
+func withToken(token string) *rest.Config {
+	connection := rest.AnonymousClientConfig(admin)
+	connection.BearerToken = token
+
+	return connection
+}
+
+func leases() coordinationv1client.LeaseInterface {
+	return kubernetes.NewForConfigOrDie(admin).CoordinationV1().Leases(systemNamespace)
+}
+
+// takeLease makes somebody else the leader for the next five minutes.
+func takeLease(t *testing.T, name string) *coordinationv1.Lease {
+	t.Helper()
+	now := metav1.NowMicro()
+	lease, err := leases().Create(t.Context(), &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: coordinationv1.LeaseSpec{
+			HolderIdentity:       ptr.To("somebody else"),
+			LeaseDurationSeconds: ptr.To[int32](300),
+			AcquireTime:          &now,
+			RenewTime:            &now,
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return lease
+}
+
+// giveUpLease ends the leadership of somebody else, as ReleaseOnCancel does.
+func giveUpLease(t *testing.T, lease *coordinationv1.Lease) {
+	t.Helper()
+	lease.Spec.HolderIdentity = ptr.To("")
+	lease.Spec.LeaseDurationSeconds = ptr.To[int32](1)
+	if _, err := leases().Update(t.Context(), lease, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// freeAddress returns an address of this host that nobody listens at.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+
+	return listener.Addr().String()
+}
+
+// get returns the status of a GET, with a token if it is not empty.
+func get(url, token string) (int, error) {
+	request, err := http.NewRequest(http.MethodGet, url, nil)
+	if err != nil {
+		return 0, err
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	// The certificate is self-signed.
+	httpClient := &http.Client{
+		Timeout:   10 * time.Second,
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true},
+	}
+	response, err := httpClient.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+
+	return response.StatusCode, nil
+}

@@ -1,0 +1,45 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command chart writes those parts of charts/insitu that have their source in
+// config/: the CustomResourceDefinitions and the rules of the roles. The other
+// templates have no other source and are written by hand; a test of the chart
+// compares them with config/.
+//
+// Run it from the root of the repository: go run ./hack/chart
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+func main() {
+	if err := generate(".", "."); err != nil {
+		fmt.Fprintln(os.Stderr, "chart:", err)
+		os.Exit(1)
+	}
+}
+
+// generate reads config/ below source and writes charts/insitu below target.
+func generate(source, target string) error {
+	templates := filepath.Join(target, "charts", "insitu", "templates")
+	if err := generateCRDs(filepath.Join(source, "config", "crd"), filepath.Join(templates, "crds")); err != nil {
+		return fmt.Errorf("generate CustomResourceDefinitions: %w", err)
+	}
+	if err := generateRules(filepath.Join(source, "config", "rbac"), filepath.Join(templates, "_rules.tpl")); err != nil {
+		return fmt.Errorf("generate rules: %w", err)
+	}
+
+	return nil
+}
+
+// writeFile writes a file and the folders above it.
+func writeFile(path, content string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+
+	return os.WriteFile(path, []byte(content), 0o644)
+}
