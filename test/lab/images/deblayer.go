@@ -73,12 +73,18 @@ func writeDebLayer(ctx context.Context, kept string, archives []string) error {
 // than 200 MB.
 func mergeArchives(ctx context.Context, work, merged string, archives []string) error {
 	index := debIndex{}
+	var contents []*os.File // read when the merged file is written
+	defer func() {
+		for _, content := range contents {
+			_ = content.Close()
+		}
+	}()
 	for i, archive := range archives {
 		content, err := unwrap(ctx, archive, filepath.Join(work, fmt.Sprintf("%d.tar", i)))
 		if err != nil {
 			return fmt.Errorf("open %s: %w", filepath.Base(archive), err)
 		}
-		defer func() { _ = content.Close() }()
+		contents = append(contents, content)
 		if err := index.add(content); err != nil {
 			return fmt.Errorf("read %s: %w", filepath.Base(archive), err)
 		}
@@ -212,7 +218,7 @@ func isPacked(typeflag byte) bool {
 }
 
 // isDocumentation tells what nobody reads in a container. Copyright files stay,
-// as their licences ask.
+// as their licenses ask.
 func isDocumentation(name string) bool {
 	if path.Base(name) == "copyright" {
 		return false

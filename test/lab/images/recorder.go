@@ -5,6 +5,7 @@ package images
 
 import (
 	"bytes"
+	"maps"
 	"net/http"
 	"net/url"
 )
@@ -28,9 +29,7 @@ func (r *recorder) WriteHeader(status int) { r.status = status }
 func (r *recorder) Write(b []byte) (int, error) { return r.body.Write(b) }
 
 func (r *recorder) sendTo(w http.ResponseWriter) {
-	for key, values := range r.header {
-		w.Header()[key] = values
-	}
+	maps.Copy(w.Header(), r.header)
 	w.WriteHeader(r.status)
 	// The client is gone if this fails; there is nobody left to tell.
 	_, _ = w.Write(r.body.Bytes())

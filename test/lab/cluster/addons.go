@@ -1,0 +1,74 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+)
+
+// addons is the file of objects that a lab with nodes brings along.
+const addons = "addons.yaml"
+
+// coreDNSUser is the name under which CoreDNS talks to the API server; the
+// addons give it its rights.
+const coreDNSUser = "insitu-lab:coredns"
+
+// fieldManager owns the fields of the addons.
+const fieldManager = "insitu-lab"
+
+// applyAddons creates or updates the addons, if the lab has real nodes.
+func (l *Lab) applyAddons(ctx context.Context, config *rest.Config) error {
+	if l.Nodes == 0 {
+		return nil
+	}
+	data, err := os.ReadFile(l.config(addons))
+	if err != nil {
+		return fmt.Errorf("read addons: %w", err)
+	}
+	finder, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return fmt.Errorf("make client: %w", err)
+	}
+	resources, err := restmapper.GetAPIGroupResources(finder)
+	if err != nil {
+		return fmt.Errorf("find resources: %w", err)
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("make client: %w", err)
+	}
+	mapper := restmapper.NewDiscoveryRESTMapper(resources)
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), len(data))
+	for {
+		object := &unstructured.Unstructured{}
+		if err := decoder.Decode(object); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("read addons: %w", err)
+		}
+		kind := object.GroupVersionKind()
+		mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		if err != nil {
+			return fmt.Errorf("find resource of addon %s: %w", object.GetName(), err)
+		}
+		_, err = client.Resource(mapping.Resource).Namespace(object.GetNamespace()).
+			Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+		if err != nil {
+			return fmt.Errorf("apply addon %s %s: %w", kind.Kind, object.GetName(), err)
+		}
+	}
+}

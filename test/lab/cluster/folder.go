@@ -1,0 +1,58 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Canonical returns the one name of a folder that need not exist: absolute
+// and without symbolic links.
+func Canonical(dir string) (string, error) {
+	absolute, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("find folder %s: %w", dir, err)
+	}
+	resolved, err := filepath.EvalSymlinks(absolute)
+	if errors.Is(err, fs.ErrNotExist) && filepath.Dir(absolute) != absolute {
+		parent, err := Canonical(filepath.Dir(absolute))
+		return filepath.Join(parent, filepath.Base(absolute)), err
+	}
+	if err != nil {
+		return "", fmt.Errorf("find folder %s: %w", dir, err)
+	}
+	return resolved, nil
+}
+
+// checkUnused returns an error if the folder holds something that is not a
+// lab's, so that taking the lab down can never remove what a user keeps.
+func checkUnused(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("look into folder of the lab: %w", err)
+	}
+	for _, entry := range entries {
+		if entry.Name() != "logs" { // Logs outlive a lab.
+			return fmt.Errorf("folder %s holds %s and no lab: choose an empty or a new folder with --dir", dir, entry.Name())
+		}
+	}
+	return nil
+}
+
+// removeFiles removes what a lab has in its folder, except for its logs. The
+// record goes last, so that a removal that was interrupted can be repeated.
+func (l *Lab) removeFiles() error {
+	for _, path := range []string{l.Kubeconfig(), l.state(), filepath.Join(l.Dir, recordFile)} {
+		if err := os.RemoveAll(path); err != nil {
+			return fmt.Errorf("remove files of the lab: %w", err)
+		}
+	}
+	// Fails, as it should, if logs are there.
+	_ = os.Remove(l.Dir)
+	return nil
+}

@@ -1,0 +1,52 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+)
+
+// selfPath returns the program file of this process. On Linux it stays valid
+// when the file is removed while a lab runs, as the cache of built labs does
+// to old ones.
+func selfPath() string {
+	if runtime.GOOS == "linux" {
+		return "/proc/self/exe"
+	}
+	path, err := os.Executable()
+	if err != nil {
+		return os.Args[0]
+	}
+	return path
+}
+
+// containerdPath returns the program file of containerd. It is known to be
+// there, see host.EnsurePackages; if it is gone since, the supervisor reports
+// that it cannot be started.
+func containerdPath() string {
+	path, err := exec.LookPath(containerd)
+	if err != nil {
+		return "/usr/bin/containerd"
+	}
+	return path
+}
+
+// CompletePath adds the folders of system programs to PATH, which users that
+// became root often lack. All that the process starts inherits it.
+func CompletePath() error {
+	folders := strings.Split(os.Getenv("PATH"), ":")
+	for _, needed := range []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"} {
+		found := false
+		for _, folder := range folders {
+			found = found || folder == needed
+		}
+		if !found {
+			folders = append(folders, needed)
+		}
+	}
+	return os.Setenv("PATH", strings.Join(folders, ":"))
+}

@@ -1,0 +1,97 @@
+//go:build lab
+
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+)
+
+func TestDownLeavesNothing(t *testing.T) {
+	for name, breakIt := range map[string]func(*testLab){
+		"of a lab that works":             func(*testLab) {},
+		"after the supervisor was killed": (*testLab).killSupervisor,
+		// Not all of it goes: programs that run make files anew.
+		"after the folder was removed":     func(l *testLab) { _ = os.RemoveAll(l.dir) },
+		"after the record was overwritten": func(l *testLab) { l.g.Expect(os.WriteFile(l.dir+"/lab.json", []byte("x"), 0o644)).To(Succeed()) },
+		"after a node was killed":          func(l *testLab) { l.succeed("node", "kill", "node-2") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			before := lookAround(g)
+			lab := newLab(t)
+			lab.succeed("up")
+			lab.runPods()
+			g.Expect(lookAround(g).Difference(before)).NotTo(BeEmpty(), "a lab that is up must be seen, or this test sees nothing")
+
+			breakIt(lab)
+			g.Expect(lab.succeed("down")).To(ContainSubstring("is down"))
+			expectNoTrace(g, before)
+			g.Expect(lab.succeed("down")).To(ContainSubstring("There is no lab"))
+		})
+	}
+}
+
+// momentsOfUp are spread over the time that it takes to bring a lab up.
+var momentsOfUp = []time.Duration{20 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second, 5 * time.Second, 8 * time.Second}
+
+func TestUpThatIsKilledLeavesNothingAfterDown(t *testing.T) {
+	for _, moment := range momentsOfUp {
+		t.Run("after "+moment.String(), func(t *testing.T) {
+			g := NewWithT(t)
+			before := lookAround(g)
+			lab := newLab(t)
+			up, output := lab.startUp()
+			time.Sleep(moment)
+			g.Expect(up.Process.Kill()).To(Succeed())
+			g.Expect(up.Wait()).NotTo(Succeed(), "killed too late: %s", output)
+
+			lab.succeed("down")
+			expectNoTrace(g, before)
+		})
+	}
+}
+
+func TestUpThatIsInterruptedLeavesNothing(t *testing.T) {
+	for _, moment := range momentsOfUp {
+		t.Run("after "+moment.String(), func(t *testing.T) {
+			g := NewWithT(t)
+			before := lookAround(g)
+			lab := newLab(t)
+			up, output := lab.startUp()
+			time.Sleep(moment)
+			g.Expect(up.Process.Signal(syscall.SIGINT)).To(Succeed())
+			g.Expect(up.Wait()).NotTo(Succeed(), "interrupted too late: %s", output)
+
+			expectNoTrace(g, before)
+			g.Expect(lab.dir + "/lab.json").NotTo(BeAnExistingFile())
+		})
+	}
+}
+
+func TestUpAfterUpWasKilledStartsOver(t *testing.T) {
+	lab := newLab(t)
+	up, output := lab.startUp()
+	time.Sleep(5 * time.Second)
+	lab.g.Expect(up.Process.Kill()).To(Succeed())
+	lab.g.Expect(up.Wait()).NotTo(Succeed(), "killed too late: %s", output)
+
+	lab.g.Expect(lab.succeed("up")).To(ContainSubstring("starting over"))
+}
+
+func TestUpRefusesAFolderThatIsNotALabs(t *testing.T) {
+	lab := newLab(t)
+	lab.g.Expect(os.MkdirAll(lab.dir+"/state", 0o755)).To(Succeed())
+	output, err := lab.run("up")
+	lab.g.Expect(err).To(HaveOccurred())
+	lab.g.Expect(output).To(ContainSubstring("holds state and no lab"))
+	lab.succeed("down")
+	lab.g.Expect(lab.dir + "/state").To(BeADirectory())
+}

@@ -1,0 +1,149 @@
+//go:build lab
+
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+)
+
+// testLab is a lab in a folder of its own.
+type testLab struct {
+	t   *testing.T
+	g   Gomega
+	dir string
+}
+
+// newLab returns a lab that is not up, and is taken down when the test ends.
+func newLab(t *testing.T) *testLab {
+	t.Helper()
+	lab := &testLab{t: t, g: NewWithT(t), dir: filepath.Join(t.TempDir(), "lab")}
+	t.Cleanup(func() { lab.succeed("down") })
+	return lab
+}
+
+func (l *testLab) command(ctx context.Context, args ...string) *exec.Cmd {
+	program := os.Getenv("INSITU_LAB_PROGRAM")
+	if program == "" {
+		program = "../../../hack/lab"
+	}
+	return exec.CommandContext(ctx, program, append([]string{"--dir", l.dir}, args...)...)
+}
+
+// run returns all that the command prints.
+func (l *testLab) run(args ...string) (string, error) {
+	l.t.Helper()
+	output, err := l.command(l.t.Context(), args...).CombinedOutput()
+	return string(output), err
+}
+
+// succeed is run for a command that must succeed, also while the test ends.
+func (l *testLab) succeed(args ...string) string {
+	l.t.Helper()
+	output, err := l.command(context.WithoutCancel(l.t.Context()), args...).CombinedOutput()
+	l.g.Expect(err).NotTo(HaveOccurred(), "lab %v: %s", args, output)
+	return string(output)
+}
+
+// kubectl returns what the command prints on standard output.
+func (l *testLab) kubectl(args ...string) (string, error) {
+	command := l.command(l.t.Context(), append([]string{"kubectl"}, args...)...)
+	output, err := command.Output()
+	return strings.TrimSpace(string(output)), err
+}
+
+// apply applies a manifest.
+func (l *testLab) apply(manifest string) {
+	l.t.Helper()
+	command := l.command(l.t.Context(), "kubectl", "apply", "-f", "-")
+	command.Stdin = strings.NewReader(manifest)
+	output, err := command.CombinedOutput()
+	l.g.Expect(err).NotTo(HaveOccurred(), string(output))
+}
+
+// startUp begins to bring the lab up in the background.
+func (l *testLab) startUp() (*exec.Cmd, *bytes.Buffer) {
+	l.t.Helper()
+	command := l.command(l.t.Context(), "up")
+	output := &bytes.Buffer{}
+	command.Stdout, command.Stderr = output, output
+	l.g.Expect(command.Start()).To(Succeed())
+	return command, output
+}
+
+// supervisor returns the lab's first process, as seen from outside.
+func (l *testLab) supervisor() int {
+	l.t.Helper()
+	for pid, commandLine := range processes(l.g) {
+		if commandLine == "lab --dir "+l.dir+" supervise" {
+			return pid
+		}
+	}
+	l.t.Fatalf("the lab in %s has no supervisor", l.dir)
+	return 0
+}
+
+func (l *testLab) killSupervisor() {
+	l.t.Helper()
+	pid := l.supervisor()
+	l.g.Expect(syscall.Kill(pid, syscall.SIGKILL)).To(Succeed())
+	l.g.Eventually(func() error { return syscall.Kill(pid, 0) }, 10*time.Second).Should(MatchError(syscall.ESRCH))
+}
+
+// twoNodes is a pod on each node, and two Services for both: one headless.
+const twoNodes = `
+apiVersion: v1
+kind: Service
+metadata: {name: fake-service}
+spec: {clusterIP: None, selector: {app: sample}, ports: [{port: 80}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {selector: {app: sample}, ports: [{port: 80}]}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: sample}
+spec:
+  replicas: 2
+  serviceName: fake-service
+  podManagementPolicy: Parallel
+  selector: {matchLabels: {app: sample}}
+  template:
+    metadata: {labels: {app: sample}}
+    spec:
+      topologySpreadConstraints:
+      - maxSkew: 1
+        topologyKey: kubernetes.io/hostname
+        whenUnsatisfiable: DoNotSchedule
+        labelSelector: {matchLabels: {app: sample}}
+      containers: [{name: main, image: "nginx:alpine"}]
+`
+
+// runPods applies twoNodes and waits until both pods are ready.
+func (l *testLab) runPods() {
+	l.t.Helper()
+	l.apply(twoNodes)
+	_, err := l.kubectl("rollout", "status", "statefulset/sample", "--timeout=90s")
+	l.g.Expect(err).NotTo(HaveOccurred())
+}
+
+// pods returns something of every pod, by JSONPath below the pod.
+func (l *testLab) pods(path string) []string {
+	output, err := l.kubectl("get", "pods", "-o", "jsonpath={range .items[*]}{"+path+"}{\"\\n\"}{end}")
+	l.g.Expect(err).NotTo(HaveOccurred())
+	return strings.Split(output, "\n")
+}
