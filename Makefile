@@ -1,0 +1,108 @@
+# What each target does is in the comment behind it: make help
+# Variables can be set on the command line: make lab-up LAB_FLAGS='--nodes 3'
+
+LAB_DIR ?= .lab# where make demo and make lab-up keep their cluster
+LAB_FLAGS ?=# flags for make lab-up, e.g. --nodes 3 --simulated-nodes 100
+E2E_FLAGS ?=# flags for the end-to-end suite, e.g. -ginkgo.focus=rollback
+TEST_FLAGS ?=# flags for go test in the other suites, e.g. -run TestPlan
+KEEP_LAB ?=# 1: make test-e2e leaves its lab up, to look at a failure
+BENCH ?= .# which benchmarks make bench runs
+VERSION ?=# what make build calls itself, instead of what git says
+CGO_ENABLED ?= 0# 1 with TEST_FLAGS=-race: needs a C compiler
+
+export LAB_DIR E2E_FLAGS TEST_FLAGS KEEP_LAB CGO_ENABLED
+
+
+.DEFAULT_GOAL := help
+# One thing at a time: the suites share the machine's memory and its cores.
+.NOTPARALLEL:
+MAKEFLAGS += --no-builtin-rules
+
+##@ See it
+
+.PHONY: demo
+demo: ## Bring up a cluster, install Insitu, update a StatefulSet in place and show the result
+	@hack/demo
+
+.PHONY: lab-up
+lab-up: ## Bring up a real Kubernetes on this machine (needs Linux and root)
+	@hack/lab up --dir $(LAB_DIR) $(LAB_FLAGS)
+
+.PHONY: lab-down
+lab-down: ## Take it down; nothing is left behind
+	@hack/lab down --dir $(LAB_DIR)
+
+##@ Test it
+
+.PHONY: test
+test: ## Run every suite: unit, API server, lab, end to end
+	@hack/test unit apiserver lab e2e
+
+.PHONY: test-unit
+test-unit: ## Run the tests that need nothing but Go
+	@hack/test unit
+
+.PHONY: test-apiserver
+test-apiserver: ## Run the tests that need an API server
+	@hack/test apiserver
+
+.PHONY: test-floor
+test-floor: ## Run the same against the oldest supported Kubernetes
+	@hack/test floor
+
+.PHONY: test-lab
+test-lab: ## Run the lab's own tests
+	@hack/test lab
+
+.PHONY: test-e2e
+test-e2e: ## Run the operator on a real kubelet, in a lab of its own
+	@hack/test e2e
+
+.PHONY: bench
+bench: ## Run the benchmarks
+	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+
+##@ Check it
+
+.PHONY: verify
+verify: ## Check formatting, vet, lint, generated files and go.mod files
+	@hack/verify
+
+.PHONY: lint
+lint: ## Run the linters, and prove that they notice broken rules
+	@hack/verify lint proof
+
+.PHONY: vulncheck
+vulncheck: ## Look for known vulnerabilities (needs the network)
+	@hack/vulncheck
+
+##@ Change it
+
+.PHONY: generate
+generate: ## Make deep copies, CRDs, RBAC rules and the chart again
+	hack/tool controller-gen object:headerFile=hack/boilerplate.go.txt paths=./apis/...
+	hack/tool controller-gen rbac:roleName=insitu-manager paths=./controllers/... paths=./cmd/... output:rbac:dir=config/rbac
+	go run ./hack/crd
+	go run ./hack/chart
+
+.PHONY: fmt
+fmt: ## Format the code as make verify wants it
+	hack/tool golangci-lint fmt
+
+.PHONY: tidy
+tidy: ## Tidy the go.mod files
+	@for module in $$(hack/modules); do (cd $$module && go mod tidy); done
+
+.PHONY: build
+build: ## Build the binaries into bin/
+	go build -ldflags '-s -w -X main.version=$(or $(VERSION),$(shell git describe --tags --always --dirty))' -o bin/ ./cmd/...
+
+##@ Help
+
+.PHONY: help
+help: ## Show the targets and the variables
+	@awk 'BEGIN {FS = ":.*## "} \
+		/^##@/ {printf "\n%s\n", substr($$0, 5)} \
+		/^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@printf '\nVariables\n'
+	@awk -F' [?]= *|# *' '/^[A-Z0-9_]+ [?]=/ {printf "  %-16s %s%s\n", $$1, $$3, ($$2 == "" ? "" : " (default " $$2 ")")}' $(MAKEFILE_LIST)
