@@ -6,6 +6,7 @@ package inplace
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -102,9 +103,7 @@ func ReadinessPatch(pod *corev1.Pod, step Step, now metav1.Time) ([]byte, error)
 
 func withKey(changes map[string]*string, key, value string) map[string]*string {
 	all := make(map[string]*string, len(changes)+1)
-	for k, v := range changes {
-		all[k] = v
-	}
+	maps.Copy(all, changes)
 	all[key] = &value
 	return all
 }

@@ -21,36 +21,57 @@ const (
 // name of the pod.
 const maxNote = 700
 
-// eventDone reports a move that users care about, on the workload and on the
-// pod. Taking a pod out of service and back shows in its conditions.
-func (e *Executor) eventDone(workload client.Object, revision string, move inplace.Move) {
-	switch move.Step.Action {
+// event is what is told of a pod.
+type event struct {
+	kind, reason, action, note string
+}
+
+// doneEvent returns the event for a move that was carried out, or nil if the
+// conditions of the pod tell it well enough.
+func doneEvent(revision string, step inplace.Step) *event {
+	switch step.Action {
 	case inplace.Patch:
-		e.event(workload, move.Pod, corev1.EventTypeNormal, appsv1beta1.ReasonUpdatingPodInPlace, actionUpdateInPlace,
-			"update to revision "+revision+" in place: "+move.Step.Change.String())
+		return &event{
+			corev1.EventTypeNormal, appsv1beta1.ReasonUpdatingPodInPlace, actionUpdateInPlace,
+			"update to revision " + revision + " in place: " + step.Change.String(),
+		}
 	case inplace.Recreate:
-		e.event(workload, move.Pod, corev1.EventTypeNormal, appsv1beta1.ReasonRecreating, actionRecreate,
-			"recreate for revision "+revision+": "+move.Step.Message)
+		return &event{
+			corev1.EventTypeNormal, appsv1beta1.ReasonRecreating, actionRecreate,
+			"recreate for revision " + revision + ": " + step.Message,
+		}
 	case inplace.MarkReady:
-		if !move.Step.Since.IsZero() {
-			e.event(workload, move.Pod, corev1.EventTypeNormal, appsv1beta1.ReasonSuccessfulUpdatePodInPlace, actionUpdateInPlace,
-				"runs revision "+revision+", back in service")
+		if step.Since.IsZero() {
+			return nil // a new pod goes into service
+		}
+		return &event{
+			corev1.EventTypeNormal, appsv1beta1.ReasonSuccessfulUpdatePodInPlace, actionUpdateInPlace,
+			"runs revision " + revision + ", back in service",
 		}
 	case inplace.MarkNotReady, inplace.Wait:
+		return nil
+	default:
+		return nil
 	}
 }
 
-func (e *Executor) eventFailed(workload client.Object, move inplace.Move, err error) {
-	e.event(workload, move.Pod, corev1.EventTypeWarning, appsv1beta1.ReasonFailedUpdatePodInPlace, actionUpdateInPlace,
-		string(move.Step.Action)+" failed: "+err.Error())
+// failedEvent returns the event for a move that the server refused.
+func failedEvent(step inplace.Step, err error) *event {
+	return &event{
+		corev1.EventTypeWarning, appsv1beta1.ReasonFailedUpdatePodInPlace, actionUpdateInPlace,
+		string(step.Action) + " failed: " + err.Error(),
+	}
 }
 
-// event records one event on the workload that names the pod, and one on the
-// pod that names the workload.
-func (e *Executor) event(workload client.Object, pod *corev1.Pod, eventType, reason, action, note string) {
+// report records an event on the workload, naming the pod, and one on the pod.
+func (e *Executor) report(workload client.Object, pod *corev1.Pod, what *event) {
+	if what == nil {
+		return
+	}
+	note := what.note
 	if len(note) > maxNote {
 		note = note[:maxNote] + "..."
 	}
-	e.recorder.Eventf(workload, pod, eventType, reason, action, "pod %s: %s", pod.Name, note)
-	e.recorder.Eventf(pod, workload, eventType, reason, action, "%s", note)
+	e.recorder.Eventf(workload, pod, what.kind, what.reason, what.action, "pod %s: %s", pod.Name, note)
+	e.recorder.Eventf(pod, workload, what.kind, what.reason, what.action, "%s", note)
 }

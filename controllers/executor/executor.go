@@ -68,7 +68,7 @@ func (e *Executor) Run(ctx context.Context, workload client.Object, revision str
 	for i, err := range errs {
 		switch {
 		case err == nil:
-		case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
+		case changedMeanwhile(err):
 			result.Conflicts++
 			ctrl.LoggerFrom(ctx).V(1).Info("Pod changed meanwhile", "Pod", klog.KObj(moves[i].Pod), "reason", err.Error())
 		default:
@@ -81,13 +81,19 @@ func (e *Executor) Run(ctx context.Context, workload client.Object, revision str
 func (e *Executor) carryOut(ctx context.Context, workload client.Object, revision string, move inplace.Move) error {
 	ctrl.LoggerFrom(ctx).Info("Moving pod", "Pod", klog.KObj(move.Pod), "action", move.Step.Action, "note", move.Note)
 	err := e.write(ctx, revision, move)
-	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
-		e.eventFailed(workload, move, err)
-	}
-	if err == nil {
-		e.eventDone(workload, revision, move)
+	switch {
+	case err == nil:
+		e.report(workload, move.Pod, doneEvent(revision, move.Step))
+	case !changedMeanwhile(err):
+		e.report(workload, move.Pod, failedEvent(move.Step, err))
 	}
 	return err
+}
+
+// changedMeanwhile reports whether a write was refused because the pod is no
+// longer the one that the move was decided on.
+func changedMeanwhile(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsNotFound(err)
 }
 
 func (e *Executor) write(ctx context.Context, revision string, move inplace.Move) error {

@@ -143,11 +143,14 @@ func (k *Keeper) tryCreate(ctx context.Context, owner Owner, object *appsv1.Cont
 	if err := k.client.Get(ctx, client.ObjectKeyFromObject(object), existing); err != nil {
 		return nil, false, fmt.Errorf("get ControllerRevision %s/%s: %w", object.Namespace, object.Name, err)
 	}
-	theirs, err := decode(existing.Data.Raw)
-	if err != nil || !metav1.IsControlledBy(existing, owner) || !theirs.Equal(content) {
+	if !metav1.IsControlledBy(existing, owner) {
 		return nil, true, nil
 	}
-	return &Revision{Content: theirs, object: existing}, false, nil
+	theirs, err := decode(existing.Data.Raw)
+	if err != nil {
+		return nil, false, fmt.Errorf("read ControllerRevision %s/%s: %w", existing.Namespace, existing.Name, err)
+	}
+	return &Revision{Content: theirs, object: existing}, !theirs.Equal(content), nil
 }
 
 // changeCause is the annotation that kubectl rollout history shows.
