@@ -57,6 +57,7 @@ type model struct {
 
 // newModel returns a model with pods that are settled at revision a.
 func newModel(t *testing.T, replicas, maxUnavailable int, gated bool) *model {
+	t.Helper()
 	m := &model{
 		WithT: NewWithT(t), t: t, start: patched, now: patched, gated: gated, current: "a",
 		workload: Workload{Replicas: replicas, MaxUnavailable: maxUnavailable},
@@ -199,7 +200,7 @@ func (m *model) carryOut(move Move) {
 		m.fail("invariant 2: %s, which the partition holds", move.Note)
 	}
 	if image := m.revisions[revisionName(n.pod)].Template.Containers()[0].Image; n.pod.Spec.Containers[0].Image != image {
-		m.fail("invariant 3: %s is labelled %s and runs %s", n.pod.Name, revisionName(n.pod), n.pod.Spec.Containers[0].Image)
+		m.fail("invariant 3: %s is labeled %s and runs %s", n.pod.Name, revisionName(n.pod), n.pod.Spec.Containers[0].Image)
 	}
 }
 

@@ -31,7 +31,7 @@ func TestRandomRollouts(t *testing.T) {
 // cache that lags behind the own writes, as after a change of the leader. The
 // EndpointSlices lag as well, but not behind the pods. The planner may be slower
 // and overdraw a budget that it cannot see; what is drained, partitioned and
-// labelled stays right.
+// labeled stays right.
 func TestRandomRolloutsWithStaleReads(t *testing.T) {
 	for seed := range uint64(200) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -50,6 +50,7 @@ type chaos struct {
 }
 
 func newChaos(t *testing.T, seed uint64) *chaos {
+	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 1))
 	replicas := 1 + random.IntN(6)
 	m := newModel(t, replicas, 1+random.IntN(replicas), random.IntN(3) > 0)

@@ -8,6 +8,7 @@ package builders
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -83,13 +84,8 @@ func (b *PodBuilder) Ready(ready bool, since time.Time) *PodBuilder {
 
 // Condition sets a condition.
 func (b *PodBuilder) Condition(t corev1.PodConditionType, status corev1.ConditionStatus, since time.Time) *PodBuilder {
-	kept := b.pod.Status.Conditions[:0]
-	for _, c := range b.pod.Status.Conditions {
-		if c.Type != t {
-			kept = append(kept, c)
-		}
-	}
-	b.pod.Status.Conditions = append(kept, corev1.PodCondition{Type: t, Status: status, LastTransitionTime: metav1.NewTime(since)})
+	conditions := slices.DeleteFunc(b.pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == t })
+	b.pod.Status.Conditions = append(conditions, corev1.PodCondition{Type: t, Status: status, LastTransitionTime: metav1.NewTime(since)})
 	return b
 }
 
