@@ -74,7 +74,7 @@ func (d *demo) run(ctx context.Context) error {
 		return err
 	}
 	printTable(d.out, before, after)
-	if err := d.kubectl(ctx, "get", "statefulsets.apps.kruise.io,pods", "-l", selector); err != nil {
+	if err := d.kubectl(ctx, "get", "statefulsets.apps.kruise.io,pods"); err != nil {
 		return err
 	}
 	return judge(d.out, before, after)
