@@ -4,6 +4,8 @@
 package executor
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -70,7 +72,7 @@ func (e *Executor) report(workload client.Object, pod *corev1.Pod, what *event) 
 	}
 	note := what.note
 	if len(note) > maxNote {
-		note = note[:maxNote] + "..."
+		note = strings.ToValidUTF8(note[:maxNote], "") + "..."
 	}
 	e.recorder.Eventf(workload, pod, what.kind, what.reason, what.action, "pod %s: %s", pod.Name, note)
 	e.recorder.Eventf(pod, workload, what.kind, what.reason, what.action, "%s", note)

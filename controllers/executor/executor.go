@@ -9,6 +9,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -48,13 +50,14 @@ type Result struct {
 	Failed map[string]error
 }
 
-// Err joins the errors of failed moves; nil if there are none.
-func (r Result) Err() error {
+// Errors returns the errors of failed moves in the order of the pods' names, so
+// that the same failures read the same.
+func (r Result) Errors() []error {
 	all := make([]error, 0, len(r.Failed))
-	for _, err := range r.Failed {
-		all = append(all, err)
+	for _, pod := range slices.Sorted(maps.Keys(r.Failed)) {
+		all = append(all, r.Failed[pod])
 	}
-	return errors.Join(all...)
+	return all
 }
 
 // Run carries out moves of the pods of a workload towards a revision. A move
@@ -93,7 +96,19 @@ func (e *Executor) carryOut(ctx context.Context, workload client.Object, revisio
 // changedMeanwhile reports whether a write was refused because the pod is no
 // longer the one that the move was decided on.
 func changedMeanwhile(err error) bool {
-	return apierrors.IsConflict(err) || apierrors.IsNotFound(err)
+	return apierrors.IsConflict(err) || apierrors.IsNotFound(err) || namesUID(err)
+}
+
+// namesUID reports whether a patch was refused because another object has the
+// name now. The server says so as if the patch tried to change the UID.
+func namesUID(err error) bool {
+	status := apierrors.APIStatus(nil)
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	return slices.ContainsFunc(status.Status().Details.Causes, func(cause metav1.StatusCause) bool {
+		return cause.Field == "metadata.uid"
+	})
 }
 
 func (e *Executor) write(ctx context.Context, revision string, move inplace.Move) error {

@@ -7,9 +7,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,39 +20,81 @@ import (
 	"github.com/insitu-dev/insitu/controllers/podcache"
 )
 
-// adoptPods takes over pods without a controller that have the labels and the
-// name of a pod of the set, for example after a deletion with --cascade=orphan.
-func (r *Reconciler) adoptPods(ctx context.Context, s *scope) error {
+// adopt takes over pods and revisions without a controller that have the labels
+// and the name of those of the set: it was deleted with --cascade=orphan and
+// made again. With its revisions, what its pods were made from is known, and
+// they can be changed in place.
+func (r *Reconciler) adopt(ctx context.Context, s *scope) error {
 	selector, err := metav1.LabelSelectorAsSelector(s.set.Spec.Selector)
 	if err != nil {
-		return fmt.Errorf("StatefulSet %s/%s: read spec.selector: %w", s.set.Namespace, s.set.Name, err)
+		return specError{fmt.Errorf("read spec.selector of StatefulSet %s/%s: %w", s.set.Namespace, s.set.Name, err)}
 	}
-	list := &corev1.PodList{}
-	err = podcache.Orphans(ctx, r.client, s.set.Namespace, list, client.MatchingLabelsSelector{Selector: selector})
-	if err != nil {
+	orphans, err := r.orphans(ctx, s.set, selector)
+	if err != nil || len(orphans) == 0 {
 		return err
 	}
-	for i := range list.Items {
-		pod := &list.Items[i]
-		if _, ours := ordinalOf(s.set.Name, pod.Name); !ours || pod.DeletionTimestamp != nil {
-			continue
-		}
-		if err := r.adopt(ctx, s.set, pod); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("adopt pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	if err := r.confirmOwner(ctx, s.set); err != nil {
+		return err
+	}
+	for _, orphan := range orphans {
+		if err := r.setOwner(ctx, s.set, orphan); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("adopt %T %s/%s: %w", orphan, orphan.GetNamespace(), orphan.GetName(), err)
 		}
 	}
 	return nil
 }
 
-func (r *Reconciler) adopt(ctx context.Context, set *appsv1beta1.StatefulSet, pod *corev1.Pod) error {
-	owner := metav1.NewControllerRef(set, appsv1beta1.GroupVersion.WithKind("StatefulSet"))
+// orphans returns the objects to adopt, revisions first.
+func (r *Reconciler) orphans(ctx context.Context, set *appsv1beta1.StatefulSet, selector labels.Selector) ([]client.Object, error) {
+	var found []client.Object
+	revisions := &appsv1.ControllerRevisionList{}
+	if err := podcache.Orphans(ctx, r.client, set.Namespace, revisions, client.MatchingLabelsSelector{Selector: selector}); err != nil {
+		return nil, err
+	}
+	for i := range revisions.Items {
+		if revision := &revisions.Items[i]; strings.HasPrefix(revision.Name, set.Name+"-") && revision.DeletionTimestamp == nil {
+			found = append(found, revision)
+		}
+	}
+	pods := &corev1.PodList{}
+	if err := podcache.Orphans(ctx, r.client, set.Namespace, pods, client.MatchingLabelsSelector{Selector: selector}); err != nil {
+		return nil, err
+	}
+	for i := range pods.Items {
+		if _, ours := ordinalOf(set.Name, pods.Items[i].Name); ours && pods.Items[i].DeletionTimestamp == nil {
+			found = append(found, &pods.Items[i])
+		}
+	}
+	return found, nil
+}
+
+// confirmOwner asks the API server whether the set still is what the cache says.
+// A set that is being deleted with --cascade=orphan has just let its pods go;
+// if it took them back, they would be deleted with it.
+func (r *Reconciler) confirmOwner(ctx context.Context, set *appsv1beta1.StatefulSet) error {
+	live := &metav1.PartialObjectMetadata{}
+	live.SetGroupVersionKind(kind)
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(set), live); err != nil {
+		return fmt.Errorf("confirm StatefulSet %s/%s before adoption: %w", set.Namespace, set.Name, err)
+	}
+	if live.UID != set.UID || live.DeletionTimestamp != nil {
+		return fmt.Errorf("StatefulSet %s/%s was deleted meanwhile: nothing is adopted", set.Namespace, set.Name)
+	}
+	return nil
+}
+
+func (r *Reconciler) setOwner(ctx context.Context, set *appsv1beta1.StatefulSet, orphan client.Object) error {
 	body, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid":             pod.UID,
-		"ownerReferences": []*metav1.OwnerReference{owner},
+		"uid":             orphan.GetUID(),
+		"resourceVersion": orphan.GetResourceVersion(),
+		"ownerReferences": []*metav1.OwnerReference{metav1.NewControllerRef(set, kind)},
 	}})
 	if err != nil {
 		return err
 	}
-	target := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
+	target, ok := orphan.DeepCopyObject().(client.Object)
+	if !ok {
+		return fmt.Errorf("copy of %T is no object", orphan)
+	}
 	return r.client.Patch(ctx, target, client.RawPatch(types.StrategicMergePatchType, body))
 }

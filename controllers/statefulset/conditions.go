@@ -4,7 +4,9 @@
 package statefulset
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -25,9 +27,9 @@ func setConditions(s *scope, failure error) {
 	p := progressOf(s)
 	setReady(s, p)
 	setProgressing(s, p)
-	setStalled(s, nil)
-	setFailed(s, appsv1beta1.ConditionFailedCreatePod, appsv1beta1.ReasonFailedCreate, s.scaleErr)
-	setFailed(s, appsv1beta1.ConditionFailedUpdatePod, appsv1beta1.ReasonFailedUpdatePodInPlace, s.updateErr)
+	setStalled(s, failure)
+	setFailed(s, appsv1beta1.ConditionFailedCreatePod, appsv1beta1.ReasonFailedCreate, s.scaleErrs)
+	setFailed(s, appsv1beta1.ConditionFailedUpdatePod, appsv1beta1.ReasonFailedUpdatePodInPlace, s.updateErrs)
 }
 
 // progress says in one word and a sentence how far the set has come.
@@ -41,25 +43,19 @@ type progress struct {
 func progressOf(s *scope) progress {
 	c := countPods(s)
 	wanted := len(s.ordinals)
-	held := 0
-	for _, ordinal := range s.ordinals {
-		if s.isHeld(ordinal) {
-			held++
-		}
-	}
-	switch waiting := wanted - int(c.updated); {
+	switch {
 	case len(s.members) != wanted || len(s.condemned) > 0:
 		return progress{moving: true, reason: appsv1beta1.ReasonScaling,
 			message: fmt.Sprintf("%d of %d pods exist, %d are to be deleted", len(s.members), wanted, len(s.condemned))}
-	case waiting > 0 && s.set.GetUpdateStrategyType() == appsv1.OnDeleteStatefulSetStrategyType:
-		return s.resting(c, appsv1beta1.ReasonOnDelete, fmt.Sprintf("%d pods get the new revision when they are deleted", waiting))
-	case waiting > held && s.set.IsPaused():
-		return progress{reason: appsv1beta1.ReasonPaused, message: fmt.Sprintf("paused with %d pods to update", waiting-held)}
-	case waiting > held:
+	case c.pending > 0 && s.set.GetUpdateStrategyType() == appsv1.OnDeleteStatefulSetStrategyType:
+		return s.resting(c, appsv1beta1.ReasonOnDelete, fmt.Sprintf("%d pods get the new revision when they are deleted", c.pending))
+	case c.pending > 0 && s.set.IsPaused():
+		return progress{reason: appsv1beta1.ReasonPaused, message: fmt.Sprintf("paused with %d pods to update", c.pending)}
+	case c.pending > 0:
 		return progress{moving: true, reason: appsv1beta1.ReasonUpdating,
-			message: fmt.Sprintf("%d of %d pods are at revision %s", c.updated, wanted-held, s.update.Name())}
-	case waiting > 0:
-		return s.resting(c, appsv1beta1.ReasonPartitionReached, fmt.Sprintf("partition keeps %d pods at their revision", waiting))
+			message: fmt.Sprintf("%d of %d pods are to be updated to revision %s", c.pending, wanted-c.kept, s.update.Name())}
+	case c.kept > 0:
+		return s.resting(c, appsv1beta1.ReasonPartitionReached, fmt.Sprintf("partition keeps %d pods at their revision", c.kept))
 	default:
 		return s.resting(c, appsv1beta1.ReasonAvailable, fmt.Sprintf("%d pods are available", c.available))
 	}
@@ -86,9 +82,12 @@ func setProgressing(s *scope, p progress) {
 // setStalled reports what needs somebody: a spec that cannot be carried out, or
 // a pod that is stuck.
 func setStalled(s *scope, failure error) {
-	if ignoreConflict(failure) != nil {
-		setCondition(s, appsv1beta1.ConditionStalled, true, appsv1beta1.ReasonInvalidSpec, failure.Error())
+	if invalid := (specError{}); errors.As(failure, &invalid) {
+		setCondition(s, appsv1beta1.ConditionStalled, true, appsv1beta1.ReasonInvalidSpec, invalid.Error())
 		return
+	}
+	if failure != nil {
+		return // it passes by itself; what was reported stands
 	}
 	for _, b := range s.plan.Blockers {
 		if b.State == inplace.Stuck {
@@ -100,12 +99,28 @@ func setStalled(s *scope, failure error) {
 }
 
 // setFailed sets a condition that is only there while something fails.
-func setFailed(s *scope, conditionType, reason string, err error) {
-	if ignoreConflict(err) == nil {
+func setFailed(s *scope, conditionType, reason string, errs []error) {
+	if len(errs) == 0 {
 		meta.RemoveStatusCondition(&s.set.Status.Conditions, conditionType)
 		return
 	}
-	setCondition(s, conditionType, true, reason, err.Error())
+	setCondition(s, conditionType, true, reason, summary(errs))
+}
+
+// maxMessage keeps the summary of errors well below the 32 KiB that a message of
+// a condition may have, and readable.
+const maxMessage = 1024
+
+// summary says the first errors in full, and how many there are more.
+func summary(errs []error) string {
+	message := errors.Join(errs[:min(len(errs), maxFailures)]...).Error()
+	if len(message) > maxMessage {
+		message = strings.ToValidUTF8(message[:maxMessage], "") + "..."
+	}
+	if more := len(errs) - maxFailures; more > 0 {
+		message += fmt.Sprintf("\nand %d more", more)
+	}
+	return message
 }
 
 func setCondition(s *scope, conditionType string, isTrue bool, reason, message string) {

@@ -13,6 +13,7 @@ package statefulset
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -36,14 +37,22 @@ import (
 // +kubebuilder:rbac:groups=discovery.k8s.io,resources=endpointslices,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
+// kind is the kind of the objects that are reconciled.
+var kind = appsv1beta1.GroupVersion.WithKind("StatefulSet")
+
 // conflictDelay is when pods that changed while they were written to are
 // planned again, if no event of theirs comes first.
 const conflictDelay = time.Second
 
+// failureDelay is when what failed with single pods is tried again.
+const failureDelay = 15 * time.Second
+
 // Reconciler reconciles StatefulSets.
 type Reconciler struct {
 	// client reads from the cache, which shows our own writes, see Add.
-	client   client.Client
+	client client.Client
+	// live reads from the API server.
+	live     client.Reader
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
 	executor *executor.Executor
@@ -52,10 +61,12 @@ type Reconciler struct {
 
 // NewReconciler returns a Reconciler. The client reads from a cache with the
 // indexes of package podcache that waits for its own writes
-// (client.CacheOptions.EnableReadYourWritesConsistency).
-func NewReconciler(c client.Client, recorder events.EventRecorder, clock clock.PassiveClock) *Reconciler {
+// (client.CacheOptions.EnableReadYourWritesConsistency), live from the API
+// server.
+func NewReconciler(c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock) *Reconciler {
 	return &Reconciler{
 		client:   c,
+		live:     live,
 		recorder: recorder,
 		clock:    clock,
 		executor: executor.New(c, recorder, clock),
@@ -78,8 +89,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if statusErr := r.patchStatus(ctx, s, err); statusErr != nil {
 		err = errors.Join(err, statusErr)
 	}
-	if err != nil {
-		return ctrl.Result{}, ignoreConflict(err)
+	if err := ignoreConflict(err); err != nil {
+		return ctrl.Result{}, err
+	}
+	// What failed with single pods is no error of the reconciliation: the wait
+	// after an error grows to minutes, and other pods may be in their grace period.
+	if failures := slices.Concat(s.scaleErrs, s.updateErrs); len(failures) > 0 {
+		ctrl.LoggerFrom(ctx).Error(errors.Join(failures...), "Failed to move pods")
+		s.requeue(failureDelay)
 	}
 	return ctrl.Result{RequeueAfter: s.requeueAfter}, nil
 }
@@ -87,12 +104,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 // phase is one part of a reconciliation.
 type phase func(context.Context, *scope) error
 
-// runPhases runs the phases in order. The first error ends them, except that a
-// pod or claim that cannot be created does not keep others from being updated:
-// such errors are collected in the scope.
+// runPhases runs the phases in order. The first error ends them. What goes wrong
+// with single pods is collected in the scope, so that it does not keep others
+// from being updated.
 func (r *Reconciler) runPhases(ctx context.Context, s *scope) error {
 	phases := []phase{
-		r.adoptPods,
+		r.adopt,
 		r.observePods,
 		r.ensureRevisions,
 		r.scale,
@@ -104,14 +121,31 @@ func (r *Reconciler) runPhases(ctx context.Context, s *scope) error {
 			return err
 		}
 	}
-	return errors.Join(s.scaleErr, s.updateErr)
+	return nil
 }
 
 // ignoreConflict turns errors that only say that something changed meanwhile
 // into nothing: the change itself causes the next reconciliation.
 func ignoreConflict(err error) error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // each of the joined errors is looked at
+		var others []error
+		for _, e := range joined.Unwrap() {
+			others = append(others, ignoreConflict(e))
+		}
+		return errors.Join(others...)
+	}
 	if apierrors.IsConflict(err) {
 		return nil
 	}
 	return err
+}
+
+// specError is an error that lasts until somebody changes an object: the set, or
+// a revision that cannot be read.
+type specError struct {
+	error
+}
+
+func (e specError) Unwrap() error {
+	return e.error
 }

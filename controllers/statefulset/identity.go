@@ -58,7 +58,7 @@ func newPod(set *appsv1beta1.StatefulSet, revision *history.Revision, ordinal in
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, Namespace: set.Namespace,
 			Labels: maps.Clone(template.Labels), Annotations: template.Annotations, Finalizers: template.Finalizers,
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1beta1.GroupVersion.WithKind("StatefulSet"))},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, kind)},
 		},
 		Spec: template.Spec,
 	}

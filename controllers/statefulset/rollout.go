@@ -31,7 +31,7 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 	if result.Conflicts > 0 {
 		s.requeue(conflictDelay)
 	}
-	s.updateErr = result.Err()
+	s.updateErrs = result.Errors()
 	return nil
 }
 

@@ -5,13 +5,14 @@ package statefulset
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubectl/pkg/util/podutils"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
@@ -51,7 +52,7 @@ func planScale(f scaleFacts) scalePlan {
 }
 
 // planOrdered creates one pod at a time, each after those before it are ready,
-// and deletes one at a time, the highest first, while all others are ready.
+// and deletes one at a time, the highest first, while all that stay are ready.
 func planOrdered(f scaleFacts) scalePlan {
 	pods := byOrdinal(f.members)
 	for _, ordinal := range f.ordinals {
@@ -61,7 +62,7 @@ func planOrdered(f scaleFacts) scalePlan {
 			return scalePlan{create: []int{ordinal}}
 		case hasEnded(m.Pod):
 			return scalePlan{remove: []*member{m}}
-		case !isHealthy(m.Pod):
+		case !m.healthy:
 			return scalePlan{}
 		}
 	}
@@ -69,11 +70,6 @@ func planOrdered(f scaleFacts) scalePlan {
 		return scalePlan{}
 	}
 	last := f.condemned[len(f.condemned)-1]
-	for _, m := range f.condemned[:len(f.condemned)-1] {
-		if !isHealthy(m.Pod) && isHealthy(last.Pod) {
-			return scalePlan{}
-		}
-	}
 	if last.DeletionTimestamp != nil {
 		return scalePlan{}
 	}
@@ -86,7 +82,7 @@ func planParallel(f scaleFacts) scalePlan {
 	pods := byOrdinal(f.members)
 	busy := 0
 	for _, m := range slices.Concat(f.members, f.condemned) {
-		if !isHealthy(m.Pod) {
+		if !m.healthy {
 			busy++
 		}
 		if hasEnded(m.Pod) {
@@ -103,7 +99,7 @@ func planParallel(f scaleFacts) scalePlan {
 		}
 	}
 	for _, m := range slices.Backward(f.condemned) {
-		if m.DeletionTimestamp == nil && !hasEnded(m.Pod) && (!isHealthy(m.Pod) || mayDisturb()) {
+		if m.DeletionTimestamp == nil && !hasEnded(m.Pod) && (!m.healthy || mayDisturb()) {
 			plan.remove = append(plan.remove, m)
 		}
 	}
@@ -118,9 +114,11 @@ func byOrdinal(members []*member) map[int]*member {
 	return pods
 }
 
-// isHealthy reports whether a pod runs, is ready, and stays.
-func isHealthy(pod *corev1.Pod) bool {
-	return pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning && podutils.IsPodReady(pod)
+// isHealthy reports whether a pod runs, has been ready for minReadySeconds, and
+// stays.
+func isHealthy(pod *corev1.Pod, minReadySeconds int32, now time.Time) bool {
+	return pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning &&
+		podutils.IsPodAvailable(pod, minReadySeconds, metav1.NewTime(now))
 }
 
 // hasEnded reports whether a pod will never run again and is still there: it was
@@ -140,15 +138,27 @@ func (r *Reconciler) scale(ctx context.Context, s *scope) error {
 		ordinals: s.ordinals, members: s.members, condemned: s.condemned, limit: limit,
 		ordered: s.set.GetPodManagementPolicy() == appsv1.OrderedReadyPodManagement,
 	})
-	var errs []error
 	for _, ordinal := range plan.create {
-		errs = append(errs, r.createPod(ctx, s, ordinal))
+		if len(s.scaleErrs) >= maxFailures {
+			break
+		}
+		s.scaleErrs = appendError(s.scaleErrs, r.createPod(ctx, s, ordinal))
 	}
 	for _, m := range plan.remove {
-		errs = append(errs, r.deletePod(ctx, s, m.Pod))
+		s.scaleErrs = appendError(s.scaleErrs, r.deletePod(ctx, s, m.Pod))
 	}
-	s.scaleErr = errors.Join(errs...)
 	return nil
+}
+
+// maxFailures is how many pods may fail to be created before the others are left
+// for the next try: what refuses three refuses three hundred.
+const maxFailures = 3
+
+func appendError(errs []error, err error) []error {
+	if err == nil {
+		return errs
+	}
+	return append(errs, err)
 }
 
 // createPod creates the pod with an ordinal and, before it, its claims.

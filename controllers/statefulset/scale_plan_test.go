@@ -44,7 +44,8 @@ func podIn(condition string, ordinal int) *member {
 	case terminating:
 		b.Deleted(builders.Start.Add(time.Hour))
 	}
-	return &member{Pod: b.Build(), ordinal: ordinal}
+	pod := b.Build()
+	return &member{Pod: pod, ordinal: ordinal, healthy: isHealthy(pod, 0, builders.Start)}
 }
 
 // pods maps ordinals to conditions.

@@ -40,15 +40,17 @@ type scope struct {
 
 	plan inplace.Plan
 
-	// scaleErr and updateErr are what went wrong with single pods.
-	scaleErr, updateErr error
-	requeueAfter        time.Duration
+	// scaleErrs and updateErrs are what went wrong with single pods.
+	scaleErrs, updateErrs []error
+	requeueAfter          time.Duration
 }
 
 // member is a pod of the set.
 type member struct {
 	*corev1.Pod
 	ordinal int
+	// healthy: the pod runs, has been ready for minReadySeconds, and stays.
+	healthy bool
 }
 
 func newScope(set *appsv1beta1.StatefulSet, now time.Time) *scope {
@@ -73,7 +75,7 @@ func (r *Reconciler) observePods(ctx context.Context, s *scope) error {
 		if !ok {
 			continue // a pod that somebody gave our owner reference: not ours to touch
 		}
-		m := &member{Pod: pod, ordinal: ordinal}
+		m := &member{Pod: pod, ordinal: ordinal, healthy: isHealthy(pod, s.set.GetMinReadySeconds(), s.now)}
 		if wanted.Has(ordinal) {
 			s.members = append(s.members, m)
 		} else {
@@ -95,14 +97,14 @@ func (r *Reconciler) ensureRevisions(ctx context.Context, s *scope) error {
 	}
 	var err error
 	if s.history, err = history.Read(list.Items); err != nil {
-		return err
+		return specError{err}
 	}
 	content, err := history.NewContent(s.set.Spec.Template, s.set.Spec.VolumeClaimTemplates)
 	if err != nil {
-		return fmt.Errorf("read templates of StatefulSet %s/%s: %w", s.set.Namespace, s.set.Name, err)
+		return specError{fmt.Errorf("read templates of StatefulSet %s/%s: %w", s.set.Namespace, s.set.Name, err)}
 	}
 	owner := history.Owner{
-		Object: s.set, Kind: appsv1beta1.GroupVersion.WithKind("StatefulSet"),
+		Object: s.set, Kind: kind,
 		Labels: s.set.Spec.Selector.MatchLabels, Collisions: s.collisions,
 	}
 	if s.update, s.collisions, err = r.history.Ensure(ctx, owner, s.history, content); err != nil {

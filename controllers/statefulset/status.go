@@ -92,6 +92,9 @@ type counts struct {
 	replicas, ready, available                       int32
 	current, updated, updatedReady, updatedAvailable int32
 	inPlace                                          int32
+	// pending pods are to be updated, kept ones are not while the partition
+	// keeps them.
+	pending, kept int
 }
 
 func countPods(s *scope) counts {
@@ -112,6 +115,11 @@ func countPods(s *scope) counts {
 		add(&c.updatedReady, pod.Updated && pod.Ready)
 		add(&c.updatedAvailable, pod.Updated && pod.Available)
 		add(&c.inPlace, pod.Updated && inplace.UpdatedInPlace(pod.Pod))
+		if ordinal, _ := ordinalOf(s.set.Name, pod.Pod.Name); !pod.Updated && s.isHeld(ordinal) {
+			c.kept++
+		} else if !pod.Updated {
+			c.pending++
+		}
 		add(&c.current, pod.Complete && pod.Pod.Labels[appsv1beta1.ControllerRevisionHashLabel] == s.current.Name())
 	}
 	return c

@@ -71,13 +71,13 @@ func TestCounts(t *testing.T) {
 		want counts
 	}{
 		"none":                     {nil, counts{}},
-		"all old":                  {[]seen{"oa", "oa"}, counts{replicas: 2, ready: 2, available: 2, current: 2}},
+		"all old":                  {[]seen{"oa", "oa"}, counts{replicas: 2, ready: 2, available: 2, current: 2, pending: 2}},
 		"all new":                  {[]seen{"ua", "ua"}, counts{replicas: 2, ready: 2, available: 2, updated: 2, updatedReady: 2, updatedAvailable: 2}},
-		"one in place":             {[]seen{"oa", "uai"}, counts{replicas: 2, ready: 2, available: 2, current: 1, updated: 1, updatedReady: 1, updatedAvailable: 1, inPlace: 1}},
-		"one between two":          {[]seen{"oa", "x-i"}, counts{replicas: 2, ready: 1, available: 1, current: 1}},
-		"ready for a short time":   {[]seen{"oa", "ur"}, counts{replicas: 2, ready: 2, available: 1, current: 1, updated: 1, updatedReady: 1}},
-		"one being deleted":        {[]seen{"oa", "ut"}, counts{replicas: 1, ready: 1, available: 1, current: 1}},
-		"one missing, one unready": {[]seen{"", "o-", "ua"}, counts{replicas: 2, ready: 1, available: 1, current: 1, updated: 1, updatedReady: 1, updatedAvailable: 1}},
+		"one in place":             {[]seen{"oa", "uai"}, counts{replicas: 2, ready: 2, available: 2, current: 1, updated: 1, updatedReady: 1, updatedAvailable: 1, inPlace: 1, pending: 1}},
+		"one between two":          {[]seen{"oa", "x-i"}, counts{replicas: 2, ready: 1, available: 1, current: 1, pending: 2}},
+		"ready for a short time":   {[]seen{"oa", "ur"}, counts{replicas: 2, ready: 2, available: 1, current: 1, updated: 1, updatedReady: 1, pending: 1}},
+		"one being deleted":        {[]seen{"oa", "ut"}, counts{replicas: 1, ready: 1, available: 1, current: 1, pending: 1}},
+		"one missing, one unready": {[]seen{"", "o-", "ua"}, counts{replicas: 2, ready: 1, available: 1, current: 1, updated: 1, updatedReady: 1, updatedAvailable: 1, pending: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := builders.StatefulSet("default", "sample", "nginx:alpine").Build()
@@ -154,8 +154,8 @@ func TestFailuresAreConditionsWhileTheyLast(t *testing.T) {
 	g := NewWithT(t)
 	set := builders.StatefulSet("default", "sample", "nginx:alpine").Build()
 	s := scopeOf(t, set, "ua", "ua", "ua")
-	s.scaleErr, s.updateErr = errors.New("quota exceeded"), errors.New("denied by a webhook")
-	setConditions(s, errors.Join(s.scaleErr, s.updateErr))
+	s.scaleErrs, s.updateErrs = []error{errors.New("quota exceeded")}, []error{errors.New("denied by a webhook")}
+	setConditions(s, nil)
 	for conditionType, words := range map[string]string{
 		appsv1beta1.ConditionFailedCreatePod: "quota exceeded", appsv1beta1.ConditionFailedUpdatePod: "denied by a webhook",
 	} {
@@ -164,7 +164,7 @@ func TestFailuresAreConditionsWhileTheyLast(t *testing.T) {
 		g.Expect(condition.Status).To(Equal(metav1.ConditionTrue))
 		g.Expect(condition.Message).To(ContainSubstring(words))
 	}
-	s.scaleErr, s.updateErr = nil, nil
+	s.scaleErrs, s.updateErrs = nil, nil
 	setConditions(s, nil)
 	g.Expect(set.Status.Conditions).To(HaveLen(3), "Ready, Progressing and Stalled")
 }
@@ -179,8 +179,8 @@ func TestMessagesOfManyFailuresFit(t *testing.T) {
 	for i := range 500 {
 		all = append(all, fmt.Errorf("create pod default/sample-%d: pods \"sample-%d\" is forbidden: exceeded quota: few, requested: pods=1, used: pods=0, limited: pods=0", i, i))
 	}
-	s.scaleErr = errors.Join(all...)
-	setConditions(s, s.scaleErr)
+	s.scaleErrs = all
+	setConditions(s, nil)
 	condition := meta.FindStatusCondition(set.Status.Conditions, appsv1beta1.ConditionFailedCreatePod)
 	g.Expect(len(condition.Message)).To(BeNumerically("<=", 32768))
 	g.Expect(condition.Message).To(ContainSubstring("exceeded quota: few"))

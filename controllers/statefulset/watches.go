@@ -6,11 +6,13 @@ package statefulset
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -28,6 +30,13 @@ import (
 // controllerName names the controller in logs, metrics and events.
 const controllerName = "statefulset"
 
+// A reconciliation that failed is tried again after retryFirst, then after twice
+// as long each time, up to retryLast: pods may be out of service meanwhile.
+const (
+	retryFirst = 100 * time.Millisecond
+	retryLast  = 30 * time.Second
+)
+
 // Options configures the controller.
 type Options struct {
 	// MaxConcurrentReconciles is how many StatefulSets are reconciled at the
@@ -38,13 +47,16 @@ type Options struct {
 // Add adds the controller to a manager, whose client must show its own writes
 // and whose cache must have the indexes of package podcache.
 func Add(mgr ctrl.Manager, options Options) error {
-	r := NewReconciler(mgr.GetClient(), mgr.GetEventRecorder("insitu-"+controllerName), clock.RealClock{})
+	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("insitu-"+controllerName), clock.RealClock{})
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
 		For(&appsv1beta1.StatefulSet{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Owns(&corev1.Pod{}).
 		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(r.drainingSets)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: max(options.MaxConcurrentReconciles, 1)}).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: max(options.MaxConcurrentReconciles, 1),
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryLast),
+		}).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("add controller %s: %w", controllerName, err)

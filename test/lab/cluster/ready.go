@@ -57,11 +57,12 @@ func (l *Lab) readyChecks(say func(string)) ([]func(context.Context) error, erro
 	if err != nil {
 		return nil, fmt.Errorf("make client: %w", err)
 	}
+	ready := l.processCheck(say)
 	return []func(context.Context) error{
-		func(ctx context.Context) error { return l.checkProcess(ctx, apiServer) },
+		ready(apiServer),
 		// CoreDNS becomes ready only with the rights that are among them.
 		func(ctx context.Context) error { return l.applyAddons(ctx, config) },
-		l.checkProcesses(say),
+		ready(),
 		l.checkDNS,
 		func(ctx context.Context) error { return l.checkNodes(ctx, client) },
 		func(ctx context.Context) error { return checkServiceAccount(ctx, client) },
@@ -98,32 +99,28 @@ func await(ctx context.Context, say func(string), check func(context.Context) er
 	}
 }
 
-// checkProcesses returns a check that all of the lab's programs are ready. It
-// tells of each.
-func (l *Lab) checkProcesses(say func(string)) func(context.Context) error {
+// processCheck returns a function that makes checks that the named programs,
+// all if none are named, are ready. The checks tell once of every program that
+// has become so.
+func (l *Lab) processCheck(say func(string)) func(names ...string) func(context.Context) error {
 	told := sets.New[string]()
-	return func(ctx context.Context) error {
-		all, err := supervise.Client{Socket: l.ControlSocket()}.Status(ctx)
-		if err != nil {
-			return err
-		}
-		for _, process := range all {
-			if process.State == supervise.StateReady && !told.Has(process.Name) {
-				told.Insert(process.Name)
-				say(process.Name + " is ready")
+	return func(names ...string) func(context.Context) error {
+		return func(ctx context.Context) error {
+			all, err := supervise.Client{Socket: l.ControlSocket()}.Status(ctx)
+			if err != nil {
+				return err
 			}
+			for _, process := range all {
+				if process.State == supervise.StateReady && !told.Has(process.Name) {
+					told.Insert(process.Name)
+					say(process.Name + " is ready")
+				}
+			}
+			return l.firstUnready(slices.DeleteFunc(all, func(process supervise.Status) bool {
+				return len(names) > 0 && !slices.Contains(names, process.Name)
+			}))
 		}
-		return l.firstUnready(all)
 	}
-}
-
-// checkProcess returns nil if one of the lab's programs is ready.
-func (l *Lab) checkProcess(ctx context.Context, name string) error {
-	all, err := supervise.Client{Socket: l.ControlSocket()}.Status(ctx)
-	if err != nil {
-		return err
-	}
-	return l.firstUnready(slices.DeleteFunc(all, func(s supervise.Status) bool { return s.Name != name }))
 }
 
 // firstUnready returns an error about the first program that is not ready.

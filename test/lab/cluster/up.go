@@ -199,8 +199,8 @@ func (l *Lab) serveImages(ctx context.Context, opts UpOptions) error {
 	if err != nil {
 		return err
 	}
-	ready := func(ctx context.Context) error { return l.checkProcess(ctx, registry) }
-	if err := await(ctx, func(string) {}, ready); err != nil {
+	quiet := func(string) {}
+	if err := await(ctx, quiet, l.processCheck(quiet)(registry)); err != nil {
 		return err
 	}
 	if err := images.LoadAll(ctx, l.Registry(), set); err != nil {

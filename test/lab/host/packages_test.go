@@ -4,12 +4,9 @@
 package host
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	. "github.com/onsi/gomega"
-	"golang.org/x/sys/unix"
 )
 
 func TestMissingNamesEveryPackageOnce(t *testing.T) {
@@ -33,21 +30,6 @@ func TestEnsurePackagesSaysWhatToInstallWithoutApt(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	err := EnsurePackages(t.Context(), func(string) {})
 	NewWithT(t).Expect(err).To(MatchError(And(ContainSubstring("containerd-shim-runc-v2"), ContainSubstring("without apt-get"))))
-}
-
-func TestIsLocked(t *testing.T) {
-	g := NewWithT(t)
-	path := filepath.Join(t.TempDir(), "lock")
-	g.Expect(isLocked(path)).To(BeFalse(), "there is no such file")
-	file, err := os.Create(path)
-	g.Expect(err).NotTo(HaveOccurred())
-	defer file.Close() //nolint:errcheck // Only locked.
-	g.Expect(isLocked(path)).To(BeFalse())
-	// A lock of this very process is never in its own way, so one of the
-	// open file description stands in for another process.
-	lock := unix.Flock_t{Type: unix.F_WRLCK}
-	g.Expect(unix.FcntlFlock(file.Fd(), unix.F_OFD_SETLK, &lock)).To(Succeed())
-	g.Expect(isLocked(path)).To(BeTrue())
 }
 
 func TestLastLines(t *testing.T) {

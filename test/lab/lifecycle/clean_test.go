@@ -1,15 +1,13 @@
-//go:build lab
-
 // Copyright 2026 The Insitu Authors
 // SPDX-License-Identifier: Apache-2.0
+
+//go:build lab
 
 package lifecycle
 
 import (
 	"os"
-	"syscall"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 )
@@ -39,20 +37,17 @@ func TestDownLeavesNothing(t *testing.T) {
 	}
 }
 
-// momentsOfUp are spread over the time that it takes to bring a lab up.
-var momentsOfUp = []time.Duration{20 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second, 5 * time.Second, 8 * time.Second}
+// momentsOfUp are words that are said one after the other while a lab comes
+// up. The first are no words: nothing has been said yet.
+var momentsOfUp = []string{"", "Starting a lab", "registry is ready", "kube-apiserver is ready"}
 
 func TestUpThatIsKilledLeavesNothingAfterDown(t *testing.T) {
 	for _, moment := range momentsOfUp {
-		t.Run("after "+moment.String(), func(t *testing.T) {
+		t.Run(moment, func(t *testing.T) {
 			g := NewWithT(t)
 			before := lookAround(g)
 			lab := newLab(t)
-			up, output := lab.startUp()
-			time.Sleep(moment)
-			g.Expect(up.Process.Kill()).To(Succeed())
-			g.Expect(up.Wait()).NotTo(Succeed(), "killed too late: %s", output)
-
+			lab.signalUp(os.Kill, moment)
 			lab.succeed("down")
 			expectNoTrace(g, before)
 		})
@@ -61,15 +56,11 @@ func TestUpThatIsKilledLeavesNothingAfterDown(t *testing.T) {
 
 func TestUpThatIsInterruptedLeavesNothing(t *testing.T) {
 	for _, moment := range momentsOfUp {
-		t.Run("after "+moment.String(), func(t *testing.T) {
+		t.Run(moment, func(t *testing.T) {
 			g := NewWithT(t)
 			before := lookAround(g)
 			lab := newLab(t)
-			up, output := lab.startUp()
-			time.Sleep(moment)
-			g.Expect(up.Process.Signal(syscall.SIGINT)).To(Succeed())
-			g.Expect(up.Wait()).NotTo(Succeed(), "interrupted too late: %s", output)
-
+			lab.signalUp(os.Interrupt, moment)
 			expectNoTrace(g, before)
 			g.Expect(lab.dir + "/lab.json").NotTo(BeAnExistingFile())
 		})
@@ -78,11 +69,7 @@ func TestUpThatIsInterruptedLeavesNothing(t *testing.T) {
 
 func TestUpAfterUpWasKilledStartsOver(t *testing.T) {
 	lab := newLab(t)
-	up, output := lab.startUp()
-	time.Sleep(5 * time.Second)
-	lab.g.Expect(up.Process.Kill()).To(Succeed())
-	lab.g.Expect(up.Wait()).NotTo(Succeed(), "killed too late: %s", output)
-
+	lab.signalUp(os.Kill, "registry is ready")
 	lab.g.Expect(lab.succeed("up")).To(ContainSubstring("starting over"))
 }
 

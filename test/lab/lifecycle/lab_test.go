@@ -1,12 +1,11 @@
-//go:build lab
-
 // Copyright 2026 The Insitu Authors
 // SPDX-License-Identifier: Apache-2.0
+
+//go:build lab
 
 package lifecycle
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"os/exec"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gbytes"
 )
 
 // testLab is a lab in a folder of its own.
@@ -73,14 +73,17 @@ func (l *testLab) apply(manifest string) {
 	l.g.Expect(err).NotTo(HaveOccurred(), string(output))
 }
 
-// startUp begins to bring the lab up in the background.
-func (l *testLab) startUp() (*exec.Cmd, *bytes.Buffer) {
+// signalUp begins to bring the lab up, and ends that by the signal once it has
+// said the words.
+func (l *testLab) signalUp(signal os.Signal, words string) {
 	l.t.Helper()
 	command := l.command(l.t.Context(), "up")
-	output := &bytes.Buffer{}
+	output := gbytes.NewBuffer()
 	command.Stdout, command.Stderr = output, output
 	l.g.Expect(command.Start()).To(Succeed())
-	return command, output
+	l.g.Eventually(output, time.Minute, 10*time.Millisecond).Should(gbytes.Say(words))
+	l.g.Expect(command.Process.Signal(signal)).To(Succeed())
+	l.g.Expect(command.Wait()).NotTo(Succeed(), "signalled too late: %s", output.Contents())
 }
 
 // supervisor returns the lab's first process, as seen from outside.

@@ -1,7 +1,7 @@
-//go:build lab
-
 // Copyright 2026 The Insitu Authors
 // SPDX-License-Identifier: Apache-2.0
+
+//go:build lab
 
 package lifecycle
 

@@ -1,7 +1,7 @@
-//go:build lab
-
 // Copyright 2026 The Insitu Authors
 // SPDX-License-Identifier: Apache-2.0
+
+//go:build lab
 
 package lifecycle
 
@@ -41,23 +41,7 @@ func TestLabWorks(t *testing.T) {
 		output, _ := lab.run("kubectl", "exec", "sample-0", "--", "busybox", "timeout", "10", "busybox", "wget", "-O-", "http://kubernetes.default:443")
 		NewWithT(t).Expect(output).To(ContainSubstring("400 Bad Request"))
 	})
-	t.Run("logs are served", func(t *testing.T) {
-		log, err := lab.kubectl("logs", "sample-0")
-		NewWithT(t).Expect(err).NotTo(HaveOccurred())
-		NewWithT(t).Expect(log).To(ContainSubstring("GET / HTTP"))
-	})
-	t.Run("writes to pods are in the audit log", func(t *testing.T) {
-		log, err := os.ReadFile(lab.dir + "/logs/audit.log")
-		NewWithT(t).Expect(err).NotTo(HaveOccurred())
-		NewWithT(t).Expect(string(log)).To(MatchRegexp(`"level":"Request".*"verb":"patch".*"resource":"pods".*"subresource":"status"`))
-		NewWithT(t).Expect(string(log)).NotTo(ContainSubstring(`"RequestReceived"`))
-	})
-	t.Run("simulated nodes are tainted", func(t *testing.T) {
-		taints, err := lab.kubectl("get", "nodes", "-l", "insitu.dev/simulated=true", "-o", "jsonpath={.items[*].spec.taints}")
-		NewWithT(t).Expect(err).NotTo(HaveOccurred())
-		NewWithT(t).Expect(taints).To(Equal(`[{"effect":"NoSchedule","key":"insitu.dev/simulated","value":"true"}] ` +
-			`[{"effect":"NoSchedule","key":"insitu.dev/simulated","value":"true"}]`))
-	})
+	t.Run("what it is observed by works", lab.testObservation)
 	t.Run("a second up does nothing", func(t *testing.T) {
 		NewWithT(t).Expect(lab.succeed("up")).To(ContainSubstring("nothing to do"))
 	})
@@ -70,6 +54,26 @@ func TestLabWorks(t *testing.T) {
 	t.Run("a node dies and comes back", lab.testNodeComesBack)
 	t.Run("up brings a lab back whose processes died", lab.testLabComesBack)
 	t.Run("another lab beside it", lab.testSecondLab)
+}
+
+func (l *testLab) testObservation(t *testing.T) {
+	t.Run("logs are served", func(t *testing.T) {
+		log, err := l.kubectl("logs", "sample-0")
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		NewWithT(t).Expect(log).To(ContainSubstring("GET / HTTP"))
+	})
+	t.Run("writes to pods are in the audit log", func(t *testing.T) {
+		log, err := os.ReadFile(l.dir + "/logs/audit.log")
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		NewWithT(t).Expect(string(log)).To(MatchRegexp(`"level":"Request".*"verb":"patch".*"resource":"pods".*"subresource":"status"`))
+		NewWithT(t).Expect(string(log)).NotTo(ContainSubstring(`"RequestReceived"`))
+	})
+	t.Run("simulated nodes are tainted", func(t *testing.T) {
+		taints, err := l.kubectl("get", "nodes", "-l", "insitu.dev/simulated=true", "-o", "jsonpath={.items[*].spec.taints}")
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		NewWithT(t).Expect(taints).To(Equal(`[{"effect":"NoSchedule","key":"insitu.dev/simulated","value":"true"}] ` +
+			`[{"effect":"NoSchedule","key":"insitu.dev/simulated","value":"true"}]`))
+	})
 }
 
 // get returns the page that the pod sees.
