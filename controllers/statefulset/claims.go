@@ -6,6 +6,7 @@ package statefulset
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,10 +16,19 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
 
-// ensureClaims makes the claims of the pod with an ordinal that do not exist
-// yet. Claims outlive their pods; one that exists is taken as it is.
-func (r *Reconciler) ensureClaims(ctx context.Context, set *appsv1beta1.StatefulSet, ordinal int) error {
-	for _, claim := range newClaims(set, ordinal) {
+// claimsOf returns those of the claims that a pod uses.
+func claimsOf(pod *corev1.Pod, claims []*corev1.PersistentVolumeClaim) []*corev1.PersistentVolumeClaim {
+	return slices.DeleteFunc(claims, func(claim *corev1.PersistentVolumeClaim) bool {
+		return !slices.ContainsFunc(pod.Spec.Volumes, func(volume corev1.Volume) bool {
+			return volume.PersistentVolumeClaim != nil && volume.PersistentVolumeClaim.ClaimName == claim.Name
+		})
+	})
+}
+
+// ensureClaims makes the claims that do not exist yet. Claims outlive their
+// pods; one that exists is taken as it is.
+func (r *Reconciler) ensureClaims(ctx context.Context, claims []*corev1.PersistentVolumeClaim) error {
+	for _, claim := range claims {
 		existing := &corev1.PersistentVolumeClaim{}
 		err := r.client.Get(ctx, client.ObjectKeyFromObject(claim), existing)
 		switch {
@@ -29,7 +39,7 @@ func (r *Reconciler) ensureClaims(ctx context.Context, set *appsv1beta1.Stateful
 		case err != nil:
 			return fmt.Errorf("get claim %s: %w", claim.Name, err)
 		case existing.DeletionTimestamp != nil:
-			return fmt.Errorf("claim %s is being deleted; its pod is created when it is gone", claim.Name)
+			return fmt.Errorf("claim %s is being deleted; its pod can run when it is gone", claim.Name)
 		}
 	}
 	return nil

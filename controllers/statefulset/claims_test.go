@@ -117,4 +117,23 @@ var _ = Describe("Claims", func() {
 		w.expectSettled(3)
 		Expect(w.claims()["data-sample-1"]).NotTo(Equal(old))
 	})
+
+	It("are made again for a pod that waits for them", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.apply(reference().With(withClaim("1Gi")).Build())
+		w.reconcile()
+		old := w.claims()
+		claim := &corev1.PersistentVolumeClaim{}
+		Expect(w.api.Get(w.ctx, client.ObjectKey{Namespace: w.namespace, Name: "data-sample-1"}, claim)).To(Succeed())
+		before := claim.DeepCopy()
+		claim.Finalizers = nil
+		Expect(w.api.Patch(w.ctx, claim, client.MergeFrom(before))).To(Succeed())
+		Expect(w.api.Delete(w.ctx, claim)).To(Succeed())
+
+		w.reconcile()
+		Expect(w.claims()).To(HaveKeyWithValue("data-sample-1", Not(Equal(old["data-sample-1"]))))
+		Expect(w.claims()).To(HaveKeyWithValue("data-sample-0", old["data-sample-0"]))
+		w.settle()
+		w.expectSettled(3)
+	})
 })

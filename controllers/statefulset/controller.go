@@ -89,8 +89,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if statusErr := r.patchStatus(ctx, s, err); statusErr != nil {
 		err = errors.Join(err, statusErr)
 	}
-	if err := ignoreConflict(err); err != nil {
-		return ctrl.Result{}, err
+	if ignoreConflict(err) != nil {
+		return ctrl.Result{}, ignoreConflict(err)
+	}
+	if err != nil {
+		s.requeue(conflictDelay)
 	}
 	// What failed with single pods is no error of the reconciliation: the wait
 	// after an error grows to minutes, and other pods may be in their grace period.
@@ -125,9 +128,9 @@ func (r *Reconciler) runPhases(ctx context.Context, s *scope) error {
 }
 
 // ignoreConflict turns errors that only say that something changed meanwhile
-// into nothing: the change itself causes the next reconciliation.
+// into nothing.
 func ignoreConflict(err error) error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // each of the joined errors is looked at
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var others []error
 		for _, e := range joined.Unwrap() {
 			others = append(others, ignoreConflict(e))

@@ -144,6 +144,12 @@ func (r *Reconciler) scale(ctx context.Context, s *scope) error {
 		}
 		s.scaleErrs = appendError(s.scaleErrs, r.createPod(ctx, s, ordinal))
 	}
+	for _, m := range s.members {
+		if m.Status.Phase == corev1.PodPending && m.DeletionTimestamp == nil {
+			// A claim that was deleted keeps its pod pending for ever.
+			s.scaleErrs = appendError(s.scaleErrs, r.ensureClaims(ctx, claimsOf(m.Pod, newClaims(s.set, m.ordinal))))
+		}
+	}
 	for _, m := range plan.remove {
 		s.scaleErrs = appendError(s.scaleErrs, r.deletePod(ctx, s, m.Pod))
 	}
@@ -167,7 +173,7 @@ func (r *Reconciler) createPod(ctx context.Context, s *scope, ordinal int) error
 	if err != nil {
 		return err
 	}
-	err = r.ensureClaims(ctx, s.set, ordinal)
+	err = r.ensureClaims(ctx, newClaims(s.set, ordinal))
 	if err == nil {
 		err = r.client.Create(ctx, pod)
 	}

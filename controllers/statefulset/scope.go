@@ -105,7 +105,7 @@ func (r *Reconciler) ensureRevisions(ctx context.Context, s *scope) error {
 	}
 	owner := history.Owner{
 		Object: s.set, Kind: kind,
-		Labels: s.set.Spec.Selector.MatchLabels, Collisions: s.collisions,
+		Labels: s.set.Spec.Template.Labels, Collisions: s.collisions,
 	}
 	if s.update, s.collisions, err = r.history.Ensure(ctx, owner, s.history, content); err != nil {
 		return err

@@ -84,8 +84,9 @@ func (b *PodBuilder) Ready(ready bool, since time.Time) *PodBuilder {
 
 // Condition sets a condition.
 func (b *PodBuilder) Condition(t corev1.PodConditionType, status corev1.ConditionStatus, since time.Time) *PodBuilder {
-	conditions := slices.DeleteFunc(b.pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == t })
-	b.pod.Status.Conditions = append(conditions, corev1.PodCondition{Type: t, Status: status, LastTransitionTime: metav1.NewTime(since)})
+	podStatus := &b.pod.Status
+	podStatus.Conditions = slices.DeleteFunc(podStatus.Conditions, func(c corev1.PodCondition) bool { return c.Type == t })
+	podStatus.Conditions = append(podStatus.Conditions, corev1.PodCondition{Type: t, Status: status, LastTransitionTime: metav1.NewTime(since)})
 	return b
 }
 
