@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -79,7 +80,7 @@ var usualPorts = Ports{
 }
 
 // freePorts returns ports on which nothing listens at the moment.
-func freePorts() (*Ports, error) {
+func freePorts(ctx context.Context) (*Ports, error) {
 	ports := &Ports{}
 	var listeners []net.Listener
 	defer func() {
@@ -90,7 +91,7 @@ func freePorts() (*Ports, error) {
 	for _, port := range []*int{
 		&ports.Etcd, &ports.EtcdPeers, &ports.APIServer, &ports.ControllerManager, &ports.Scheduler, &ports.Registry,
 	} {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 		if err != nil {
 			return nil, fmt.Errorf("find a free port: %w", err)
 		}

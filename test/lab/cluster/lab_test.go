@@ -93,7 +93,7 @@ func TestRecordIsReadAsItWasWritten(t *testing.T) {
 	dir := t.TempDir()
 	_, err := Load(dir)
 	g.Expect(err).To(MatchError(ErrNoLab))
-	ports, err := freePorts()
+	ports, err := freePorts(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
 	lab := &Lab{Spec: Spec{SimulatedNodes: 4}, Dir: dir, Ports: ports, Complete: true}
 	g.Expect(lab.save()).To(Succeed())
@@ -106,7 +106,7 @@ func TestRecordIsReadAsItWasWritten(t *testing.T) {
 
 func TestFreePortsDiffer(t *testing.T) {
 	g := NewWithT(t)
-	ports, err := freePorts()
+	ports, err := freePorts(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
 	all := map[int]bool{}
 	for _, port := range []int{

@@ -154,7 +154,7 @@ func prepare(ctx context.Context, lab *Lab, opts UpOptions) error {
 	if lab.Nodes > 0 {
 		err = prepareIsolated(ctx, lab, opts.Say)
 	} else if lab.Ports == nil {
-		lab.Ports, err = freePorts()
+		lab.Ports, err = freePorts(ctx)
 	}
 	if err != nil {
 		return err

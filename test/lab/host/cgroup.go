@@ -48,7 +48,7 @@ func DetectCgroups() (*Cgroups, error) {
 	if err != nil {
 		return nil, fmt.Errorf("detect control groups: %w", err)
 	}
-	defer mounts.Close() //nolint:errcheck // Only read from.
+	defer mounts.Close()
 	return detectCgroups(mounts, cgroupRoot)
 }
 

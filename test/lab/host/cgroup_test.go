@@ -13,7 +13,9 @@ import (
 )
 
 // fakeRoot makes files below a new folder and returns it.
-func fakeRoot(g Gomega, t *testing.T, files map[string]string) string {
+func fakeRoot(t *testing.T, files map[string]string) string {
+	t.Helper()
+	g := NewWithT(t)
 	root := t.TempDir()
 	for name, content := range files {
 		path := filepath.Join(root, name)
@@ -68,7 +70,7 @@ func TestDetectCgroupsNeedsOne(t *testing.T) {
 
 func TestCreateInV1FillsCpusets(t *testing.T) {
 	g := NewWithT(t)
-	root := fakeRoot(g, t, map[string]string{
+	root := fakeRoot(t, map[string]string{
 		"memory/cgroup.procs": "",
 		"cpuset/cpuset.cpus":  "0-1\n",
 		"cpuset/cpuset.mems":  "0\n",
@@ -82,7 +84,7 @@ func TestCreateInV1FillsCpusets(t *testing.T) {
 
 func TestCreateInV2HandsDownWhatIsMissing(t *testing.T) {
 	g := NewWithT(t)
-	root := fakeRoot(g, t, map[string]string{
+	root := fakeRoot(t, map[string]string{
 		"cgroup.controllers":         "cpu memory pids\n",
 		"cgroup.subtree_control":     "cpu pids\n",
 		"lab/cgroup.controllers":     "memory\n",
@@ -97,7 +99,7 @@ func TestCreateInV2HandsDownWhatIsMissing(t *testing.T) {
 
 func TestJoinAndProcesses(t *testing.T) {
 	g := NewWithT(t)
-	root := fakeRoot(g, t, map[string]string{
+	root := fakeRoot(t, map[string]string{
 		"memory/lab/cgroup.procs":          "",
 		"memory/lab/node-1/cgroup.procs":   "7\n9\n",
 		"cpuset/lab/cgroup.procs":          "",
@@ -113,7 +115,7 @@ func TestJoinAndProcesses(t *testing.T) {
 
 func TestRemoveTakesWholeTrees(t *testing.T) {
 	g := NewWithT(t)
-	root := fakeRoot(g, t, map[string]string{"cpuset/cpuset.cpus": "0", "memory/x": ""})
+	root := fakeRoot(t, map[string]string{"cpuset/cpuset.cpus": "0", "memory/x": ""})
 	for _, group := range []string{"memory/lab/a/b", "memory/lab/c", "cpuset/lab/a", "cpuset/other"} {
 		g.Expect(os.MkdirAll(filepath.Join(root, group), 0o755)).To(Succeed())
 	}

@@ -20,12 +20,12 @@ func detach(command *exec.Cmd) {
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 }
 
-// fileSystemOf returns the type of the file system of the folder, 0 if it is
-// not known.
-func fileSystemOf(folder string) int64 {
+// isOverlay reports whether the folder is known to lie on an overlay file
+// system.
+func isOverlay(folder string) bool {
 	var stat unix.Statfs_t
 	if err := unix.Statfs(folder, &stat); err != nil {
-		return 0
+		return false
 	}
-	return int64(stat.Type)
+	return stat.Type == overlayMagic
 }

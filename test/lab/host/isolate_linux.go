@@ -75,12 +75,16 @@ func (m Mounts) Apply(scratch string) error {
 // renewRun puts an empty file system over /run and the kept folders back.
 func (m Mounts) renewRun() error {
 	kept := make([]*os.File, 0, len(m.Keep))
+	defer func() {
+		for _, folder := range kept {
+			_ = folder.Close() // It was only held to be mounted.
+		}
+	}()
 	for _, path := range m.Keep {
 		folder, err := os.Open(path)
 		if err != nil {
 			return fmt.Errorf("keep folder: %w", err)
 		}
-		defer folder.Close() //nolint:errcheck // Only held to be mounted.
 		kept = append(kept, folder)
 	}
 	if err := unix.Mount("tmpfs", "/run", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755"); err != nil {
@@ -129,7 +133,7 @@ func MountsBelow(folder string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list mounts: %w", err)
 	}
-	defer file.Close() //nolint:errcheck // Only read from.
+	defer file.Close()
 	var found []string
 	lines := bufio.NewScanner(file)
 	for lines.Scan() {

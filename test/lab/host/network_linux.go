@@ -58,8 +58,7 @@ func (l Link) Connect(pid int) error {
 // Disconnect removes the link. It is no error if it is not there.
 func (l Link) Disconnect() error {
 	link, err := netlink.LinkByName(l.Name)
-	var missing netlink.LinkNotFoundError
-	if errors.As(err, &missing) {
+	if _, missing := errors.AsType[netlink.LinkNotFoundError](err); missing {
 		return nil
 	}
 	if err != nil {

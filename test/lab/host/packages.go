@@ -149,7 +149,7 @@ func isLocked(path string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("look at lock: %w", err)
 	}
-	defer file.Close() //nolint:errcheck // Only looked at.
+	defer file.Close()
 	lock := unix.Flock_t{Type: unix.F_RDLCK}
 	if err := unix.FcntlFlock(file.Fd(), unix.F_GETLK, &lock); err != nil {
 		return false, fmt.Errorf("look at lock %s: %w", path, err)
@@ -185,7 +185,7 @@ func LoadModules(ctx context.Context, names ...string) {
 // OnOverlay reports whether the folder lies on an overlay file system, as in a
 // container, on which no further overlay can be mounted.
 func OnOverlay(folder string) bool {
-	return fileSystemOf(filepath.Clean(folder)) == overlayMagic
+	return isOverlay(filepath.Clean(folder))
 }
 
 func lastLines(text string, n int) string {

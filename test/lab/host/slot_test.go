@@ -12,7 +12,10 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func newSlots(t *testing.T) Slots { return Slots(filepath.Join(t.TempDir(), "slots")) }
+func newSlots(t *testing.T) Slots {
+	t.Helper()
+	return Slots(filepath.Join(t.TempDir(), "slots"))
+}
 
 func TestClaimGivesTheLowestFreeSlot(t *testing.T) {
 	g := NewWithT(t)

@@ -83,7 +83,7 @@ func (l *testLab) signalUp(signal os.Signal, words string) {
 	l.g.Expect(command.Start()).To(Succeed())
 	l.g.Eventually(output, time.Minute, 10*time.Millisecond).Should(gbytes.Say(words))
 	l.g.Expect(command.Process.Signal(signal)).To(Succeed())
-	l.g.Expect(command.Wait()).NotTo(Succeed(), "signalled too late: %s", output.Contents())
+	l.g.Expect(command.Wait()).NotTo(Succeed(), "signaled too late: %s", output.Contents())
 }
 
 // supervisor returns the lab's first process, as seen from outside.

@@ -100,7 +100,7 @@ func networkNamespaces(g Gomega) []string {
 }
 
 // labGroup is in the control groups of every process of a lab with nodes.
-var labGroup = regexp.MustCompile(`/insitu-lab-[0-9]+`)
+var labGroup = regexp.MustCompile(`/insitu-lab-\d+`)
 
 // labOf returns the control group of the lab that the process belongs to, ""
 // for none. Pods come and go in other labs meanwhile, so their processes are

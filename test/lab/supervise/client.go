@@ -33,7 +33,7 @@ func (c Client) Status(ctx context.Context) ([]Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer body.Close() //nolint:errcheck // Only read from.
+	defer body.Close()
 	var all []Status
 	if err := json.NewDecoder(body).Decode(&all); err != nil {
 		return nil, fmt.Errorf("read status: %w", err)

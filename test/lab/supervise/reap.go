@@ -62,7 +62,7 @@ func (r *reaper) collect() {
 	for {
 		var status syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
-		if err == syscall.EINTR { //nolint:errorlint // Errno is never wrapped here.
+		if err == syscall.EINTR {
 			continue
 		}
 		if err != nil || pid <= 0 {

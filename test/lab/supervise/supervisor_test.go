@@ -21,6 +21,7 @@ const timeout = 10 * time.Second
 
 // shell is a process that runs a script.
 func shell(t *testing.T, name, script string) Process {
+	t.Helper()
 	return Process{Name: name, Path: "/bin/sh", Args: []string{"sh", "-c", script}, Log: filepath.Join(t.TempDir(), name+".log")}
 }
 
@@ -30,8 +31,7 @@ func run(t *testing.T, processes ...Process) Client {
 	g := NewWithT(t)
 	supervisor, err := New(processes)
 	g.Expect(err).NotTo(HaveOccurred())
-	// Not t.TempDir: the name of a test may be too long for a socket.
-	folder, err := os.MkdirTemp("", "supervise")
+	folder, err := os.MkdirTemp("", "supervise") //nolint:usetesting // With the test's name in it, the path may be too long for a socket.
 	g.Expect(err).NotTo(HaveOccurred())
 	client := Client{Socket: filepath.Join(folder, "control")}
 
@@ -50,6 +50,7 @@ func run(t *testing.T, processes ...Process) Client {
 
 // status returns a function that asks for the status of one process.
 func status(t *testing.T, client Client, name string) func(Gomega) Status {
+	t.Helper()
 	return func(g Gomega) Status {
 		all, err := client.Status(t.Context())
 		g.Expect(err).NotTo(HaveOccurred())

@@ -169,7 +169,7 @@ func (w *worker) launch() (*exec.Cmd, <-chan syscall.WaitStatus, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("open log: %w", err)
 	}
-	defer log.Close() //nolint:errcheck // The process has a descriptor of its own.
+	defer log.Close() // The process has a descriptor of its own.
 	command := &exec.Cmd{
 		Path:        w.process.Path,
 		Args:        w.process.Args,

@@ -80,7 +80,7 @@ func printLog(command *cobra.Command, lab *cluster.Lab, name string, follow bool
 	if err != nil {
 		return err
 	}
-	defer file.Close() //nolint:errcheck // Only read from.
+	defer file.Close()
 	for {
 		if _, err := io.Copy(command.OutOrStdout(), file); err != nil || !follow {
 			return err

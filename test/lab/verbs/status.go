@@ -46,10 +46,10 @@ func newStatus(opts *options) *cobra.Command {
 
 func printStatus(out io.Writer, lab *cluster.Lab, parts []cluster.Part) error {
 	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	fmt.Fprintf(table, "%s in %s, kubeconfig %s\n\n", lab.Spec, lab.Dir, lab.Kubeconfig()) //nolint:errcheck // Flush reports it.
-	fmt.Fprintln(table, "NODE\tPROGRAM\tSTATE\tRESTARTS\tSINCE\tLAST EXIT")                //nolint:errcheck // Flush reports it.
+	fmt.Fprintf(table, "%s in %s, kubeconfig %s\n\n", lab.Spec, lab.Dir, lab.Kubeconfig())
+	fmt.Fprintln(table, "NODE\tPROGRAM\tSTATE\tRESTARTS\tSINCE\tLAST EXIT")
 	for _, part := range parts {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\n", //nolint:errcheck // Flush reports it.
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\n",
 			part.Node, part.Name, part.State, part.Restarts, duration.HumanDuration(time.Since(part.Since)), part.LastExit)
 	}
 	return table.Flush()
