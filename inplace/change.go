@@ -9,6 +9,9 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
 
 // Revision is a named state of a workload's pods.
@@ -95,12 +98,22 @@ func liveImage(pod *corev1.Pod, container string) string {
 	return pod.Spec.Containers[i].Image
 }
 
+// ownedKeys are the labels and annotations that the operator itself gives a pod.
+// What a template says of them is nothing that changes.
+var ownedKeys = sets.New(
+	appsv1beta1.ControllerRevisionHashLabel, appsv1beta1.PodNameLabel, appsv1beta1.PodIndexLabel,
+	appsv1beta1.InPlaceUpdateStateKey,
+)
+
 // keyChanges returns what to set and remove on live, so that what was added,
 // changed and removed from one template to the other is so there too. It is nil
 // if nothing is to be done.
 func keyChanges(live, from, to map[string]string) map[string]*string {
 	var changes map[string]*string
 	set := func(key string, value *string) {
+		if ownedKeys.Has(key) {
+			return
+		}
 		if changes == nil {
 			changes = map[string]*string{}
 		}

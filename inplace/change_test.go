@@ -4,6 +4,7 @@
 package inplace
 
 import (
+	"fmt"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -189,4 +190,47 @@ func TestCompareMetadata(t *testing.T) {
 	g.Expect(change.Annotations).To(Equal(map[string]*string{"note": ptr.To("new")}))
 	g.Expect(change.Restarts()).To(BeFalse())
 	g.Expect(change.String()).To(Equal("labels or annotations"))
+}
+
+const envFromMetadata = `{"metadata":{"annotations":{"level":"%s"},"labels":{"zone":"%s"}},"spec":{"containers":[` +
+	`{"name":"main","image":"%s","env":[{"name":"LEVEL","valueFrom":{"fieldRef":{"fieldPath":"metadata.annotations['level']"}}}]},` +
+	`{"name":"side","image":"side:1","env":[{"name":"ZONE","valueFrom":{"fieldRef":{"fieldPath":"metadata.labels['zone']"}}}]}]}}`
+
+// A running container keeps the environment that it was started with.
+func TestCompareRefusesWhatARunningContainerDoesNotSee(t *testing.T) {
+	for name, tc := range map[string]struct {
+		level, zone, image string
+		field              string
+	}{
+		"an annotation that an env reads":              {"2", "a", alpineImage, "spec.containers[main].env[LEVEL]"},
+		"a label that an env reads":                    {"1", "b", alpineImage, "spec.containers[side].env[ZONE]"},
+		"the container that reads it restarts anyway":  {"2", "a", latestImage, ""},
+		"another container restarts, not the one that": {"2", "b", latestImage, "spec.containers[side].env[ZONE]"},
+		"nothing that an env reads":                    {"1", "a", latestImage, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			from := parse(t, fmt.Sprintf(envFromMetadata, "1", "a", alpineImage))
+			to := parse(t, fmt.Sprintf(envFromMetadata, tc.level, tc.zone, tc.image))
+			_, refused := Compare(builders.Pod("sample-0", "a", alpineImage).Build(), from, to)
+			if tc.field == "" {
+				g.Expect(refused).To(BeNil())
+				return
+			}
+			g.Expect(refused).To(And(HaveField("Reason", ReasonEnvFromMetadata), HaveField("Field", tc.field)))
+		})
+	}
+}
+
+// A manifest pasted together from the YAML of a pod has the pod's own labels.
+func TestCompareLeavesTheOperatorsOwnKeysAlone(t *testing.T) {
+	g := NewWithT(t)
+	pod := builders.Pod("sample-1", "a", alpineImage).Label("statefulset.kubernetes.io/pod-name", "sample-1").Build()
+	to := parse(t, `{"metadata":{"labels":{"app":"sample","statefulset.kubernetes.io/pod-name":"sample-0","controller-revision-hash":"x"}},`+
+		`"spec":{"containers":[{"name":"main","image":"nginx:alpine"}]}}`)
+	for _, way := range [][2]*Template{{simple(t, alpineImage), to}, {to, simple(t, alpineImage)}} {
+		change, refused := Compare(pod, way[0], way[1])
+		g.Expect(refused).To(BeNil())
+		g.Expect(change).To(BeZero())
+	}
 }

@@ -37,6 +37,10 @@ type Progress struct {
 	// Complete is true when every container that was changed runs from its
 	// present image reference. It is true for a pod that was never updated.
 	Complete bool
+	// Proved is true when every container that was changed is known to have been
+	// started from its present image reference, whether it runs or not. A
+	// container that crashes long after its update is proved and not complete.
+	Proved bool
 	// Reason and Message say what is missing; empty if complete. Reason is a
 	// Reason constant, or the kubelet's own: ImagePullBackOff, CrashLoopBackOff.
 	Reason, Message string
@@ -56,11 +60,12 @@ type Progress struct {
 func Observe(pod *corev1.Pod, now time.Time) Progress {
 	state, err := readState(pod)
 	if err != nil || state == nil {
-		return Progress{Complete: true}
+		return Progress{Complete: true, Proved: true}
 	}
-	progress := Progress{Complete: true, Since: state.UpdateTimestamp.Time}
+	progress := Progress{Complete: true, Proved: true, Since: state.UpdateTimestamp.Time}
 	all := evidenceOf(pod, now)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
+		progress.Proved = progress.Proved && all[name].proved()
 		if all[name].done() {
 			continue
 		}

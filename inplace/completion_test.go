@@ -182,7 +182,7 @@ func TestObserveWaitsForTheGracePeriodOfThePod(t *testing.T) {
 
 func TestObserveOfAPodThatWasNeverUpdated(t *testing.T) {
 	g := NewWithT(t)
-	g.Expect(Observe(builders.Pod("sample-0", "a", alpineImage).Build(), after(0))).To(Equal(Progress{Complete: true}))
+	g.Expect(Observe(builders.Pod("sample-0", "a", alpineImage).Build(), after(0))).To(Equal(Progress{Complete: true, Proved: true}))
 	broken := builders.Pod("sample-0", "a", alpineImage).Annotation(appsv1beta1.InPlaceUpdateStateKey, "{").Build()
 	g.Expect(Observe(broken, after(0)).Complete).To(BeTrue())
 }
@@ -241,4 +241,24 @@ func TestNewStateKeepsOtherContainersThatAreNotDone(t *testing.T) {
 	g.Expect(state.LastContainerStatuses).To(HaveLen(2))
 	g.Expect(state.LastContainerStatuses["main"]).To(Equal(entry(alpineImage)))
 	g.Expect(state.LastContainerStatuses["side"]).To(HaveField("Image", "side:1"))
+}
+
+// A crash long after the update does not make the pod less updated.
+func TestACrashAfterTheUpdateTakesNothingBack(t *testing.T) {
+	g := NewWithT(t)
+	pod := builders.Pod("sample-0", "b", latestImage).Record(record(entry(alpineImage))).Generation(3, 3).Ready(false, after(5000)).
+		Status(func() corev1.ContainerStatus {
+			status := waitingContainer("containerd://main-9", "CrashLoopBackOff")
+			status.ImageID = builders.ImageID(latestImage)
+			return status
+		}()).Build()
+	g.Expect(Observe(pod, after(5000))).To(And(HaveField("Proved", true), HaveField("Complete", false)))
+
+	plan := MakePlan(Workload{
+		Target: Target{Revision: Revision{Name: "b", Template: simple(t, latestImage)}}, Replicas: 1, MaxUnavailable: 1,
+		Pods: []PodFacts{{Pod: pod}},
+	}, after(5000))
+	g.Expect(plan.Pods[0]).To(And(HaveField("Updated", true), HaveField("Available", false)))
+	g.Expect(plan.Blockers).To(HaveLen(1))
+	g.Expect(plan.Blockers[0].Reason).To(Equal("CrashLoopBackOff"))
 }

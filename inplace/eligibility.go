@@ -3,7 +3,10 @@
 
 package inplace
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Reasons why a pod cannot be changed to a revision in place.
 const (
@@ -15,6 +18,9 @@ const (
 	// ReasonFieldImmutable: the API server does not let a field of a live pod
 	// change.
 	ReasonFieldImmutable = "FieldImmutable"
+	// ReasonEnvFromMetadata: an environment variable is read from a label or an
+	// annotation that changes. A running container keeps the old value.
+	ReasonEnvFromMetadata = "EnvFromMetadata"
 )
 
 // Refusal says why a pod cannot be changed to a revision in place.
@@ -38,6 +44,7 @@ var policies = []policy{
 	refuseUnknownRevision,
 	refuseOtherContainers,
 	refuseFixedFields,
+	refuseEnvFromMetadata,
 }
 
 // refusal returns the first objection to changing a pod in place, or nil.
@@ -78,6 +85,42 @@ func refuseFixedFields(from, to *Template) *Refusal {
 		Field:   d.path,
 		Message: fmt.Sprintf("%s %s, and the API server lets no live pod change it", d.path, d.what),
 	}
+}
+
+// refuseEnvFromMetadata objects unless the container is restarted anyway: then
+// it reads the new value.
+func refuseEnvFromMetadata(from, to *Template) *Refusal {
+	for _, ref := range to.fieldRefs {
+		restarts := ref.container != "" && from.image(ref.container) != to.image(ref.container)
+		if restarts || !fieldChanges(ref.field, from, to) {
+			continue
+		}
+		return &Refusal{
+			Reason:  ReasonEnvFromMetadata,
+			Field:   ref.env,
+			Message: fmt.Sprintf("%s reads %s, which was changed, and a running container keeps the old value", ref.env, ref.field),
+		}
+	}
+	return nil
+}
+
+// fieldChanges reports whether a field path of the downward API names a label or
+// an annotation that differs between the templates.
+func fieldChanges(field string, from, to *Template) bool {
+	for prefix, pair := range map[string][2]map[string]string{
+		"metadata.labels['":      {from.labels, to.labels},
+		"metadata.annotations['": {from.annotations, to.annotations},
+	} {
+		key, ok := strings.CutPrefix(field, prefix)
+		if !ok {
+			continue
+		}
+		key = strings.TrimSuffix(key, "']")
+		before, existed := pair[0][key]
+		after, exists := pair[1][key]
+		return existed != exists || before != after
+	}
+	return false
 }
 
 func containerNames(t *Template) namedList {

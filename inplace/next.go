@@ -48,10 +48,7 @@ type PodFacts struct {
 // is, not from what was intended with it before.
 func Next(facts PodFacts, target Target, now time.Time) Step {
 	pod := facts.Pod
-	if pod.DeletionTimestamp != nil {
-		return Step{State: Recreating, Reason: ReasonTerminating, Message: "the pod is being deleted", Since: pod.DeletionTimestamp.Time}
-	}
-	if revisionName(pod) == target.Name {
+	if pod.DeletionTimestamp != nil || revisionName(pod) == target.Name {
 		return finish(pod, target.Deadline, now)
 	}
 	change, refused := compareFacts(facts, target)
@@ -132,8 +129,12 @@ func drain(facts PodFacts, target Target, change Change, now time.Time) *Step {
 }
 
 func patch(pod *corev1.Pod, change Change, target Target, now time.Time) Step {
+	message := change.String()
+	if change.Restarts() && !hasGate(pod) {
+		message += fmt.Sprintf(" (not drained: the pod has no readiness gate %s)", appsv1beta1.InPlaceUpdateReady)
+	}
 	return Step{
-		Action: Patch, State: Patching, Message: change.String(), Change: change,
+		Action: Patch, State: Patching, Message: message, Change: change,
 		Record: newState(pod, change, target.Name, now),
 	}
 }

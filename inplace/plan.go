@@ -42,9 +42,9 @@ type Move struct {
 // PodState is where one pod is.
 type PodState struct {
 	Pod *corev1.Pod
-	// Complete: every container that was changed runs what it should.
-	Complete bool
-	// Updated: the pod is at the target revision, and complete.
+	// Proved: every container that was changed was started as its revision says.
+	Proved bool
+	// Updated: the pod is at the target revision, and proved.
 	Updated bool
 	// Ready: the pod's Ready condition is True.
 	Ready bool
@@ -143,18 +143,18 @@ func newView(w Workload, i int, now time.Time) *view {
 	facts := w.Pods[i]
 	pod := facts.Pod
 	atTarget := revisionName(pod) == w.Target.Name
-	complete := Observe(pod, now).Complete
+	progress := Observe(pod, now)
 	v := &view{
 		facts: facts,
 		wants: !atTarget && !facts.Held && !w.Stopped,
-		class: classOf(pod, complete),
+		class: classOf(pod, progress.Complete),
 	}
 	v.PodState = PodState{
 		Pod:       pod,
-		Complete:  complete,
-		Updated:   atTarget && complete,
+		Proved:    progress.Proved,
+		Updated:   atTarget && progress.Proved,
 		Ready:     isReady(pod),
-		Available: complete && !IsMarkedNotReady(pod) && isAvailable(pod, w.MinReadySeconds, now),
+		Available: progress.Complete && !IsMarkedNotReady(pod) && isAvailable(pod, w.MinReadySeconds, now),
 	}
 	if v.wants {
 		v.Step = Next(facts, w.Target, now)

@@ -26,6 +26,18 @@ type Template struct {
 	labels      map[string]string
 	annotations map[string]string
 	containers  []Container
+	fieldRefs   []fieldRef
+}
+
+// fieldRef is an environment variable that is read from a field of the pod when
+// its container starts.
+type fieldRef struct {
+	// env names the variable: spec.containers[main].env[LEVEL].
+	env string
+	// field is the field of the pod: metadata.annotations['level'].
+	field string
+	// container is the name of the container; empty for an init container.
+	container string
 }
 
 // Container is what a Template says of one container.
@@ -61,6 +73,7 @@ func newTemplate(fields map[string]any) *Template {
 		labels:      stringMap(fields, "metadata", "labels"),
 		annotations: stringMap(fields, "metadata", "annotations"),
 		containers:  containers(fields),
+		fieldRefs:   fieldRefs(fields),
 	}
 }
 
@@ -117,6 +130,35 @@ func containers(fields map[string]any) []Container {
 		name, _ := container["name"].(string)
 		image, _ := container["image"].(string)
 		found = append(found, Container{Name: name, Image: image})
+	}
+	return found
+}
+
+func fieldRefs(fields map[string]any) []fieldRef {
+	var found []fieldRef
+	for _, kind := range []string{"initContainers", "containers"} {
+		list, _, _ := unstructured.NestedSlice(fields, "spec", kind)
+		for _, item := range list {
+			container, _ := item.(map[string]any)
+			for _, ref := range containerFieldRefs(kind, container) {
+				if kind == "containers" {
+					ref.container, _ = container["name"].(string)
+				}
+				found = append(found, ref)
+			}
+		}
+	}
+	return found
+}
+
+func containerFieldRefs(kind string, container map[string]any) []fieldRef {
+	var found []fieldRef
+	variables, _, _ := unstructured.NestedSlice(container, "env")
+	for _, variable := range variables {
+		env, _ := variable.(map[string]any)
+		if field, _, _ := unstructured.NestedString(env, "valueFrom", "fieldRef", "fieldPath"); field != "" {
+			found = append(found, fieldRef{env: fmt.Sprintf("spec.%s[%v].env[%v]", kind, container["name"], env["name"]), field: field})
+		}
 	}
 	return found
 }

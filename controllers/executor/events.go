@@ -30,12 +30,13 @@ type event struct {
 
 // doneEvent returns the event for a move that was carried out, or nil if the
 // conditions of the pod tell it well enough.
-func doneEvent(revision string, step inplace.Step) *event {
+func doneEvent(revision string, move inplace.Move) *event {
+	step := move.Step
 	switch step.Action {
 	case inplace.Patch:
 		return &event{
 			corev1.EventTypeNormal, appsv1beta1.ReasonUpdatingPodInPlace, actionUpdateInPlace,
-			"update to revision " + revision + " in place: " + step.Change.String(),
+			"update to revision " + revision + " in place: " + step.Message,
 		}
 	case inplace.Recreate:
 		return &event{
@@ -43,8 +44,8 @@ func doneEvent(revision string, step inplace.Step) *event {
 			"recreate for revision " + revision + ": " + step.Message,
 		}
 	case inplace.MarkReady:
-		if step.Since.IsZero() {
-			return nil // a new pod goes into service
+		if step.Since.IsZero() || move.Pod.Labels[appsv1beta1.ControllerRevisionHashLabel] != revision {
+			return nil // a new pod goes into service, or one that was not updated goes back
 		}
 		return &event{
 			corev1.EventTypeNormal, appsv1beta1.ReasonSuccessfulUpdatePodInPlace, actionUpdateInPlace,

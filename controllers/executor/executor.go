@@ -86,7 +86,7 @@ func (e *Executor) carryOut(ctx context.Context, workload client.Object, revisio
 	err := e.write(ctx, revision, move)
 	switch {
 	case err == nil:
-		e.report(workload, move.Pod, doneEvent(revision, move.Step))
+		e.report(workload, move.Pod, doneEvent(revision, move))
 	case !changedMeanwhile(err):
 		e.report(workload, move.Pod, failedEvent(move.Step, err))
 	}

@@ -218,7 +218,14 @@ func TestNewPodsGoIntoServiceWithoutAnEvent(t *testing.T) {
 	r := newRig(t)
 	r.run(move(0, inplace.Step{Action: inplace.MarkReady}), move(1, inplace.Step{Action: inplace.MarkNotReady}))
 	r.Expect(r.events).To(BeEmpty())
-	r.run(move(0, inplace.Step{Action: inplace.MarkReady, Since: builders.Start}))
+	// A pod that was drained and not updated goes back: nothing to be proud of.
+	back := move(0, inplace.Step{Action: inplace.MarkReady, Since: builders.Start})
+	back.Pod.Labels[appsv1beta1.ControllerRevisionHashLabel] = "sample-1"
+	r.run(back)
+	r.Expect(r.events).To(BeEmpty())
+	updated := move(0, inplace.Step{Action: inplace.MarkReady, Since: builders.Start})
+	updated.Pod.Labels[appsv1beta1.ControllerRevisionHashLabel] = "sample-2"
+	r.run(updated)
 	r.Expect(r.events).To(HaveLen(2))
 }
 

@@ -161,13 +161,14 @@ func newRevision(owner Owner, raw []byte, hashed string, number int64) *appsv1.C
 		ObjectMeta: metav1.ObjectMeta{
 			Name:            owner.GetName() + "-" + hashed,
 			Namespace:       owner.GetNamespace(),
-			Labels:          map[string]string{appsv1beta1.ControllerRevisionHashLabel: hashed},
+			Labels:          map[string]string{},
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, owner.Kind)},
 		},
 		Data:     runtime.RawExtension{Raw: raw},
 		Revision: number,
 	}
 	maps.Copy(revision.Labels, owner.Labels)
+	revision.Labels[appsv1beta1.ControllerRevisionHashLabel] = hashed
 	if cause, ok := owner.GetAnnotations()[changeCause]; ok {
 		metav1.SetMetaDataAnnotation(&revision.ObjectMeta, changeCause, cause)
 	}

@@ -38,7 +38,7 @@ func ServicesTo(ctx context.Context, reader client.Reader, pod *corev1.Pod) ([]s
 	var services []string
 	for i := range list.Items {
 		slice := &list.Items[i]
-		if !slices.ContainsFunc(slice.Endpoints, func(e discoveryv1.Endpoint) bool { return sendsTo(e, pod) }) {
+		if !followsReadiness(slice) || !slices.ContainsFunc(slice.Endpoints, func(e discoveryv1.Endpoint) bool { return sendsTo(e, pod) }) {
 			continue
 		}
 		services = append(services, serviceOf(slice))
@@ -69,6 +69,16 @@ func getsTraffic(endpoint discoveryv1.Endpoint) bool {
 	return ptr.Deref(conditions.Serving, ptr.Deref(conditions.Ready, true))
 }
 
+// managedByController is the value of the label endpointslice.kubernetes.io/managed-by
+// on the slices that follow the readiness of their pods. Others are written by
+// hand or mirrored from Endpoints: they may list a pod as ready for ever, and
+// nothing that is done to the pod changes that.
+const managedByController = "endpointslice-controller.k8s.io"
+
+func followsReadiness(slice *discoveryv1.EndpointSlice) bool {
+	return slice.Labels[discoveryv1.LabelManagedBy] == managedByController
+}
+
 func serviceOf(slice *discoveryv1.EndpointSlice) string {
 	if service := slice.Labels[discoveryv1.LabelServiceName]; service != "" {
 		return service
@@ -91,12 +101,14 @@ func trimEndpointSlice(in any) (any, error) {
 		UID:             slice.UID,
 		ResourceVersion: slice.ResourceVersion,
 	}
-	if service := slice.Labels[discoveryv1.LabelServiceName]; service != "" {
-		meta.Labels = map[string]string{discoveryv1.LabelServiceName: service}
+	for _, label := range []string{discoveryv1.LabelServiceName, discoveryv1.LabelManagedBy} {
+		if value := slice.Labels[label]; value != "" {
+			metav1.SetMetaDataLabel(&meta, label, value)
+		}
 	}
 	var endpoints []discoveryv1.Endpoint
 	for _, endpoint := range slice.Endpoints {
-		if !getsTraffic(endpoint) {
+		if !followsReadiness(slice) || !getsTraffic(endpoint) {
 			continue
 		}
 		target := &corev1.ObjectReference{Kind: podKind, Name: endpoint.TargetRef.Name, UID: endpoint.TargetRef.UID}
@@ -113,7 +125,7 @@ func targetsOf(obj client.Object) []string {
 	}
 	var names []string
 	for _, endpoint := range slice.Endpoints {
-		if getsTraffic(endpoint) {
+		if followsReadiness(slice) && getsTraffic(endpoint) {
 			names = append(names, endpoint.TargetRef.Name)
 		}
 	}

@@ -19,7 +19,7 @@ func sliceOf(service string, endpoints ...discoveryv1.Endpoint) *discoveryv1.End
 	return &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: service + "-x", Namespace: "shop", UID: "slice", ResourceVersion: "7",
-			Labels: map[string]string{discoveryv1.LabelServiceName: service},
+			Labels: map[string]string{discoveryv1.LabelServiceName: service, discoveryv1.LabelManagedBy: managedByController},
 		},
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Endpoints:   endpoints,

@@ -202,13 +202,30 @@ func TestServicesToNamesEachServiceOnce(t *testing.T) {
 	serving := endpoint("web-0", "1", discoveryv1.EndpointConditions{Serving: ptr.To(true)})
 	web, dual, admin, plain, elsewhere := sliceOf("web", serving), sliceOf("web", serving), sliceOf("admin", serving), sliceOf("own", serving), sliceOf("far", serving)
 	dual.Name = "web-y"
-	plain.Labels = nil
+	delete(plain.Labels, discoveryv1.LabelServiceName)
 	elsewhere.Namespace = "bank"
 
 	services, err := ServicesTo(t.Context(), readerOf(t, web, dual, admin, plain, elsewhere), pod)
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(services).To(Equal([]string{"admin", "own-x", "web"}))
+}
+
+// A slice that is written by hand, or mirrored from Endpoints, may list a pod as
+// ready for ever: a drain must not wait for it.
+func TestServicesToLeavesOutSlicesThatDoNotFollowReadiness(t *testing.T) {
+	g := NewWithT(t)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-0", UID: "1"}}
+	mirrored := sliceOf("leader", endpoint("web-0", "1", discoveryv1.EndpointConditions{Ready: ptr.To(true)}))
+	mirrored.Labels[discoveryv1.LabelManagedBy] = "endpointslicemirroring-controller.k8s.io"
+
+	services, err := ServicesTo(t.Context(), readerOf(t, mirrored), pod)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(services).To(BeEmpty())
+	g.Expect(targetsOf(mirrored)).To(BeEmpty())
+	trimmed, err := trimEndpointSlice(mirrored)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(trimmed).To(HaveField("Endpoints", BeEmpty()))
 }
 
 func TestOptions(t *testing.T) {

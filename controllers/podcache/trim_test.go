@@ -152,7 +152,7 @@ func TestTrimEndpointSlice(t *testing.T) {
 	g.Expect(out).To(Equal(&discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "web-x", Namespace: "shop", UID: "slice", ResourceVersion: "7",
-			Labels: map[string]string{discoveryv1.LabelServiceName: "web"},
+			Labels: map[string]string{discoveryv1.LabelServiceName: "web", discoveryv1.LabelManagedBy: managedByController},
 		},
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Endpoints: []discoveryv1.Endpoint{{

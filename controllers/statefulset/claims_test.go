@@ -136,4 +136,22 @@ var _ = Describe("Claims", func() {
 		w.settle()
 		w.expectSettled(3)
 	})
+
+	// The template of the old revision mounts what the new one has no claim for.
+	It("of a pod that the partition keeps are those of its revision", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.create(reference().Partition(2).With(withClaim("1Gi")).With(func(set *appsv1beta1.StatefulSet) {
+			set.Spec.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}
+		}))
+		w.change(func(set *appsv1beta1.StatefulSet) {
+			set.Spec.VolumeClaimTemplates = nil
+			set.Spec.Template.Spec.Containers[0].VolumeMounts = nil
+		})
+		w.settle()
+		w.deletePod("sample-0")
+		w.settle()
+		Expect(w.podNames()).To(HaveLen(3))
+		Expect(w.pod("sample-0").Spec.Volumes).To(ContainElement(HaveField("Name", "data")))
+		Expect(w.pod("sample-2").Spec.Volumes).NotTo(ContainElement(HaveField("Name", "data")))
+	})
 })

@@ -6,9 +6,11 @@ package statefulset
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -18,9 +20,9 @@ import (
 
 // setConditions sets every condition of the status, one function each.
 //
-// A reconciliation that failed before it knew the revisions says only that.
+// A reconciliation that failed before it had a plan says only that.
 func setConditions(s *scope, failure error) {
-	if s.update == nil {
+	if !s.planned {
 		setStalled(s, failure)
 		return
 	}
@@ -79,8 +81,8 @@ func setProgressing(s *scope, p progress) {
 	setCondition(s, appsv1beta1.ConditionProgressing, p.moving, p.reason, p.message)
 }
 
-// setStalled reports what needs somebody: a spec that cannot be carried out, or
-// a pod that is stuck.
+// setStalled reports what needs somebody: a spec that cannot be carried out, a
+// write that the server refuses, or a pod that is stuck.
 func setStalled(s *scope, failure error) {
 	if invalid := (specError{}); errors.As(failure, &invalid) {
 		setCondition(s, appsv1beta1.ConditionStalled, true, appsv1beta1.ReasonInvalidSpec, invalid.Error())
@@ -88,6 +90,12 @@ func setStalled(s *scope, failure error) {
 	}
 	if failure != nil {
 		return // it passes by itself; what was reported stands
+	}
+	for _, err := range slices.Concat(s.updateErrs, s.scaleErrs) {
+		if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
+			setCondition(s, appsv1beta1.ConditionStalled, true, appsv1beta1.ReasonRefused, summary([]error{err}))
+			return
+		}
 	}
 	for _, b := range s.plan.Blockers {
 		if b.State == inplace.Stuck {

@@ -23,7 +23,7 @@ func (w *world) endpointSlice(pod *corev1.Pod) *discoveryv1.EndpointSlice {
 	GinkgoHelper()
 	slice := &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: w.namespace, Name: "web-1", Labels: map[string]string{discoveryv1.LabelServiceName: "web"},
+			Namespace: w.namespace, Name: "web-1", Labels: map[string]string{discoveryv1.LabelServiceName: "web", discoveryv1.LabelManagedBy: "endpointslice-controller.k8s.io"},
 		},
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Endpoints: []discoveryv1.Endpoint{{

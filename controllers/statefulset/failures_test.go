@@ -131,6 +131,10 @@ var _ = Describe("A pod that cannot be updated", func() {
 		Expect(conditionOf(w.refresh(), appsv1beta1.ConditionFailedUpdatePod).Message).To(And(
 			ContainSubstring("sample-2"), ContainSubstring("denied by a webhook")))
 		Expect(w.recorder.events(appsv1beta1.ReasonFailedUpdatePodInPlace)).NotTo(BeEmpty())
+		Expect(conditionOf(w.refresh(), appsv1beta1.ConditionStalled)).To(And(
+			HaveField("Status", metav1.ConditionTrue), HaveField("Reason", appsv1beta1.ReasonRefused)))
+		Expect(w.status().Blockers).To(ContainElement(And(
+			HaveField("Pod", "sample-2"), HaveField("Message", ContainSubstring("denied by a webhook")))))
 
 		w.manager.before = nil
 		w.settle()

@@ -67,28 +67,38 @@ func newPod(set *appsv1beta1.StatefulSet, revision *history.Revision, ordinal in
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, appsv1beta1.ControllerRevisionHashLabel, revision.Name())
 	pod.Spec.Hostname = name
 	pod.Spec.Subdomain = set.Spec.ServiceName
-	mountClaims(pod, set, ordinal)
+	mountClaims(pod, claimTemplates(set, revision), ordinal, set.Name)
 	return pod, nil
+}
+
+// claimTemplates returns the claim templates of a revision. A revision that says
+// nothing about claims, as those of OpenKruise, has those of the set.
+func claimTemplates(set *appsv1beta1.StatefulSet, revision *history.Revision) []corev1.PersistentVolumeClaim {
+	if revision.Claims == nil {
+		return set.Spec.VolumeClaimTemplates
+	}
+	return revision.Claims
 }
 
 // mountClaims makes each claim a volume of the pod, in place of a volume of the
 // same name.
-func mountClaims(pod *corev1.Pod, set *appsv1beta1.StatefulSet, ordinal int) {
-	for i := range set.Spec.VolumeClaimTemplates {
-		name := set.Spec.VolumeClaimTemplates[i].Name
+func mountClaims(pod *corev1.Pod, templates []corev1.PersistentVolumeClaim, ordinal int, set string) {
+	for i := range templates {
+		name := templates[i].Name
 		volume := corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
-			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claimName(name, set.Name, ordinal)},
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claimName(name, set, ordinal)},
 		}}
 		pod.Spec.Volumes = slices.DeleteFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == name })
 		pod.Spec.Volumes = append(pod.Spec.Volumes, volume)
 	}
 }
 
-// newClaims returns the claims of the pod with an ordinal.
-func newClaims(set *appsv1beta1.StatefulSet, ordinal int) []*corev1.PersistentVolumeClaim {
-	claims := make([]*corev1.PersistentVolumeClaim, 0, len(set.Spec.VolumeClaimTemplates))
-	for i := range set.Spec.VolumeClaimTemplates {
-		template := set.Spec.VolumeClaimTemplates[i].DeepCopy()
+// newClaims returns the claims of the pod with an ordinal at a revision.
+func newClaims(set *appsv1beta1.StatefulSet, revision *history.Revision, ordinal int) []*corev1.PersistentVolumeClaim {
+	templates := claimTemplates(set, revision)
+	claims := make([]*corev1.PersistentVolumeClaim, 0, len(templates))
+	for i := range templates {
+		template := templates[i].DeepCopy()
 		labels := maps.Clone(template.Labels)
 		if labels == nil {
 			labels = map[string]string{}

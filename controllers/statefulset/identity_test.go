@@ -126,7 +126,8 @@ func TestNewClaims(t *testing.T) {
 	bare.Labels, bare.Annotations = nil, nil
 	set := builders.StatefulSet("shop", "sample", "nginx:alpine").With(withClaims(claimTemplate("data", "1Gi"), bare)).Build()
 
-	claims := newClaims(set, 3)
+	// A revision that says nothing about claims, as those of OpenKruise.
+	claims := newClaims(set, revisionOf(t, "sample-abc", set.Spec.Template), 3)
 	g.Expect(claims).To(HaveLen(2))
 	g.Expect(claims[0].Namespace + "/" + claims[0].Name).To(Equal("shop/data-sample-3"))
 	g.Expect(claims[0].Labels).To(Equal(map[string]string{"app": "sample", "kind": "claim"}))

@@ -23,7 +23,7 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	s.plan = inplace.MakePlan(s.workload(facts), s.now)
+	s.plan, s.planned = inplace.MakePlan(s.workload(facts), s.now), true
 	if !s.plan.Recheck.IsZero() {
 		s.requeue(max(s.plan.Recheck.Sub(s.now), time.Millisecond))
 	}
@@ -31,7 +31,7 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 	if result.Conflicts > 0 {
 		s.requeue(conflictDelay)
 	}
-	s.updateErrs = result.Errors()
+	s.refused, s.updateErrs = result.Failed, result.Errors()
 	return nil
 }
 

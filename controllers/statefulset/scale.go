@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/kubectl/pkg/util/podutils"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
@@ -138,16 +139,10 @@ func (r *Reconciler) scale(ctx context.Context, s *scope) error {
 		ordinals: s.ordinals, members: s.members, condemned: s.condemned, limit: limit,
 		ordered: s.set.GetPodManagementPolicy() == appsv1.OrderedReadyPodManagement,
 	})
-	for _, ordinal := range plan.create {
-		if len(s.scaleErrs) >= maxFailures {
-			break
-		}
-		s.scaleErrs = appendError(s.scaleErrs, r.createPod(ctx, s, ordinal))
-	}
+	r.createPods(ctx, s, plan.create)
 	for _, m := range s.members {
 		if m.Status.Phase == corev1.PodPending && m.DeletionTimestamp == nil {
-			// A claim that was deleted keeps its pod pending for ever.
-			s.scaleErrs = appendError(s.scaleErrs, r.ensureClaims(ctx, claimsOf(m.Pod, newClaims(s.set, m.ordinal))))
+			s.scaleErrs = appendError(s.scaleErrs, r.ensureClaimsOf(ctx, s, m))
 		}
 	}
 	for _, m := range plan.remove {
@@ -155,6 +150,40 @@ func (r *Reconciler) scale(ctx context.Context, s *scope) error {
 	}
 	return nil
 }
+
+// createPods creates pods, a batch at a time, until too many have failed. The
+// events of the first pods cause the next reconciliation, which goes on.
+func (r *Reconciler) createPods(ctx context.Context, s *scope, ordinals []int) {
+	for batch := range slices.Chunk(ordinals[:min(len(ordinals), maxCreations)], parallelCreations) {
+		errs := make([]error, len(batch))
+		workqueue.ParallelizeUntil(ctx, parallelCreations, len(batch), func(i int) {
+			errs[i] = r.createPod(ctx, s, batch[i])
+		})
+		for _, err := range errs {
+			s.scaleErrs = appendError(s.scaleErrs, err)
+		}
+		if len(s.scaleErrs) >= maxFailures {
+			return
+		}
+	}
+}
+
+// ensureClaimsOf makes the claims again that a pod waits for: one that was
+// deleted would keep its pod pending for ever.
+func (r *Reconciler) ensureClaimsOf(ctx context.Context, s *scope, m *member) error {
+	revision := s.history.Get(m.Labels[appsv1beta1.ControllerRevisionHashLabel])
+	if revision == nil {
+		revision = s.update
+	}
+	return r.ensureClaims(ctx, claimsOf(m.Pod, newClaims(s.set, revision, m.ordinal)))
+}
+
+// parallelCreations is how many pods are created at the same time, maxCreations
+// how many in one reconciliation.
+const (
+	parallelCreations = 16
+	maxCreations      = 512
+)
 
 // maxFailures is how many pods may fail to be created before the others are left
 // for the next try: what refuses three refuses three hundred.
@@ -169,11 +198,12 @@ func appendError(errs []error, err error) []error {
 
 // createPod creates the pod with an ordinal and, before it, its claims.
 func (r *Reconciler) createPod(ctx context.Context, s *scope, ordinal int) error {
-	pod, err := newPod(s.set, s.revisionFor(ordinal), ordinal)
+	revision := s.revisionFor(ordinal)
+	pod, err := newPod(s.set, revision, ordinal)
 	if err != nil {
 		return err
 	}
-	err = r.ensureClaims(ctx, newClaims(s.set, ordinal))
+	err = r.ensureClaims(ctx, newClaims(s.set, revision, ordinal))
 	if err == nil {
 		err = r.client.Create(ctx, pod)
 	}

@@ -38,7 +38,11 @@ type scope struct {
 	update, current *history.Revision
 	collisions      int32
 
-	plan inplace.Plan
+	// plan is valid when planned is true.
+	plan    inplace.Plan
+	planned bool
+	// refused holds the errors of moves that failed, by pod name.
+	refused map[string]error
 
 	// scaleErrs and updateErrs are what went wrong with single pods.
 	scaleErrs, updateErrs []error

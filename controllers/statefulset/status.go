@@ -27,20 +27,23 @@ const maxBlockers = 10
 func (r *Reconciler) patchStatus(ctx context.Context, s *scope, failure error) error {
 	before := s.set.DeepCopy()
 	status := &s.set.Status
-	if s.plan.Pods != nil || s.update != nil && len(s.members) == 0 {
+	if s.planned {
 		if err := r.computeCounts(ctx, s, status); err != nil {
 			return err
 		}
 		status.Blockers = computeBlockers(s, before.Status.Blockers)
-	}
-	if ignoreConflict(failure) == nil {
-		status.ObservedGeneration = s.set.Generation
+		if failure == nil {
+			status.ObservedGeneration = s.set.Generation
+		}
 	}
 	setConditions(s, failure)
 	if apiequality.Semantic.DeepEqual(before.Status, *status) {
 		return nil
 	}
-	if err := r.client.Status().Patch(ctx, s.set, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+	// With the resource version, a set of the same name that was made meanwhile
+	// does not get the status of the one before.
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.client.Status().Patch(ctx, s.set, patch); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("patch status of StatefulSet %s/%s: %w", before.Namespace, before.Name, err)
 	}
 	r.reportStuck(s, before.Status.Blockers)
@@ -120,7 +123,7 @@ func countPods(s *scope) counts {
 		} else if !pod.Updated {
 			c.pending++
 		}
-		add(&c.current, pod.Complete && pod.Pod.Labels[appsv1beta1.ControllerRevisionHashLabel] == s.current.Name())
+		add(&c.current, pod.Proved && pod.Pod.Labels[appsv1beta1.ControllerRevisionHashLabel] == s.current.Name())
 	}
 	return c
 }
@@ -131,15 +134,19 @@ func add(count *int32, counts bool) {
 	}
 }
 
-// computeBlockers returns the worst blockers. One that was reported before keeps
-// the time since which it blocks.
+// computeBlockers returns the worst blockers: what the server refused, then what
+// the plan says. One that was reported before keeps the time since which it
+// blocks.
 func computeBlockers(s *scope, before []appsv1beta1.Blocker) []appsv1beta1.Blocker {
 	known := map[[2]string]metav1.Time{}
 	for _, b := range before {
 		known[[2]string{b.Pod, b.Reason}] = b.Since
 	}
 	var blockers []appsv1beta1.Blocker
-	for _, b := range s.plan.Blockers[:min(len(s.plan.Blockers), maxBlockers)] {
+	for _, b := range slices.Concat(refusedMoves(s), s.plan.Blockers) {
+		if len(blockers) == maxBlockers {
+			break
+		}
 		since, ok := known[[2]string{b.Pod.Name, b.Reason}]
 		switch {
 		case ok:
@@ -151,6 +158,19 @@ func computeBlockers(s *scope, before []appsv1beta1.Blocker) []appsv1beta1.Block
 		blockers = append(blockers, appsv1beta1.Blocker{
 			Pod: b.Pod.Name, Step: string(b.State), Reason: b.Reason, Message: b.Message, Since: since.Rfc3339Copy(),
 		})
+	}
+	return blockers
+}
+
+// refusedMoves returns a blocker for every move that failed.
+func refusedMoves(s *scope) []inplace.Blocker {
+	var blockers []inplace.Blocker
+	for _, move := range s.plan.Moves {
+		if err := s.refused[move.Pod.Name]; err != nil {
+			blockers = append(blockers, inplace.Blocker{
+				Pod: move.Pod, State: move.Step.State, Reason: appsv1beta1.ReasonFailedUpdatePodInPlace, Message: summary([]error{err}),
+			})
+		}
 	}
 	return blockers
 }

@@ -36,6 +36,7 @@ func scopeOf(t *testing.T, set *appsv1beta1.StatefulSet, pods ...seen) *scope {
 	s := newScope(set, now)
 	s.update = revisionOf(t, "sample-new", set.Spec.Template)
 	s.current = revisionOf(t, "sample-old", set.Spec.Template)
+	s.planned = true
 	for ordinal, how := range pods {
 		if how == "" {
 			continue
@@ -60,7 +61,7 @@ func stateOf(ordinal int, how seen) inplace.PodState {
 		b.Record(appsv1beta1.InPlaceUpdateState{Revision: revision})
 	}
 	return inplace.PodState{
-		Pod: b.Build(), Complete: how[0] != 'x', Updated: how[0] == 'u',
+		Pod: b.Build(), Proved: how[0] != 'x', Updated: how[0] == 'u',
 		Ready: how[1] == 'r' || how[1] == 'a', Available: how[1] == 'a',
 	}
 }

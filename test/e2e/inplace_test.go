@@ -146,6 +146,7 @@ var _ = Describe("An update in place", func() {
 		setImage(ctx, set, nginxLatest)
 		waitSettled(ctx, set)
 		expectInPlace(before, pods(ctx, set), 1)
+		expectEvent(ctx, namespace, "Pod", appsv1beta1.ReasonUpdatingPodInPlace, "not drained: the pod has no readiness gate")
 	})
 
 	It("replaces a pod that is deleted in the middle, and finishes", func(ctx context.Context) {

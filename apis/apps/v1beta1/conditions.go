@@ -59,6 +59,9 @@ const (
 	// ReasonRecreating: a pod is recreated because a field cannot change in
 	// place. The message names the field.
 	ReasonRecreating = "Recreating"
+	// ReasonRefused: the API server refuses a write: a policy, a quota, a pod
+	// that is not valid.
+	ReasonRefused = "Refused"
 	// ReasonNotStalled: nothing needs somebody's help.
 	ReasonNotStalled = "NotStalled"
 	// ReasonInvalidSpec: the spec cannot be carried out. The message names the
