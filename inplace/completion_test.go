@@ -262,3 +262,23 @@ func TestACrashAfterTheUpdateTakesNothingBack(t *testing.T) {
 	g.Expect(plan.Blockers).To(HaveLen(1))
 	g.Expect(plan.Blockers[0].Reason).To(Equal("CrashLoopBackOff"))
 }
+
+// A new minor version of the kubelet restarts every container. That is no
+// progress of an update, and takes none back.
+func TestAKubeletThatRestartsEverythingChangesNothing(t *testing.T) {
+	g := NewWithT(t)
+	pod := builders.Pod("sample-0", "b", latestImage).Gated(corev1.ConditionTrue, patched).Record(record(entry(alpineImage))).
+		Generation(3, 3).Status(builders.RunningContainer("main", "main-7", latestImage, after(100000))).Build()
+	g.Expect(finish(pod, 0, after(100001))).To(Equal(Step{State: Settled}))
+
+	behind := builders.Pod("sample-1", "a", alpineImage).Gated(corev1.ConditionTrue, builders.Start).
+		Status(builders.RunningContainer("main", "main-7", alpineImage, after(100000))).Build()
+	plan := MakePlan(Workload{
+		Target:   Target{Revision: Revision{Name: "b", Template: simple(t, latestImage)}, Policy: appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType},
+		Replicas: 2, MaxUnavailable: 1,
+		Pods: []PodFacts{{Pod: pod}, {Pod: behind, From: &Revision{Name: "a", Template: simple(t, alpineImage)}}},
+	}, after(100001))
+	g.Expect(plan.Pods[1].Updated).To(BeFalse())
+	g.Expect(plan.Moves).To(HaveLen(1))
+	g.Expect(plan.Moves[0]).To(And(HaveField("Pod.Name", "sample-1"), HaveField("Step.Action", MarkNotReady)))
+}

@@ -120,6 +120,21 @@ func TestNewPodOfAnEmptyTemplate(t *testing.T) {
 	g.Expect(pod.Spec.Volumes).To(BeEmpty())
 }
 
+func TestSetNamesOfAClaim(t *testing.T) {
+	for claim, want := range map[string][]string{
+		"data-sample-0":   {"sample"},
+		"data-my-db-12":   {"my-db", "db"},
+		"data-sample-x":   nil,
+		"sample-0":        nil,
+		"data":            nil,
+		"":                nil,
+		"a--b-3":          {"-b", "b"},
+		"data-sample-0-0": {"sample-0", "0"},
+	} {
+		NewWithT(t).Expect(setNames(claim)).To(Equal(want), claim)
+	}
+}
+
 func TestNewClaims(t *testing.T) {
 	g := NewWithT(t)
 	bare := claimTemplate("logs", "2Gi")

@@ -5,10 +5,12 @@ package statefulset_test
 
 import (
 	"context"
+	"errors"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -57,6 +59,20 @@ var _ = Describe("Ownership", func() {
 		Expect(w.uids()).To(Equal(uids))
 		Expect(w.manager.writes("")).To(Equal([]string{"patch Pod sample-1"}))
 		Expect(metav1.IsControlledBy(w.pod("sample-1"), w.set)).To(BeTrue())
+	})
+
+	// A pod without an owner causes no event for the set.
+	It("is tried again when the pod changed meanwhile", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.create(reference())
+		w.disown(w.pod("sample-1"))
+		w.refuse("patch Pod sample-1", apierrors.NewConflict(corev1.Resource("pods"), "sample-1", errors.New("modified")))
+		result, err := w.tryReconcile()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(result.RequeueAfter).To(BeNumerically(">", 0))
+		w.manager.before = nil
+		w.settle()
+		w.expectSettled(3)
 	})
 
 	It("goes to a set that is made again, which takes the pods as they are", func(ctx context.Context) {

@@ -6,10 +6,13 @@ package statefulset
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
@@ -53,6 +56,7 @@ func Add(mgr ctrl.Manager, options Options) error {
 		For(&appsv1beta1.StatefulSet{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Owns(&corev1.Pod{}).
 		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(r.drainingSets)).
+		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(r.claimingSets)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: max(options.MaxConcurrentReconciles, 1),
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryLast),
@@ -85,6 +89,43 @@ func (r *Reconciler) drainingSets(ctx context.Context, slice client.Object) []re
 		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: pod.Namespace, Name: owner.Name}})
 	}
 	return requests
+}
+
+// claimingSets maps a claim to the sets that may have made it. Claims outlive
+// their sets and have no owner; they are told by their names.
+func (r *Reconciler) claimingSets(ctx context.Context, claim client.Object) []reconcile.Request {
+	var requests []reconcile.Request
+	for _, name := range setNames(claim.GetName()) {
+		key := client.ObjectKey{Namespace: claim.GetNamespace(), Name: name}
+		err := r.client.Get(ctx, key, &appsv1beta1.StatefulSet{}, client.DisableReadYourWritesConsistency)
+		if err == nil {
+			requests = append(requests, reconcile.Request{NamespacedName: key})
+		} else if !apierrors.IsNotFound(err) {
+			ctrl.LoggerFrom(ctx).Error(err, "Failed to map claim", "PersistentVolumeClaim", klog.KObj(claim))
+		}
+	}
+	return requests
+}
+
+// setNames returns the names of the sets whose claim may have a name: those of
+// data-my-db-0 are my-db and db.
+func setNames(claim string) []string {
+	last := strings.LastIndex(claim, "-")
+	if last < 0 {
+		return nil
+	}
+	rest, ordinal := claim[:last], claim[last+1:]
+	if _, err := strconv.Atoi(ordinal); err != nil {
+		return nil
+	}
+	var names []string
+	for {
+		_, after, found := strings.Cut(rest, "-")
+		if !found {
+			return names
+		}
+		names, rest = append(names, after), after
+	}
 }
 
 func isOurs(owner *metav1.OwnerReference) bool {
