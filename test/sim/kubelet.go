@@ -247,7 +247,7 @@ func (w *worker) publish() {
 		w.judge(pod)
 	})
 	w.idleAt = ""
-	if pod, ok := get[*corev1.Pod](w.kubelet.world.server, w.name); ok && w.areReady() {
+	if pod, ok := get[*corev1.Pod](w.kubelet.world.server, w.name); ok && pod.Generation == w.seen && w.areReady() {
 		w.idleAt = pod.ResourceVersion
 	}
 }

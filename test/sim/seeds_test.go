@@ -17,6 +17,8 @@ import (
 var (
 	seeds     = flag.Int("seeds", 300, "how many random runs")
 	firstSeed = flag.Int("first-seed", 0, "the seed of the first of them")
+	stopAfter = flag.Int("stop-after", 5, "how many of them may fail before the rest is left")
+	keep      = flag.Bool("keep", true, "keep a run that failed as a test")
 )
 
 // Random runs. What one does depends on its seed alone; one that fails prints its
@@ -47,7 +49,7 @@ func TestSeeds(t *testing.T) {
 			}
 		})
 	}
-	for seed := *firstSeed; seed < *firstSeed+*seeds && failed < 5; seed++ {
+	for seed := *firstSeed; seed < *firstSeed+*seeds && failed < *stopAfter; seed++ {
 		next <- seed
 	}
 	close(next)
@@ -61,6 +63,10 @@ func TestSeeds(t *testing.T) {
 // fail reports a run that failed, and keeps it as a test.
 func fail(t *testing.T, name string, choices *Choices, result Result) {
 	t.Helper()
+	t.Errorf("%s: %v\n%s", name, result.Err, result.Story)
+	if !*keep {
+		return
+	}
 	path := filepath.Join("testdata", "fuzz", "FuzzRun", name)
 	corpus := fmt.Sprintf("go test fuzz v1\n[]byte(%q)\n", choices.Taken())
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -69,7 +75,7 @@ func fail(t *testing.T, name string, choices *Choices, result Result) {
 	if err := os.WriteFile(path, []byte(corpus), 0o600); err != nil {
 		t.Error(err)
 	}
-	t.Errorf("%s: %v\n%s\nThe run is kept in %s: go test -run FuzzRun/%s", name, result.Err, result.Story, path, name)
+	t.Errorf("The run is kept in %s: go test -run FuzzRun/%s", path, name)
 }
 
 // FuzzRun lets the fuzzer choose. Its corpus are runs that failed once.
