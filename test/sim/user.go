@@ -180,14 +180,21 @@ func (w *World) crashContainer() {
 func (w *World) silenceKubelet() {
 	node := pick(w.choices, w.nodes)
 	silence := w.choices.seconds(45)
+	if w.settings.oldKubelets {
+		silence = min(silence, patience)
+	}
 	w.say("kubelet: %s says nothing for %s", node.node, silence)
 	node.silentUntil = w.clock.Now().Add(silence)
 }
 
+// patience is how long a kubelet may be silent that reports no observed
+// generation: whether it has acted can only be told by time, see inplace.Observe.
+const patience = 10 * time.Second
+
 // killNode lets a node die, unless the other one is dead.
 func (w *World) killNode() {
 	node := pick(w.choices, w.nodes)
-	if slices.ContainsFunc(w.nodes, (*kubelet).isDead) {
+	if w.settings.oldKubelets || slices.ContainsFunc(w.nodes, (*kubelet).isDead) {
 		return
 	}
 	w.say("node %s is gone", node.node)

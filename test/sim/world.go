@@ -116,6 +116,7 @@ func (w *World) step() {
 	if !w.calm && w.choices.oneIn(w.settings.changes) {
 		w.disturb()
 	}
+	w.law.look()
 }
 
 func (w *World) stepManager() {
