@@ -1,0 +1,219 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package statefulset_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+)
+
+// releases holds a folder for each release, with a file for each set that it
+// left at rest. How they are made: testdata/releases/README.md.
+const releases = "testdata/releases"
+
+// rewordings is how often the status of a set may be written after an upgrade
+// from a release. A pod, a revision and a claim are never written.
+//
+// It is at most 1: where a release says more in the status, or in other words,
+// the sets that are there have to say so too, once. That costs one write of each
+// set and disturbs nobody. It stays 0 where nothing was changed: raise it in the
+// commit that changes what the status says.
+var rewordings = map[string]int{
+	"v0.1": 0,
+	// OpenKruise writes neither Ready nor Progressing nor Stalled.
+	"openkruise-1.9": 1,
+}
+
+// unfinished holds the writes that a release left undone, so that its own next
+// start would have made them: they are made once.
+var unfinished = map[string][]string{
+	// v0.1 took the revision that the last pod had just left for one in use, and
+	// kept one more than revisionHistoryLimit until something else happened.
+	"v0.1/history-limit": {"delete ControllerRevision sample-7798977997"},
+}
+
+var _ = Describe("An upgrade", func() {
+	files, err := filepath.Glob(filepath.Join(releases, "*", "*.yaml"))
+
+	It("is tested from every release", func() {
+		Expect(err).NotTo(HaveOccurred())
+		tested := map[string]int{}
+		for _, file := range files {
+			tested[filepath.Base(filepath.Dir(file))]++
+		}
+		for release, allowed := range rewordings {
+			Expect(tested).To(HaveKey(release))
+			Expect(allowed).To(BeNumerically("<=", 1), release)
+		}
+		Expect(tested).To(HaveLen(len(rewordings)))
+	})
+
+	for _, file := range files {
+		release := filepath.Base(filepath.Dir(file))
+		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+		It("from "+release+" leaves alone what is at rest: "+name, func(ctx context.Context) {
+			w := newWorld(ctx)
+			left := w.restore(file)
+			attempts := w.reconcileForDays()
+			due := unfinished[release+"/"+name]
+			Expect(attempts.other).To(HaveExactElements(due))
+			Expect(attempts.status).To(BeNumerically("<=", rewordings[release]), "writes of the set's status")
+			w.expectUnchanged(left, due, attempts.status > 0)
+			w.expectAtWork()
+		})
+	}
+})
+
+// restore puts the objects of a file into the namespace, and sets the clock to
+// when they had come to rest.
+//
+// An upgrade exchanges the operator and leaves etcd alone, so that is where the
+// objects are put. Through the API they would get other UIDs, which owners and
+// records name, and other generations, which the kubelet has reported to have
+// seen.
+func (w *world) restore(file string) []*unstructured.Unstructured {
+	GinkgoHelper()
+	raw, err := os.ReadFile(file)
+	Expect(err).NotTo(HaveOccurred())
+	list := &unstructured.UnstructuredList{}
+	Expect(yaml.Unmarshal(raw, list)).To(Succeed())
+	w.clock.SetTime(newest(raw).Add(time.Minute))
+
+	var left []*unstructured.Unstructured
+	for i := range list.Items {
+		obj := &list.Items[i]
+		obj.SetNamespace(w.namespace)
+		stored, err := json.Marshal(obj)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(server.Store(w.ctx, storageKey(obj), stored)).To(Succeed())
+		left = append(left, w.read(obj))
+		if obj.GroupVersionKind() == appsv1beta1.GroupVersion.WithKind("StatefulSet") {
+			Expect(w.set).To(BeNil(), "one set in each file")
+			w.set = &appsv1beta1.StatefulSet{}
+			Expect(w.live.Get(w.ctx, client.ObjectKeyFromObject(obj), w.set)).To(Succeed())
+		}
+	}
+	Expect(w.set).NotTo(BeNil(), "a set in each file")
+	return left
+}
+
+// storageKey returns where the API server keeps an object in etcd.
+func storageKey(obj *unstructured.Unstructured) string {
+	GinkgoHelper()
+	resource := map[string]string{
+		"StatefulSet":           "apps.kruise.io/statefulsets",
+		"ControllerRevision":    "controllerrevisions",
+		"Pod":                   "pods",
+		"PersistentVolumeClaim": "persistentvolumeclaims",
+		"EndpointSlice":         "endpointslices",
+	}[obj.GetKind()]
+	Expect(resource).NotTo(BeEmpty(), "kind %s", obj.GetKind())
+	return strings.Join([]string{"/registry", resource, obj.GetNamespace(), obj.GetName()}, "/")
+}
+
+var timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
+
+// newest returns the newest time that is written down in a file.
+func newest(raw []byte) time.Time {
+	GinkgoHelper()
+	last := ""
+	for _, found := range timestamp.FindAllString(string(raw), -1) {
+		last = max(last, found)
+	}
+	at, err := time.Parse(time.RFC3339, last)
+	Expect(err).NotTo(HaveOccurred())
+	return at
+}
+
+// read returns an object as the API server has it.
+func (w *world) read(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	GinkgoHelper()
+	live := &unstructured.Unstructured{}
+	live.SetGroupVersionKind(obj.GroupVersionKind())
+	Expect(w.live.Get(w.ctx, client.ObjectKeyFromObject(obj), live)).To(Succeed())
+	return live
+}
+
+// attempts are the writes that managers tried, whether they succeeded or not.
+type attempts struct {
+	// status counts the patches of the set's status, other holds the rest, and
+	// the events.
+	status int
+	other  []string
+}
+
+// reconcileForDays reconciles the set for some minutes after the upgrade, and
+// again with another manager after a day.
+func (w *world) reconcileForDays() attempts {
+	GinkgoHelper()
+	a := attempts{}
+	for range 2 {
+		w.startManager(newView())
+		w.manager.before = func(write string, _ client.Object) error {
+			if strings.HasPrefix(write, "patch StatefulSet/status ") {
+				a.status++
+			} else {
+				a.other = append(a.other, write)
+			}
+			return nil
+		}
+		for range 5 {
+			w.reconcile()
+			w.clock.Step(time.Minute)
+		}
+		for _, event := range w.recorder.all {
+			a.other = append(a.other, "event "+event.Reason+": "+event.Note)
+		}
+		w.clock.Step(24 * time.Hour)
+	}
+	return a
+}
+
+// expectUnchanged checks that every object is what it was, except for those that
+// were due to be deleted, and for the status of the set if that was written.
+func (w *world) expectUnchanged(left []*unstructured.Unstructured, due []string, reworded bool) {
+	GinkgoHelper()
+	for _, before := range left {
+		if slices.Contains(due, "delete "+before.GetKind()+" "+before.GetName()) {
+			continue
+		}
+		after := w.read(before)
+		if reworded && before.GetKind() == "StatefulSet" {
+			for _, obj := range []*unstructured.Unstructured{before, after} {
+				obj.SetResourceVersion("")
+				obj.SetManagedFields(nil)
+				unstructured.RemoveNestedField(obj.Object, "status")
+			}
+		}
+		Expect(after).To(Equal(before))
+	}
+}
+
+// expectAtWork checks that what was restored is a set that the manager serves:
+// one that it did not see would stay as it is, too.
+func (w *world) expectAtWork() {
+	GinkgoHelper()
+	w.manager.forget()
+	w.scale(ptr.Deref(w.refresh().Spec.Replicas, 1) + 1)
+	w.reconcile()
+	Expect(w.manager.writes("create Pod ")).To(HaveLen(1))
+	for _, pod := range w.pods() {
+		Expect(pod.OwnerReferences).To(ContainElement(HaveField("UID", w.set.UID)))
+	}
+}
