@@ -96,6 +96,7 @@ const (
 // evidence is what a pod shows of one container that its record names.
 type evidence struct {
 	name    string
+	node    string
 	entry   appsv1beta1.InPlaceUpdateContainerStatus
 	status  corev1.ContainerStatus
 	verdict verdict
@@ -126,7 +127,7 @@ func (e *evidence) missing() (reason, message string) {
 		return ReasonContainerRestarting, fmt.Sprintf("container %s ended with exit code %d and is not started again yet",
 			e.name, terminated.ExitCode)
 	case !e.observed:
-		return ReasonNotObserved, fmt.Sprintf("container %s: the kubelet has not reported that it saw the change", e.name)
+		return ReasonNotObserved, fmt.Sprintf("container %s: %s has not reported that it saw the change", e.name, kubeletOn(e.node))
 	case !e.settledAt.IsZero():
 		return ReasonSettling, fmt.Sprintf("container %s runs; it is certain at %s that it stays",
 			e.name, e.settledAt.UTC().Format(time.RFC3339))
@@ -148,7 +149,7 @@ func evidenceOf(pod *corev1.Pod, now time.Time) map[string]*evidence {
 		if !ok {
 			continue
 		}
-		e := &evidence{name: container.Name, entry: entry, status: containerStatus(pod, container.Name)}
+		e := &evidence{name: container.Name, node: pod.Spec.NodeName, entry: entry, status: containerStatus(pod, container.Name)}
 		e.judge(pod, state.UpdateTimestamp.Time, now)
 		all[container.Name] = e
 	}

@@ -15,6 +15,7 @@
 //     cannot.
 //   - Observe tells whether the last change made to a pod has taken effect.
 //   - Next tells the next step of one pod.
+//   - Priorities tells which pods of an unordered update go first.
 //   - MakePlan tells which pods of a workload may take their next step now,
 //     within the budget, and what the others wait for.
 package inplace

@@ -51,3 +51,13 @@ func unreadySince(pod *corev1.Pod) time.Time {
 		condition(pod, corev1.PodReady).LastTransitionTime.Time,
 	)
 }
+
+// isReadyButForKubelet reports whether all that makes a pod ready is there, and
+// the pod is marked not ready nevertheless: the kubelet has not caught up, or
+// does not answer, and the pod was marked on its behalf.
+func isReadyButForKubelet(pod *corev1.Pod) bool {
+	return condition(pod, corev1.ContainersReady).Status == corev1.ConditionTrue &&
+		!slices.ContainsFunc(pod.Spec.ReadinessGates, func(gate corev1.PodReadinessGate) bool {
+			return condition(pod, gate.ConditionType).Status != corev1.ConditionTrue
+		})
+}

@@ -196,7 +196,8 @@ func (m *model) carryOut(move Move) {
 	if left := m.available(); !m.stale && served && !n.available() && left < m.workload.Replicas-m.workload.MaxUnavailable {
 		m.fail("invariant 1: %s left %d pods available", move.Note, left)
 	}
-	if moved := revisionName(n.pod) != wasRevision || move.Step.Action == Recreate; moved && i < m.partition {
+	recreates := move.Step.Action == Recreate && move.Step.Reason != ReasonSpecifiedDelete
+	if moved := revisionName(n.pod) != wasRevision || recreates; moved && i < m.partition {
 		m.fail("invariant 2: %s, which the partition holds", move.Note)
 	}
 	if image := m.revisions[revisionName(n.pod)].Template.Containers()[0].Image; n.pod.Spec.Containers[0].Image != image {

@@ -48,6 +48,9 @@ type PodFacts struct {
 // is, not from what was intended with it before.
 func Next(facts PodFacts, target Target, now time.Time) Step {
 	pod := facts.Pod
+	if asksForDeletion(facts) {
+		return Step{Action: Recreate, State: Recreating, Reason: ReasonSpecifiedDelete, Message: specifiedDelete}
+	}
 	if pod.DeletionTimestamp != nil || revisionName(pod) == target.Name {
 		return finish(pod, target.Deadline, now)
 	}
@@ -112,7 +115,7 @@ func drain(facts PodFacts, target Target, change Change, now time.Time) *Step {
 		return step
 	}
 	if condition(pod, corev1.PodReady).Status == corev1.ConditionTrue {
-		step.Reason, step.Message = ReasonStillReady, "the kubelet has not reported the pod not ready yet"
+		step.Reason, step.Message = ReasonStillReady, kubeletOn(pod.Spec.NodeName)+" has not reported the pod not ready yet"
 		return ptr.To(overdue(*step, target.Deadline, now))
 	}
 	if len(facts.Services) > 0 {
@@ -142,7 +145,7 @@ func patch(pod *corev1.Pod, change Change, target Target, now time.Time) Step {
 // finish brings a pod that stays at its revision back into service.
 func finish(pod *corev1.Pod, deadline time.Duration, now time.Time) Step {
 	if pod.DeletionTimestamp != nil {
-		return Step{State: Recreating, Reason: ReasonTerminating, Message: "the pod is being deleted", Since: pod.DeletionTimestamp.Time}
+		return terminate(pod, now)
 	}
 	progress := Observe(pod, now)
 	if !progress.Complete {
@@ -192,6 +195,10 @@ func whyNotReady(pod *corev1.Pod, ready corev1.PodCondition) (reason, message st
 		if waiting := status.State.Waiting; waiting != nil && cannotStart(status) {
 			return waiting.Reason, fmt.Sprintf("container %s: %s", status.Name, waiting.Message)
 		}
+	}
+	if isReadyButForKubelet(pod) {
+		return ReasonPodNotReady, "its containers and gates are ready; " +
+			kubeletOn(pod.Spec.NodeName) + " has not reported the pod ready"
 	}
 	if ready.Message == "" {
 		return ReasonPodNotReady, "the pod is not ready"

@@ -157,11 +157,11 @@ func TestNext(t *testing.T) {
 		},
 		"terminating": {
 			pod: settledPod().Deleted(after(15)), to: "b", message: "being deleted",
-			want: Step{State: Recreating, Reason: ReasonTerminating, Since: after(15)},
+			want: Step{State: Recreating, Reason: ReasonTerminating, Since: after(15), Until: after(75)},
 		},
 		"terminating at its revision": {
 			pod: settledPod().Deleted(after(15)), to: "a", message: "being deleted",
-			want: Step{State: Recreating, Reason: ReasonTerminating, Since: after(15)},
+			want: Step{State: Recreating, Reason: ReasonTerminating, Since: after(15), Until: after(75)},
 		},
 		"restarting": {
 			pod: changedPod(oldContainer()), to: "b", message: "main is being restarted",

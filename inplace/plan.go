@@ -27,8 +27,14 @@ type Workload struct {
 	// to the user's deletions. Pods that have been changed are finished, pods
 	// that have only been drained go back into service.
 	Stopped bool
+	// Ordered is true when pods are created and deleted one after the other, so
+	// that one that is being deleted holds up the others.
+	Ordered bool
 	// Pods are the pods in the order in which their updates may start.
 	Pods []PodFacts
+	// Condemned are the pods that are to go for good. They count for nothing; a
+	// lost one has a blocker.
+	Condemned []*corev1.Pod
 }
 
 // Move is a step that is to be carried out now.
@@ -96,6 +102,7 @@ func MakePlan(w Workload, now time.Time) Plan {
 	for _, v := range inPlanningOrder(views) {
 		p.decide(v)
 	}
+	p.watchCondemned()
 	for _, v := range views {
 		p.plan.Pods = append(p.plan.Pods, v.PodState)
 	}
@@ -121,11 +128,14 @@ type view struct {
 	PodState
 	facts PodFacts
 	class class
-	// wants is true when the pod is to become the target revision.
+	// wants is true when the pod is to become the target revision, or is asked
+	// to be recreated.
 	wants bool
+	// asked is true when a label asks for the recreation of the pod.
+	asked bool
 }
 
-// class orders the pods that want the target revision.
+// class orders the pods that want to change.
 type class int
 
 const (
@@ -146,9 +156,10 @@ func newView(w Workload, i int, now time.Time) *view {
 	progress := Observe(pod, now)
 	v := &view{
 		facts: facts,
-		wants: !atTarget && !facts.Held && !w.Stopped,
+		asked: asksForDeletion(facts),
 		class: classOf(pod, progress.Complete),
 	}
+	v.wants = v.asked || !atTarget && !facts.Held && !w.Stopped
 	v.PodState = PodState{
 		Pod:       pod,
 		Proved:    progress.Proved,
@@ -166,7 +177,7 @@ func newView(w Workload, i int, now time.Time) *view {
 
 func classOf(pod *corev1.Pod, complete bool) class {
 	switch {
-	case isBroken(pod):
+	case IsBroken(pod):
 		return broken
 	case !complete || IsMarkedNotReady(pod):
 		return begun
@@ -177,8 +188,9 @@ func classOf(pod *corev1.Pod, complete bool) class {
 	}
 }
 
-// inPlanningOrder returns the pods that stay at their revision, then those that
-// want the target: broken ones first, else in the order given.
+// inPlanningOrder returns the pods that stay as they are, then those that want to
+// change: broken ones first, of equals those that somebody asks for, else in the
+// order given.
 func inPlanningOrder(views []*view) []*view {
 	ordered := slices.Clone(views)
 	slices.SortStableFunc(ordered, func(a, b *view) int {
@@ -190,15 +202,26 @@ func inPlanningOrder(views []*view) []*view {
 		case !a.wants:
 			return 0
 		default:
-			return cmp.Compare(a.class, b.class)
+			return cmp.Or(cmp.Compare(a.class, b.class), compareAsked(a, b))
 		}
 	})
 	return ordered
 }
 
+func compareAsked(a, b *view) int {
+	switch {
+	case a.asked == b.asked:
+		return 0
+	case a.asked:
+		return -1
+	default:
+		return 1
+	}
+}
+
 // count takes stock before any pod moves. In work is what must come to rest
 // before pods that merely are not ready are touched: a revision that makes
-// nothing better is not rolled out further.
+// nothing better is not rolled out further. A lost pod does not come to rest.
 func (p *planner) count(views []*view) {
 	available := 0
 	for _, v := range views {
@@ -207,7 +230,7 @@ func (p *planner) count(views []*view) {
 			continue
 		}
 		p.out = append(p.out, v.Pod.Name)
-		if !v.wants || v.class == begun || v.Pod.DeletionTimestamp != nil {
+		if !IsLost(v.Pod, p.now) && (!v.wants || v.class == begun || v.Pod.DeletionTimestamp != nil) {
 			p.inWork++
 		}
 		if v.Ready {
@@ -232,6 +255,20 @@ func (p *planner) decide(v *view) {
 		p.move(v, "")
 	default:
 		p.decideDisruption(v)
+	}
+}
+
+// watchCondemned names the pods that were to go and do not.
+func (p *planner) watchCondemned() {
+	for _, pod := range p.workload.Condemned {
+		if pod.DeletionTimestamp == nil {
+			continue
+		}
+		v := &view{PodState: PodState{Pod: pod, Step: terminate(pod, p.now)}}
+		p.recheckAt(v.Step.Until)
+		if v.Step.State == Stuck {
+			p.block(v, v.Step.State, v.Step.Reason, v.Step.Message)
+		}
 	}
 }
 
@@ -295,6 +332,9 @@ func (p *planner) move(v *view, why string) {
 }
 
 func (p *planner) block(v *view, state State, reason, message string) {
+	if p.workload.Ordered && v.Pod.DeletionTimestamp != nil {
+		message += "; podManagementPolicy OrderedReady: no other pod is deleted, and none after it created, before it is gone"
+	}
 	p.plan.Blockers = append(p.plan.Blockers, Blocker{
 		Pod: v.Pod, State: state, Reason: reason, Message: message, Since: v.Step.Since,
 	})

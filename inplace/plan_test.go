@@ -148,7 +148,7 @@ func TestMakePlan(t *testing.T) {
 			moves: []string{"MarkNotReady p2"}, blockers: []string{"p1 Waiting MaxUnavailable", "p0 Waiting MaxUnavailable"},
 		},
 		"terminating pods count": {
-			pods: pods{inService("p1").Deleted(patched), inService("p0")}, limit: 1,
+			pods: pods{inService("p1").Deleted(after(50)), inService("p0")}, limit: 1,
 			blockers: []string{"p1 Recreating Terminating", "p0 Waiting MaxUnavailable"},
 		},
 		"a Ready condition from before the change does not count": {

@@ -43,10 +43,10 @@ func readySince(pod *corev1.Pod) time.Time {
 	return condition(pod, corev1.PodReady).LastTransitionTime.Time
 }
 
-// isBroken reports whether a pod is not ready and cannot become so by waiting:
+// IsBroken reports whether a pod is not ready and cannot become so by waiting:
 // it has failed, cannot be scheduled, or a container cannot be started or keeps
 // ending.
-func isBroken(pod *corev1.Pod) bool {
+func IsBroken(pod *corev1.Pod) bool {
 	if pod.DeletionTimestamp != nil || podutils.IsPodReady(pod) {
 		return false
 	}

@@ -12,6 +12,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
@@ -163,6 +164,10 @@ func (c *chaos) disturb() {
 		n.silent = c.now.Add(c.upTo(30))
 	case 7:
 		c.deleteByHand(n)
+	case 8:
+		c.askForDeletion(n)
+	case 9:
+		n.silent = c.now.Add(c.upTo(200)) // longer than a pod may take to end
 	default:
 	}
 }
@@ -183,4 +188,13 @@ func (c *chaos) deleteByHand(n *node) {
 	}
 	c.say("user: deletes %s", n.pod.Name)
 	n.delete()
+}
+
+func (c *chaos) askForDeletion(n *node) {
+	if n.pod == nil {
+		return
+	}
+	c.say("user: labels %s", n.pod.Name)
+	metav1.SetMetaDataLabel(&n.pod.ObjectMeta, appsv1beta1.SpecifiedDeleteKey, "")
+	n.written()
 }

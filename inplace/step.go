@@ -68,6 +68,10 @@ const (
 	ReasonMinReadySeconds = "MinReadySeconds"
 	// ReasonTerminating: the pod is being deleted.
 	ReasonTerminating = "Terminating"
+	// ReasonTerminationOverdue: the pod should have been gone for a minute.
+	ReasonTerminationOverdue = "TerminationOverdue"
+	// ReasonSpecifiedDelete: a label of the pod asks for its recreation.
+	ReasonSpecifiedDelete = "SpecifiedDelete"
 	// ReasonPolicyReCreate: the workload asks for recreation.
 	ReasonPolicyReCreate = "PolicyReCreate"
 	// ReasonBudget: maxUnavailable pods are unavailable.

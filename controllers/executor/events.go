@@ -39,10 +39,11 @@ func doneEvent(revision string, move inplace.Move) *event {
 			"update to revision " + revision + " in place: " + step.Message,
 		}
 	case inplace.Recreate:
-		return &event{
-			corev1.EventTypeNormal, appsv1beta1.ReasonRecreating, actionRecreate,
-			"recreate for revision " + revision + ": " + step.Message,
+		note := "recreate for revision " + revision + ": " + step.Message
+		if step.Reason == inplace.ReasonSpecifiedDelete {
+			note = "recreate: " + step.Message // at whichever revision it gets then
 		}
+		return &event{corev1.EventTypeNormal, appsv1beta1.ReasonRecreating, actionRecreate, note}
 	case inplace.MarkReady:
 		if step.Since.IsZero() || move.Pod.Labels[appsv1beta1.ControllerRevisionHashLabel] != revision {
 			return nil // a new pod goes into service, or one that was not updated goes back

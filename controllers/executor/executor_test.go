@@ -229,6 +229,25 @@ func TestNewPodsGoIntoServiceWithoutAnEvent(t *testing.T) {
 	r.Expect(r.events).To(HaveLen(2))
 }
 
+func TestAnEventOfARecreationSaysWhoAsksForIt(t *testing.T) {
+	for name, test := range map[string]struct {
+		step inplace.Step
+		note string
+	}{
+		"the revision": {inplace.Step{Reason: inplace.ReasonFieldImmutable, Message: "env was added"}, "recreate for revision sample-2: env was added"},
+		"a label":      {inplace.Step{Reason: inplace.ReasonSpecifiedDelete, Message: "the label asks for it"}, "recreate: the label asks for it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			test.step.Action = inplace.Recreate
+			r.run(move(0, test.step))
+			r.Expect(r.events).To(Equal([]string{
+				"*v1beta1.StatefulSet Normal Recreating pod sample-0: " + test.note, "*v1.Pod Normal Recreating " + test.note,
+			}))
+		})
+	}
+}
+
 // The API refuses notes of more than 1 KiB.
 func TestLongNotesAreCut(t *testing.T) {
 	for _, first := range []string{"", "d", "de"} {

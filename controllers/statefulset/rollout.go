@@ -5,7 +5,6 @@ package statefulset
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -45,6 +44,10 @@ func (s *scope) isUpdated() bool {
 }
 
 func (s *scope) workload(facts []inplace.PodFacts) inplace.Workload {
+	condemned := make([]*corev1.Pod, 0, len(s.condemned))
+	for _, m := range s.condemned {
+		condemned = append(condemned, m.Pod)
+	}
 	return inplace.Workload{
 		Target: inplace.Target{
 			Revision:    s.update.InPlace(),
@@ -56,15 +59,17 @@ func (s *scope) workload(facts []inplace.PodFacts) inplace.Workload {
 		MaxUnavailable:  int(s.set.GetMaxUnavailable()),
 		MinReadySeconds: s.set.GetMinReadySeconds(),
 		Stopped:         s.set.IsPaused() || s.set.GetUpdateStrategyType() == appsv1.OnDeleteStatefulSetStrategyType,
+		Ordered:         s.set.GetPodManagementPolicy() == appsv1.OrderedReadyPodManagement,
 		Pods:            facts,
+		Condemned:       condemned,
 	}
 }
 
-// podFacts returns the facts of the pods that stay, the highest ordinal first.
+// podFacts returns the facts of the pods that stay, in the order of updates.
 func (r *Reconciler) podFacts(ctx context.Context, s *scope) ([]inplace.PodFacts, error) {
 	facts := make([]inplace.PodFacts, 0, len(s.members))
-	for _, m := range slices.Backward(s.members) {
-		f := inplace.PodFacts{Pod: m.Pod, Held: s.isHeld(m.ordinal)}
+	for _, m := range s.inUpdateOrder() {
+		f := inplace.PodFacts{Pod: m.Pod, Held: s.held.Has(m.ordinal)}
 		if from := s.history.Get(m.Labels[appsv1beta1.ControllerRevisionHashLabel]); from != nil {
 			f.From = ptr.To(from.InPlace())
 		}

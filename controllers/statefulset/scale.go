@@ -18,6 +18,7 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/executor"
+	"github.com/insitu-dev/insitu/inplace"
 )
 
 // scaleFacts is what the order of creation and deletion depends on.
@@ -31,6 +32,7 @@ type scaleFacts struct {
 	// limit is how many pods may be unavailable by creations and deletions;
 	// negative for no limit.
 	limit int
+	now   time.Time
 }
 
 // scalePlan is what to create and delete now.
@@ -78,18 +80,26 @@ func planOrdered(f scaleFacts) scalePlan {
 }
 
 // planParallel creates and deletes all at once, as far as the limit allows.
+//
+// Lost pods are nothing to wait for. Broken pods hold up deletions only: a
+// creation takes nothing away, and may be what they need to recover.
 func planParallel(f scaleFacts) scalePlan {
 	plan := scalePlan{}
 	pods := byOrdinal(f.members)
-	busy := 0
+	starting, broken := 0, 0
 	for _, m := range slices.Concat(f.members, f.condemned) {
-		if !m.healthy {
-			busy++
+		switch {
+		case m.healthy || inplace.IsLost(m.Pod, f.now):
+		case inplace.IsBroken(m.Pod):
+			broken++
+		default:
+			starting++
 		}
 		if hasEnded(m.Pod) {
 			plan.remove = append(plan.remove, m)
 		}
 	}
+	busy := starting
 	mayDisturb := func() bool {
 		busy++
 		return f.limit < 0 || busy <= f.limit
@@ -99,6 +109,7 @@ func planParallel(f scaleFacts) scalePlan {
 			plan.create = append(plan.create, ordinal)
 		}
 	}
+	busy += broken
 	for _, m := range slices.Backward(f.condemned) {
 		if m.DeletionTimestamp == nil && !hasEnded(m.Pod) && (!m.healthy || mayDisturb()) {
 			plan.remove = append(plan.remove, m)
@@ -137,7 +148,7 @@ func (r *Reconciler) scale(ctx context.Context, s *scope) error {
 	}
 	plan := planScale(scaleFacts{
 		ordinals: s.ordinals, members: s.members, condemned: s.condemned, limit: limit,
-		ordered: s.set.GetPodManagementPolicy() == appsv1.OrderedReadyPodManagement,
+		ordered: s.set.GetPodManagementPolicy() == appsv1.OrderedReadyPodManagement, now: s.now,
 	})
 	r.createPods(ctx, s, plan.create)
 	for _, m := range s.members {

@@ -34,9 +34,12 @@ type scope struct {
 
 	history *history.History
 	// update is the revision of the present template, current the one that pods
-	// below the partition run.
+	// run which the partition keeps.
 	update, current *history.Revision
 	collisions      int32
+	// held are the wanted ordinals that the partition keeps at the current
+	// revision, whether they have a pod or not.
+	held sets.Set[int]
 
 	// plan is valid when planned is true.
 	plan    inplace.Plan
@@ -117,6 +120,7 @@ func (r *Reconciler) ensureRevisions(ctx context.Context, s *scope) error {
 	if s.current = s.history.Get(s.set.Status.CurrentRevision); s.current == nil {
 		s.current = s.update
 	}
+	s.held = s.heldOrdinals()
 	return nil
 }
 
@@ -129,19 +133,13 @@ func (r *Reconciler) truncateHistory(ctx context.Context, s *scope) error {
 	return r.history.Truncate(ctx, s.history, inUse, int(s.set.GetRevisionHistoryLimit()))
 }
 
-// revisionFor returns the revision at which a pod is created: pods below the
-// partition come back at the current revision, also while an update runs.
+// revisionFor returns the revision at which a pod is created: one that the
+// partition keeps comes back at the current revision, also while an update runs.
 func (s *scope) revisionFor(ordinal int) *history.Revision {
-	if s.isHeld(ordinal) {
+	if s.held.Has(ordinal) {
 		return s.current
 	}
 	return s.update
-}
-
-// isHeld reports whether the partition keeps an ordinal at the current revision.
-// The partition counts from the first ordinal.
-func (s *scope) isHeld(ordinal int) bool {
-	return ordinal < s.set.GetOrdinalsStart()+int(s.set.GetPartition())
 }
 
 // requeue asks for another reconciliation at the latest after d.

@@ -115,7 +115,7 @@ func countPods(s *scope) counts {
 		add(&c.updatedReady, pod.Updated && pod.Ready)
 		add(&c.updatedAvailable, pod.Updated && pod.Available)
 		add(&c.inPlace, pod.Updated && inplace.UpdatedInPlace(pod.Pod))
-		if ordinal, _ := ordinalOf(s.set.Name, pod.Pod.Name); !pod.Updated && s.isHeld(ordinal) {
+		if ordinal, _ := ordinalOf(s.set.Name, pod.Pod.Name); !pod.Updated && s.held.Has(ordinal) {
 			c.kept++
 		} else if !pod.Updated {
 			c.pending++

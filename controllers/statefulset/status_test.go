@@ -45,6 +45,7 @@ func scopeOf(t *testing.T, set *appsv1beta1.StatefulSet, pods ...seen) *scope {
 		s.members = append(s.members, &member{Pod: state.Pod, ordinal: ordinal})
 		s.plan.Pods = append(s.plan.Pods, state)
 	}
+	s.held = s.heldOrdinals()
 	return s
 }
 

@@ -57,7 +57,7 @@ const (
 	// ReasonFailedUpdatePodInPlace: a pod could not be changed in place.
 	ReasonFailedUpdatePodInPlace = "FailedUpdatePodInPlace"
 	// ReasonRecreating: a pod is recreated because a field cannot change in
-	// place. The message names the field.
+	// place, or a label asks for it. The message names the field or the label.
 	ReasonRecreating = "Recreating"
 	// ReasonRefused: the API server refuses a write: a policy, a quota, a pod
 	// that is not valid.

@@ -20,7 +20,8 @@ const (
 	PodIndexLabel = appsv1.PodIndexLabel
 
 	// SpecifiedDeleteKey is a label that asks for a pod to be deleted and
-	// created again, within the budget. Any value counts.
+	// created again, within the budget. Any value counts. On a pod that has it
+	// from its template it has no effect.
 	SpecifiedDeleteKey = "apps.kruise.io/specified-delete"
 
 	// LifecycleStateKey is a label with a LifecycleStateType.

@@ -91,6 +91,16 @@ func (s *StatefulSet) GetScaleMaxUnavailable() (int32, bool) {
 	return s.scaledToReplicas(strategy.MaxUnavailable), true
 }
 
+// GetUnorderedUpdate returns the order that replaces the one by ordinal, and nil
+// if there is none. There is none without podManagementPolicy Parallel.
+func (s *StatefulSet) GetUnorderedUpdate() *UnorderedUpdateStrategy {
+	if s.GetPodManagementPolicy() != appsv1.ParallelPodManagement {
+		return nil
+	}
+
+	return s.rollingUpdate().UnorderedUpdate
+}
+
 // IsPaused reports whether updates are paused.
 func (s *StatefulSet) IsPaused() bool {
 	return s.rollingUpdate().Paused

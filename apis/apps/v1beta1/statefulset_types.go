@@ -196,7 +196,9 @@ type StatefulSetScaleStrategy struct {
 	// maxUnavailable is the number of pods that may be unavailable while pods
 	// are created or deleted: a number from 1 (3), or a percentage of replicas
 	// from 1% to 100% ("20%"), rounded down but never below 1. It has an effect
-	// with podManagementPolicy Parallel only. Absent, scaling is not limited.
+	// with podManagementPolicy Parallel only. Pods that cannot become ready by
+	// waiting, such as in a crash loop, count for deletions only; those whose
+	// deletion is overdue do not count. Absent, scaling is not limited.
 	//
 	// +optional
 	// +kubebuilder:validation:XIntOrString

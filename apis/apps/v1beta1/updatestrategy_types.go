@@ -38,7 +38,8 @@ type StatefulSetUpdateStrategy struct {
 type RollingUpdateStatefulSetStrategy struct {
 	// partition keeps pods at the old revision: those with an ordinal below it.
 	// With unorderedUpdate it is the number of pods that stay old, whichever
-	// they are. A number, not a percentage. Defaults to 0.
+	// they are: the last in the order, of those not updated yet. A number, not
+	// a percentage. Defaults to 0.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=0
@@ -112,10 +113,9 @@ const (
 
 // UnorderedUpdateStrategy replaces the order by ordinal.
 type UnorderedUpdateStrategy struct {
-	// priorityStrategy orders the pods by their labels. Absent, pods that are
-	// not available go first. Accepted for compatibility; not acted on in this
-	// release: pods are updated in the order of their ordinals, the highest
-	// first.
+	// priorityStrategy orders the pods by their labels, equal ones by ordinal,
+	// the highest first. Pods that are not ready go before those that serve.
+	// Absent, pods that are not available go first.
 	//
 	// +optional
 	PriorityStrategy *UpdatePriorityStrategy `json:"priorityStrategy,omitempty"`
@@ -125,8 +125,9 @@ type UnorderedUpdateStrategy struct {
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.orderPriority) && self.orderPriority.size() > 0 && has(self.weightPriority) && self.weightPriority.size() > 0)",message="priorityStrategy.orderPriority and priorityStrategy.weightPriority exclude each other; found both: keep one"
 type UpdatePriorityStrategy struct {
-	// orderPriority compares the values of labels, one label after the other.
-	// A number at the end of a value counts as a number, the highest first.
+	// orderPriority compares labels, one after the other: by the number at the
+	// end of the value, the highest first. A value without one counts as 0; pods
+	// without the label go last.
 	//
 	// +optional
 	// +listType=atomic
