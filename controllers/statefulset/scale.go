@@ -139,6 +139,7 @@ func (r *Reconciler) scale(ctx context.Context, s *scope) error {
 		ordinals: s.ordinals, members: s.members, condemned: s.condemned, limit: limit,
 		ordered: s.set.GetPodManagementPolicy() == appsv1.OrderedReadyPodManagement,
 	})
+	plan = s.ungatedScale(plan)
 	r.createPods(ctx, s, plan.create)
 	for _, m := range s.members {
 		if m.Status.Phase == corev1.PodPending && m.DeletionTimestamp == nil {
@@ -175,7 +176,7 @@ func (r *Reconciler) ensureClaimsOf(ctx context.Context, s *scope, m *member) er
 	if revision == nil {
 		revision = s.update
 	}
-	return r.ensureClaims(ctx, claimsOf(m.Pod, newClaims(s.set, revision, m.ordinal)))
+	return r.ensureClaims(ctx, s.set, claimsOf(m.Pod, newClaims(s.set, revision, m.ordinal)))
 }
 
 // parallelCreations is how many pods are created at the same time, maxCreations
@@ -203,7 +204,7 @@ func (r *Reconciler) createPod(ctx context.Context, s *scope, ordinal int) error
 	if err != nil {
 		return err
 	}
-	err = r.ensureClaims(ctx, newClaims(s.set, revision, ordinal))
+	err = r.ensureClaims(ctx, s.set, newClaims(s.set, revision, ordinal))
 	if err == nil {
 		err = r.client.Create(ctx, pod)
 	}

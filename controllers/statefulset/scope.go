@@ -31,6 +31,9 @@ type scope struct {
 	// members are the pods at wanted ordinals; condemned are the others, which
 	// are to be deleted. Both are sorted by ordinal, the lowest first.
 	members, condemned []*member
+	// gated holds the names of pods that must neither be created nor deleted
+	// now, see ensureClaimOwners.
+	gated sets.Set[string]
 
 	history *history.History
 	// update is the revision of the present template, current the one that pods
@@ -63,6 +66,7 @@ func newScope(set *appsv1beta1.StatefulSet, now time.Time) *scope {
 		now:        now,
 		ordinals:   set.GetOrdinals(),
 		collisions: ptr.Deref(set.Status.CollisionCount, 0),
+		gated:      sets.New[string](),
 	}
 }
 
