@@ -62,8 +62,9 @@ func newPod(set *appsv1beta1.StatefulSet, revision *history.Revision, ordinal in
 		},
 		Spec: template.Spec,
 	}
-	metav1.SetMetaDataLabel(&pod.ObjectMeta, appsv1beta1.PodNameLabel, name)
-	metav1.SetMetaDataLabel(&pod.ObjectMeta, appsv1beta1.PodIndexLabel, strconv.Itoa(ordinal))
+	for key, value := range identityLabels(set.Name, ordinal) {
+		metav1.SetMetaDataLabel(&pod.ObjectMeta, key, value)
+	}
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, appsv1beta1.ControllerRevisionHashLabel, revision.Name())
 	pod.Spec.Hostname = name
 	pod.Spec.Subdomain = set.Spec.ServiceName

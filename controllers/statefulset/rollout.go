@@ -31,7 +31,7 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 	if result.Conflicts > 0 {
 		s.requeue(conflictDelay)
 	}
-	s.refused, s.updateErrs = result.Failed, result.Errors()
+	s.refused, s.updateErrs = result.Failed, append(s.updateErrs, result.Errors()...)
 	return nil
 }
 
