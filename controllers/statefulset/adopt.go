@@ -28,11 +28,11 @@ import (
 // made again. With its revisions, what its pods were made from is known, and
 // they can be changed in place.
 func (r *Reconciler) adopt(ctx context.Context, s *scope) error {
-	selector, err := metav1.LabelSelectorAsSelector(s.set.Spec.Selector)
-	if err != nil {
+	var err error
+	if s.selector, err = metav1.LabelSelectorAsSelector(s.set.Spec.Selector); err != nil {
 		return specError{fmt.Errorf("read spec.selector of StatefulSet %s/%s: %w", s.set.Namespace, s.set.Name, err)}
 	}
-	orphans, err := r.orphans(ctx, s.set, selector)
+	orphans, err := r.orphans(ctx, s.set, s.selector)
 	if err != nil || len(orphans) == 0 {
 		return err
 	}

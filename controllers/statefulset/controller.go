@@ -114,6 +114,7 @@ func (r *Reconciler) runPhases(ctx context.Context, s *scope) error {
 	phases := []phase{
 		r.adopt,
 		r.observePods,
+		r.release,
 		r.repairIdentity,
 		r.ensureRevisions,
 		r.ensureClaimOwners,

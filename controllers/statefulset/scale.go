@@ -206,7 +206,7 @@ func (r *Reconciler) createPod(ctx context.Context, s *scope, ordinal int) error
 	}
 	err = r.ensureClaims(ctx, s.set, newClaims(s.set, revision, ordinal))
 	if err == nil {
-		err = r.client.Create(ctx, pod)
+		err = explainTaken(r.client.Create(ctx, pod), pod.Name)
 	}
 	if err != nil {
 		r.recorder.Eventf(s.set, nil, corev1.EventTypeWarning, appsv1beta1.ReasonFailedCreate, actionCreate,

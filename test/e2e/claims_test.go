@@ -192,3 +192,25 @@ var _ = Describe("Claims", func() {
 		stay(ctx, before)
 	})
 })
+
+var _ = Describe("A pod whose labels are taken off", func() {
+	It("is let go, and taken back with them", func(ctx context.Context) {
+		namespace := newNamespace(ctx)
+		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine))
+		uid := getPod(ctx, set, 1).UID
+		label := func(value string) {
+			GinkgoHelper()
+			pod := getPod(ctx, set, 1)
+			before := pod.DeepCopy()
+			pod.Labels["app"] = value
+			Expect(api.Patch(ctx, pod, mergeFrom(before))).To(Succeed())
+		}
+		label("debug")
+		Eventually(ctx, func(ctx context.Context) []metav1.OwnerReference { return getPod(ctx, set, 1).OwnerReferences }).Should(BeEmpty())
+		expectEvent(ctx, namespace, "StatefulSet", appsv1beta1.ReasonFailedCreate, "give it the labels of spec.selector")
+		label("sample")
+		Eventually(ctx, func(ctx context.Context) bool { return metav1.IsControlledBy(getPod(ctx, set, 1), set) }).Should(BeTrue())
+		waitSettled(ctx, set)
+		Expect(getPod(ctx, set, 1).UID).To(Equal(uid))
+	})
+})
