@@ -152,7 +152,7 @@ var _ = Describe("Claims", func() {
 		stay(ctx, before)
 	})
 
-	It("stay when a pod is deleted by hand, evicted or recreated", func(ctx context.Context) {
+	It("stay when a pod is deleted by hand or recreated", func(ctx context.Context) {
 		set := create(ctx, claiming(namespace, remove, remove))
 		before, uid := current(ctx), getPod(ctx, set, 0).UID
 		Expect(api.Delete(ctx, getPod(ctx, set, 0), client.GracePeriodSeconds(0))).To(Succeed())
