@@ -25,8 +25,9 @@ import (
 	"github.com/insitu-dev/insitu/test/builders"
 )
 
-// makeVolumes makes volumes for the claims of one namespace: folders of the lab,
-// in a class that is named after the namespace.
+// makeVolumes makes volumes for the claims of one namespace, in a class that is
+// named after it. They are folders where each node of a lab has its own files,
+// which go with the lab.
 func makeVolumes(ctx context.Context, namespace string, count int) {
 	GinkgoHelper()
 	for i := range count {
@@ -39,7 +40,7 @@ func makeVolumes(ctx context.Context, namespace string, count int) {
 				Capacity:                      corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Mi")},
 				PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
 				PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{
-					Path: filepath.Join(labPath, "volumes", name), Type: ptr.To(corev1.HostPathDirectoryOrCreate),
+					Path: filepath.Join("/var/lib/kubelet/e2e", name), Type: ptr.To(corev1.HostPathDirectoryOrCreate),
 				}},
 			},
 		}
