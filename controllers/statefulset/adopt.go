@@ -6,11 +6,14 @@ package statefulset
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,11 +28,11 @@ import (
 // made again. With its revisions, what its pods were made from is known, and
 // they can be changed in place.
 func (r *Reconciler) adopt(ctx context.Context, s *scope) error {
-	selector, err := metav1.LabelSelectorAsSelector(s.set.Spec.Selector)
-	if err != nil {
+	var err error
+	if s.selector, err = metav1.LabelSelectorAsSelector(s.set.Spec.Selector); err != nil {
 		return specError{fmt.Errorf("read spec.selector of StatefulSet %s/%s: %w", s.set.Namespace, s.set.Name, err)}
 	}
-	orphans, err := r.orphans(ctx, s.set, selector)
+	orphans, err := r.orphans(ctx, s.set, s.selector)
 	if err != nil || len(orphans) == 0 {
 		return err
 	}
@@ -70,31 +73,41 @@ func (r *Reconciler) orphans(ctx context.Context, set *appsv1beta1.StatefulSet, 
 
 // confirmOwner asks the API server whether the set still is what the cache says.
 // A set that is being deleted with --cascade=orphan has just let its pods go;
-// if it took them back, they would be deleted with it.
+// if it took them back, they would be deleted with it. One whose spec changed may
+// want pods again whose claims were about to go with them.
 func (r *Reconciler) confirmOwner(ctx context.Context, set *appsv1beta1.StatefulSet) error {
 	live := &metav1.PartialObjectMetadata{}
 	live.SetGroupVersionKind(kind)
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(set), live); err != nil {
-		return fmt.Errorf("confirm StatefulSet %s/%s before adoption: %w", set.Namespace, set.Name, err)
+		return fmt.Errorf("confirm StatefulSet %s/%s: %w", set.Namespace, set.Name, err)
 	}
 	if live.UID != set.UID || live.DeletionTimestamp != nil {
-		return fmt.Errorf("StatefulSet %s/%s was deleted meanwhile: nothing is adopted", set.Namespace, set.Name)
+		return fmt.Errorf("StatefulSet %s/%s was deleted meanwhile: nothing is given to it", set.Namespace, set.Name)
+	}
+	if live.Generation != set.Generation {
+		return apierrors.NewConflict(appsv1beta1.GroupVersion.WithResource("statefulsets").GroupResource(), set.Name, errors.New("its spec changed"))
 	}
 	return nil
 }
 
 func (r *Reconciler) setOwner(ctx context.Context, set *appsv1beta1.StatefulSet, orphan client.Object) error {
-	body, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid":             orphan.GetUID(),
-		"resourceVersion": orphan.GetResourceVersion(),
-		"ownerReferences": []*metav1.OwnerReference{metav1.NewControllerRef(set, kind)},
-	}})
-	if err != nil {
-		return err
-	}
 	target, ok := orphan.DeepCopyObject().(client.Object)
 	if !ok {
 		return fmt.Errorf("copy of %T is no object", orphan)
+	}
+	return r.patchMetadata(ctx, orphan, target, map[string]any{
+		"ownerReferences": []*metav1.OwnerReference{metav1.NewControllerRef(set, kind)},
+	})
+}
+
+// patchMetadata patches metadata of an object if it still is as it was read. What
+// the API server answers goes into the target.
+func (r *Reconciler) patchMetadata(ctx context.Context, obj, target client.Object, fields map[string]any) error {
+	metadata := map[string]any{"uid": obj.GetUID(), "resourceVersion": obj.GetResourceVersion()}
+	maps.Copy(metadata, fields)
+	body, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return err
 	}
 	return r.client.Patch(ctx, target, client.RawPatch(types.StrategicMergePatchType, body))
 }

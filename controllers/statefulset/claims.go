@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
@@ -27,7 +28,7 @@ func claimsOf(pod *corev1.Pod, claims []*corev1.PersistentVolumeClaim) []*corev1
 
 // ensureClaims makes the claims that do not exist yet. Claims outlive their
 // pods; one that exists is taken as it is.
-func (r *Reconciler) ensureClaims(ctx context.Context, claims []*corev1.PersistentVolumeClaim) error {
+func (r *Reconciler) ensureClaims(ctx context.Context, set *appsv1beta1.StatefulSet, claims []*corev1.PersistentVolumeClaim) error {
 	for _, claim := range claims {
 		existing := &corev1.PersistentVolumeClaim{}
 		err := r.client.Get(ctx, client.ObjectKeyFromObject(claim), existing)
@@ -40,6 +41,8 @@ func (r *Reconciler) ensureClaims(ctx context.Context, claims []*corev1.Persiste
 			return fmt.Errorf("get claim %s: %w", claim.Name, err)
 		case existing.DeletionTimestamp != nil:
 			return fmt.Errorf("claim %s is being deleted; its pod can run when it is gone", claim.Name)
+		case slices.ContainsFunc(existing.OwnerReferences, func(o metav1.OwnerReference) bool { return isEarlier(&o, set) }):
+			return fmt.Errorf("claim %s is owned by an earlier StatefulSet %s and will be deleted; its pod can run when it is gone", claim.Name, set.Name)
 		}
 	}
 	return nil

@@ -32,7 +32,7 @@ import (
 // +kubebuilder:rbac:groups=apps.kruise.io,resources=statefulsets/finalizers,verbs=update
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=pods/status,verbs=patch
-// +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;list;watch;create
+// +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;list;watch;create;patch
 // +kubebuilder:rbac:groups=apps,resources=controllerrevisions,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=discovery.k8s.io,resources=endpointslices,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
@@ -124,7 +124,10 @@ func (r *Reconciler) runPhases(ctx context.Context, s *scope) error {
 	phases := []phase{
 		r.adopt,
 		r.observePods,
+		r.release,
+		r.repairIdentity,
 		r.ensureRevisions,
+		r.ensureClaimOwners,
 		r.scale,
 		r.update,
 		r.truncateHistory,

@@ -62,8 +62,9 @@ func newPod(set *appsv1beta1.StatefulSet, revision *history.Revision, ordinal in
 		},
 		Spec: template.Spec,
 	}
-	metav1.SetMetaDataLabel(&pod.ObjectMeta, appsv1beta1.PodNameLabel, name)
-	metav1.SetMetaDataLabel(&pod.ObjectMeta, appsv1beta1.PodIndexLabel, strconv.Itoa(ordinal))
+	for key, value := range identityLabels(set.Name, ordinal) {
+		metav1.SetMetaDataLabel(&pod.ObjectMeta, key, value)
+	}
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, appsv1beta1.ControllerRevisionHashLabel, revision.Name())
 	pod.Spec.Hostname = name
 	pod.Spec.Subdomain = set.Spec.ServiceName
@@ -97,6 +98,10 @@ func mountClaims(pod *corev1.Pod, templates []corev1.PersistentVolumeClaim, ordi
 func newClaims(set *appsv1beta1.StatefulSet, revision *history.Revision, ordinal int) []*corev1.PersistentVolumeClaim {
 	templates := claimTemplates(set, revision)
 	claims := make([]*corev1.PersistentVolumeClaim, 0, len(templates))
+	var owners []metav1.OwnerReference
+	if owner := claimOwner(set, nil); owner != nil {
+		owners = []metav1.OwnerReference{*owner}
+	}
 	for i := range templates {
 		template := templates[i].DeepCopy()
 		labels := maps.Clone(template.Labels)
@@ -107,7 +112,7 @@ func newClaims(set *appsv1beta1.StatefulSet, revision *history.Revision, ordinal
 		claims = append(claims, &corev1.PersistentVolumeClaim{
 			ObjectMeta: metav1.ObjectMeta{
 				Name: claimName(template.Name, set.Name, ordinal), Namespace: set.Namespace,
-				Labels: labels, Annotations: template.Annotations,
+				Labels: labels, Annotations: template.Annotations, OwnerReferences: owners,
 			},
 			Spec: template.Spec,
 		})

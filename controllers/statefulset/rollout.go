@@ -29,11 +29,11 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 	if !s.plan.Recheck.IsZero() {
 		s.requeue(max(s.plan.Recheck.Sub(s.now), time.Millisecond))
 	}
-	result := r.executor.Run(ctx, s.set, s.update.Name(), s.plan.Moves)
+	result := r.executor.Run(ctx, s.set, s.update.Name(), s.ungatedMoves())
 	if result.Conflicts > 0 {
 		s.requeue(conflictDelay)
 	}
-	s.refused, s.updateErrs = result.Failed, result.Errors()
+	s.refused, s.updateErrs = result.Failed, append(s.updateErrs, result.Errors()...)
 	return nil
 }
 

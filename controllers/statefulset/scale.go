@@ -150,6 +150,7 @@ func (r *Reconciler) scale(ctx context.Context, s *scope) error {
 		ordinals: s.ordinals, members: s.members, condemned: s.condemned, limit: limit,
 		ordered: s.set.GetPodManagementPolicy() == appsv1.OrderedReadyPodManagement, now: s.now,
 	})
+	plan = s.ungatedScale(plan)
 	r.createPods(ctx, s, plan.create)
 	for _, m := range s.members {
 		if m.Status.Phase == corev1.PodPending && m.DeletionTimestamp == nil {
@@ -186,7 +187,7 @@ func (r *Reconciler) ensureClaimsOf(ctx context.Context, s *scope, m *member) er
 	if revision == nil {
 		revision = s.update
 	}
-	return r.ensureClaims(ctx, claimsOf(m.Pod, newClaims(s.set, revision, m.ordinal)))
+	return r.ensureClaims(ctx, s.set, claimsOf(m.Pod, newClaims(s.set, revision, m.ordinal)))
 }
 
 // maxCreations is how many pods are created in one reconciliation.
@@ -210,9 +211,9 @@ func (r *Reconciler) createPod(ctx context.Context, s *scope, ordinal int) error
 	if err != nil {
 		return err
 	}
-	err = r.ensureClaims(ctx, newClaims(s.set, revision, ordinal))
+	err = r.ensureClaims(ctx, s.set, newClaims(s.set, revision, ordinal))
 	if err == nil {
-		err = r.client.Create(ctx, pod)
+		err = explainTaken(r.client.Create(ctx, pod), pod.Name)
 	}
 	if err != nil {
 		r.recorder.Eventf(s.set, nil, corev1.EventTypeWarning, appsv1beta1.ReasonFailedCreate, actionCreate,

@@ -11,6 +11,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
@@ -31,6 +32,12 @@ type scope struct {
 	// members are the pods at wanted ordinals; condemned are the others, which
 	// are to be deleted. Both are sorted by ordinal, the lowest first.
 	members, condemned []*member
+	// selector is spec.selector; strays are the pods that it no longer selects.
+	selector labels.Selector
+	strays   []*corev1.Pod
+	// gated holds the names of pods that must neither be created nor deleted
+	// now, see ensureClaimOwners.
+	gated sets.Set[string]
 
 	history *history.History
 	// update is the revision of the present template, current the one that pods
@@ -66,6 +73,7 @@ func newScope(set *appsv1beta1.StatefulSet, now time.Time) *scope {
 		now:        now,
 		ordinals:   set.GetOrdinals(),
 		collisions: ptr.Deref(set.Status.CollisionCount, 0),
+		gated:      sets.New[string](),
 	}
 }
 
@@ -81,6 +89,10 @@ func (r *Reconciler) observePods(ctx context.Context, s *scope) error {
 		ordinal, ok := ordinalOf(s.set.Name, pod.Name)
 		if !ok {
 			continue // a pod that somebody gave our owner reference: not ours to touch
+		}
+		if isStray(pod, s.selector) {
+			s.strays = append(s.strays, pod)
+			continue
 		}
 		m := &member{Pod: pod, ordinal: ordinal, healthy: isHealthy(pod, s.set.GetMinReadySeconds(), s.now)}
 		if wanted.Has(ordinal) {

@@ -91,8 +91,8 @@ func (r *Reconciler) drainingSets(ctx context.Context, slice client.Object) []re
 	return requests
 }
 
-// claimingSets maps a claim to the sets that may have made it. Claims outlive
-// their sets and have no owner; they are told by their names.
+// claimingSets maps a claim to the sets that may have made it. Claims may
+// outlive their sets and need not have an owner; they are told by their names.
 func (r *Reconciler) claimingSets(ctx context.Context, claim client.Object) []reconcile.Request {
 	var requests []reconcile.Request
 	for _, name := range setNames(claim.GetName()) {

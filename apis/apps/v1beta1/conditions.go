@@ -48,6 +48,10 @@ const (
 	ReasonSuccessfulDelete = "SuccessfulDelete"
 	// ReasonFailedDelete: a pod could not be deleted.
 	ReasonFailedDelete = "FailedDelete"
+	// ReasonFailedUpdateClaim: the owners of a claim could not be set.
+	ReasonFailedUpdateClaim = "FailedUpdateClaim"
+	// ReasonConflictingController: a claim belongs to somebody else.
+	ReasonConflictingController = "ConflictingController"
 	// ReasonUpdatingPodInPlace: a pod was changed in place, its containers are
 	// being restarted where the change needs that.
 	ReasonUpdatingPodInPlace = "UpdatingPodInPlace"

@@ -224,11 +224,11 @@ const (
 // StatefulSetPersistentVolumeClaimRetentionPolicy says what happens to the
 // claims made from volumeClaimTemplates.
 type StatefulSetPersistentVolumeClaimRetentionPolicy struct {
-	// whenDeleted applies when the set is deleted. Accepted for compatibility;
-	// Delete is not acted on in this release: claims are kept.
+	// whenDeleted applies when the set is deleted.
 	//
 	//   - Retain: its claims are kept.
-	//   - Delete: its claims are deleted.
+	//   - Delete: its claims are deleted; those of pods that were removed before
+	//     this was set are kept.
 	//
 	// Defaults to Retain.
 	//
@@ -236,12 +236,11 @@ type StatefulSetPersistentVolumeClaimRetentionPolicy struct {
 	// +kubebuilder:default=Retain
 	WhenDeleted PersistentVolumeClaimRetentionPolicyType `json:"whenDeleted,omitempty"`
 
-	// whenScaled applies to the claims of pods that a scale-down removes.
-	// Accepted for compatibility; Delete is not acted on in this release: claims
-	// are kept.
+	// whenScaled applies to the claims of pods that a scale-down or
+	// reserveOrdinals removes.
 	//
 	//   - Retain: they are kept, and used again after a scale-up.
-	//   - Delete: they are deleted.
+	//   - Delete: they are deleted with their pods.
 	//
 	// Defaults to Retain.
 	//

@@ -16,6 +16,7 @@
   - create
   - get
   - list
+  - patch
   - watch
 - apiGroups:
   - ""

@@ -1,0 +1,60 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package statefulset
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+)
+
+// identityLabels returns the labels that say which pod of its set a pod is.
+// Services that lead to a single pod select by them.
+func identityLabels(set string, ordinal int) map[string]string {
+	return map[string]string{
+		appsv1beta1.PodNameLabel:  podName(set, ordinal),
+		appsv1beta1.PodIndexLabel: strconv.Itoa(ordinal),
+	}
+}
+
+// repairIdentity sets labels of the identity again that a pod has lost, or never
+// had: releases of OpenKruise and Kubernetes before the index was a label left
+// such pods. Labels restart nothing, and pods that have both, as present
+// releases make them, are taken over without a write.
+//
+// It comes before everything else that is done to pods, which then is decided on
+// what the API server answered.
+func (r *Reconciler) repairIdentity(ctx context.Context, s *scope) error {
+	for _, m := range s.members {
+		wrong := identityLabels(s.set.Name, m.ordinal)
+		maps.DeleteFunc(wrong, func(key, value string) bool { return m.Labels[key] == value })
+		if len(wrong) == 0 || m.DeletionTimestamp != nil {
+			continue
+		}
+		repaired := podReference(m.Pod)
+		err := r.patchMetadata(ctx, m.Pod, repaired, map[string]any{"labels": wrong})
+		switch {
+		case err == nil:
+			m.Pod = repaired
+		case apierrors.IsConflict(err):
+			s.requeue(conflictDelay)
+		case client.IgnoreNotFound(err) != nil:
+			s.updateErrs = append(s.updateErrs, fmt.Errorf("label pod %s/%s with its identity: %w", m.Namespace, m.Name, err))
+		}
+	}
+	return nil
+}
+
+// podReference names a pod for a write, whose answer goes into it.
+func podReference(pod *corev1.Pod) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
+}

@@ -1,0 +1,109 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package statefulset_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+)
+
+// label sets a label of a pod as a user does; an empty value removes it.
+func (w *world) label(pod, key, value string) {
+	GinkgoHelper()
+	live := w.pod(pod)
+	before := live.DeepCopy()
+	live.Labels[key] = value
+	if value == "" {
+		delete(live.Labels, key)
+	}
+	Expect(w.api.Patch(w.ctx, live, client.MergeFrom(before))).To(Succeed())
+}
+
+var _ = Describe("The identity of a pod", func() {
+	It("is set again with one write, before anything else happens to it", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.create(reference().MaxUnavailable(3))
+		uids := w.uids()
+		w.label("sample-0", "apps.kubernetes.io/pod-index", "")
+		w.label("sample-1", "statefulset.kubernetes.io/pod-name", "sample-7")
+		w.label("sample-1", "apps.kubernetes.io/pod-index", "")
+		w.manager.forget()
+		w.setImage("nginx:latest")
+		w.settle()
+		w.expectSettled(3)
+		for _, name := range []string{"sample-0", "sample-1"} {
+			Expect(podWritesOf(w, name)).To(Equal([]string{
+				"patch Pod " + name, "patch Pod/status " + name, "patch Pod " + name, "patch Pod/status " + name,
+			}))
+		}
+		Expect(podWritesOf(w, "sample-2")).To(HaveLen(3))
+		for index, name := range []string{"sample-0", "sample-1", "sample-2"} {
+			Expect(w.pod(name).Labels).To(And(
+				HaveKeyWithValue("statefulset.kubernetes.io/pod-name", name),
+				HaveKeyWithValue("apps.kubernetes.io/pod-index", strconv.Itoa(index))))
+		}
+		Expect(w.uids()).To(Equal(uids))
+		Expect(w.restarts()).To(Equal(same[int32](1)))
+		w.expectNoWrites()
+	})
+
+	It("is set in the same reconciliation as a change that looks at the pod's version", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.create(reference().Ungated())
+		w.label("sample-2", "apps.kubernetes.io/pod-index", "")
+		w.setImage("nginx:latest")
+		w.manager.forget()
+		w.reconcile()
+		Expect(w.manager.writes("patch Pod")).To(Equal([]string{"patch Pod sample-2", "patch Pod sample-2"}))
+		Expect(w.pod("sample-2").Spec.Containers[0].Image).To(Equal("nginx:latest"))
+	})
+
+	It("that cannot be set is reported, and is tried again when the pod changed", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.create(reference())
+		w.label("sample-1", "apps.kubernetes.io/pod-index", "")
+		w.refuse("patch Pod sample-1", apierrors.NewForbidden(corev1.Resource("pods"), "sample-1", errors.New("denied by a webhook")))
+		w.reconcileFailing()
+		Expect(conditionOf(w.refresh(), appsv1beta1.ConditionFailedUpdatePod).Message).To(And(
+			ContainSubstring("label pod"), ContainSubstring("sample-1 with its identity"), ContainSubstring("denied by a webhook")))
+		w.refuse("patch Pod sample-1", apierrors.NewConflict(corev1.Resource("pods"), "sample-1", errors.New("modified")))
+		w.reconcileFailing()
+		w.manager.before = nil
+		w.settle()
+		w.expectSettled(3)
+		Expect(w.pod("sample-1").Labels).To(HaveKeyWithValue("apps.kubernetes.io/pod-index", "1"))
+	})
+
+	It("is not set on a pod that is being deleted, or is to be", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.create(reference())
+		w.label("sample-1", "apps.kubernetes.io/pod-index", "")
+		w.label("sample-2", "apps.kubernetes.io/pod-index", "")
+		w.deletePod("sample-1")
+		w.scale(2)
+		w.manager.forget()
+		w.reconcile()
+		Expect(w.manager.writes("patch Pod")).To(BeEmpty())
+	})
+})
+
+// podWritesOf returns the manager's writes to a pod.
+func podWritesOf(w *world, name string) []string {
+	var found []string
+	for _, write := range w.manager.writes("patch Pod") {
+		if write == "patch Pod "+name || write == "patch Pod/status "+name {
+			found = append(found, write)
+		}
+	}
+	return found
+}

@@ -1,0 +1,287 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package statefulset
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/podcache"
+	"github.com/insitu-dev/insitu/inplace"
+)
+
+// Claims are never deleted here. persistentVolumeClaimRetentionPolicy is carried
+// out by owner references, and the garbage collector deletes what they say:
+//
+//	                      whenScaled Retain    whenScaled Delete
+//	whenDeleted Retain    nobody               condemned: the pod, others: nobody
+//	whenDeleted Delete    the set              condemned: the pod, others: the set
+//
+// The garbage collector deletes a claim as soon as none of its owners exists: a
+// reference to a pod that is gone is a deletion on its way. No claim of a wanted
+// pod is lost, because:
+//
+//   - A pod reference is only written to a claim whose ordinal is not wanted, by
+//     a set that was read from the API server just before.
+//   - It is written before its pod is deleted. A manager that is killed between
+//     the two leaves a claim whose owner lives.
+//   - Ordinals that are wanted again lose the reference before anything is
+//     created or deleted, whichever pod it names: one that still runs, is
+//     terminating, or is gone. While that is not done, the pod is neither made
+//     nor deleted by us.
+//   - The garbage collector deletes with the owner references that it saw as the
+//     condition. So it either came first, and the pod waits until the claim is
+//     gone and gets a new one, or it does not delete.
+//
+// What is not ours to prevent is a scale-up that nobody sees before the last pod
+// of the ordinal is gone: the claim was rightly its pod's until then.
+//
+// The references have controller true, as Kubernetes writes them: so claims are
+// found by podcache.OwnerIndex, and no other controller takes them. Only that to
+// the set blocks the deletion of its owner; for pods, that would need access to
+// pods/finalizers and gain nothing.
+
+// ownerChange is a write that makes the owners of a claim those it should have.
+type ownerChange struct {
+	claim *corev1.PersistentVolumeClaim
+	// pod is the name of the pod that uses the claim, empty if there is none.
+	pod string
+	// references are entries of a strategic merge patch.
+	references []any
+	// gates: a reference to a pod comes or goes, so the pod must neither be
+	// created nor deleted before this is written.
+	gates bool
+}
+
+// ensureClaimOwners makes the owners of all claims those that the policy wants.
+// What fails with one claim holds up its pod only.
+func (r *Reconciler) ensureClaimOwners(ctx context.Context, s *scope) error {
+	changes, err := r.ownerChanges(ctx, s)
+	if err != nil || len(changes) == 0 {
+		return err
+	}
+	if err := r.confirmOwner(ctx, s.set); err != nil {
+		return err
+	}
+	for len(changes) > 0 && len(s.scaleErrs) < maxFailures {
+		batch := changes[:min(len(changes), parallelCreations)]
+		changes = changes[len(batch):]
+		r.changeOwners(ctx, s, batch)
+	}
+	s.gate(changes...)
+	return nil
+}
+
+// changeOwners writes some changes at the same time.
+func (r *Reconciler) changeOwners(ctx context.Context, s *scope, changes []ownerChange) {
+	errs := make([]error, len(changes))
+	workqueue.ParallelizeUntil(ctx, len(changes), len(changes), func(i int) {
+		claim := changes[i].claim
+		errs[i] = r.patchMetadata(ctx, claim, claim.DeepCopy(), map[string]any{"ownerReferences": changes[i].references})
+	})
+	for i, err := range errs {
+		claim := changes[i].claim
+		switch {
+		case client.IgnoreNotFound(err) == nil:
+			continue
+		case apierrors.IsConflict(err):
+			s.requeue(conflictDelay)
+		default:
+			r.recorder.Eventf(s.set, claim, corev1.EventTypeWarning, appsv1beta1.ReasonFailedUpdateClaim, actionUpdate,
+				"set the owners of claim %s: %v", claim.Name, err)
+			s.scaleErrs = append(s.scaleErrs, fmt.Errorf("set the owners of claim %s/%s: %w", claim.Namespace, claim.Name, err))
+		}
+		s.gate(changes[i])
+	}
+}
+
+// ownerChanges compares every claim of the set with what the policy wants.
+func (r *Reconciler) ownerChanges(ctx context.Context, s *scope) ([]ownerChange, error) {
+	var changes []ownerChange
+	pods := byOrdinal(s.members)
+	for _, ordinal := range s.ordinals {
+		found, err := r.claimsOfOrdinal(ctx, s, ordinal, pods[ordinal])
+		if err != nil {
+			return nil, err
+		}
+		changes = r.appendChanges(changes, s, ordinal, found, nil)
+	}
+	for _, m := range s.condemned {
+		found, err := r.claimsOfOrdinal(ctx, s, m.ordinal, m)
+		if err != nil {
+			return nil, err
+		}
+		mounted := claimsOf(m.Pod, slices.Clone(found))
+		others := slices.DeleteFunc(found, func(claim *corev1.PersistentVolumeClaim) bool { return slices.Contains(mounted, claim) })
+		changes = r.appendChanges(changes, s, m.ordinal, mounted, m.Pod)
+		changes = r.appendChanges(changes, s, m.ordinal, others, nil)
+	}
+	return r.appendLeftovers(ctx, changes, s)
+}
+
+// appendChanges appends the changes that the claims of an ordinal need.
+// condemned is the pod that a scale-down removes, nil if the claims stay.
+func (r *Reconciler) appendChanges(
+	changes []ownerChange, s *scope, ordinal int, claims []*corev1.PersistentVolumeClaim, condemned *corev1.Pod,
+) []ownerChange {
+	desired := claimOwner(s.set, condemned)
+	for _, claim := range claims {
+		change, other := compareOwners(s.set, ordinal, claim, desired)
+		if len(change.references) > 0 {
+			changes = append(changes, change)
+		}
+		// Once for every spec: nothing else tells what was told before.
+		if other != nil && desired != nil && s.set.Status.ObservedGeneration != s.set.Generation {
+			r.recorder.Eventf(s.set, claim, corev1.EventTypeWarning, appsv1beta1.ReasonConflictingController, actionUpdate,
+				"claim %s is controlled by %s %s: persistentVolumeClaimRetentionPolicy has no effect on it", claim.Name, other.Kind, other.Name)
+		}
+	}
+	return changes
+}
+
+// appendLeftovers appends the changes of claims that the set owns and should
+// not. Their pods may be gone since an earlier scale-down.
+func (r *Reconciler) appendLeftovers(ctx context.Context, changes []ownerChange, s *scope) ([]ownerChange, error) {
+	if claimOwner(s.set, nil) != nil {
+		return changes, nil
+	}
+	owned := &corev1.PersistentVolumeClaimList{}
+	if err := podcache.ByOwner(ctx, r.client, s.set, owned); err != nil {
+		return nil, err
+	}
+	seen := sets.New[types.UID]()
+	for _, change := range changes {
+		seen.Insert(change.claim.UID)
+	}
+	for i := range owned.Items {
+		claim := &owned.Items[i]
+		if !seen.Has(claim.UID) && claim.DeletionTimestamp == nil {
+			changes = append(changes, ownerChange{claim: claim, references: []any{withoutOwner(s.set.UID)}})
+		}
+	}
+	return changes, nil
+}
+
+// claimsOfOrdinal reads the claims that were made for an ordinal, for its pod m
+// as it is or, if there is none, as it will be. Those that are being deleted are
+// past help.
+func (r *Reconciler) claimsOfOrdinal(ctx context.Context, s *scope, ordinal int, m *member) ([]*corev1.PersistentVolumeClaim, error) {
+	revision := s.revisionFor(ordinal)
+	if m != nil {
+		revision = s.history.Get(m.Labels[appsv1beta1.ControllerRevisionHashLabel])
+	}
+	templates := s.set.Spec.VolumeClaimTemplates
+	if revision != nil {
+		templates = slices.Concat(templates, revision.Claims)
+	}
+	var claims []*corev1.PersistentVolumeClaim
+	seen := sets.New[string]()
+	for i := range templates {
+		key := client.ObjectKey{Namespace: s.set.Namespace, Name: claimName(templates[i].Name, s.set.Name, ordinal)}
+		if seen.Has(key.Name) {
+			continue
+		}
+		seen.Insert(key.Name)
+		claim := &corev1.PersistentVolumeClaim{}
+		err := r.client.Get(ctx, key, claim)
+		switch {
+		case err == nil && claim.DeletionTimestamp == nil:
+			claims = append(claims, claim)
+		case client.IgnoreNotFound(err) != nil:
+			return nil, fmt.Errorf("get claim %s: %w", key, err)
+		}
+	}
+	return claims, nil
+}
+
+// claimOwner returns the owner that a claim should have, nil for none. condemned
+// is the pod that uses the claim, if a scale-down removes it.
+func claimOwner(set *appsv1beta1.StatefulSet, condemned *corev1.Pod) *metav1.OwnerReference {
+	policy := set.GetPersistentVolumeClaimRetentionPolicy()
+	switch {
+	case condemned != nil && policy.WhenScaled == appsv1beta1.DeletePersistentVolumeClaimRetentionPolicyType:
+		owner := metav1.NewControllerRef(condemned, corev1.SchemeGroupVersion.WithKind("Pod"))
+		owner.BlockOwnerDeletion = nil
+		return owner
+	case policy.WhenDeleted == appsv1beta1.DeletePersistentVolumeClaimRetentionPolicyType:
+		return metav1.NewControllerRef(set, kind)
+	default:
+		return nil
+	}
+}
+
+// compareOwners returns the change that a claim needs, without references if it
+// needs none, and the owner that keeps it from being ours, if there is one.
+func compareOwners(
+	set *appsv1beta1.StatefulSet, ordinal int, claim *corev1.PersistentVolumeClaim, desired *metav1.OwnerReference,
+) (ownerChange, *metav1.OwnerReference) {
+	change := ownerChange{claim: claim, pod: podName(set.Name, ordinal)}
+	var other *metav1.OwnerReference
+	isOwned := false
+	for i := range claim.OwnerReferences {
+		owner := &claim.OwnerReferences[i]
+		isPod := owner.APIVersion == "v1" && owner.Kind == "Pod" && owner.Name == change.pod
+		switch {
+		case desired != nil && owner.UID == desired.UID:
+			isOwned = ptr.Deref(owner.Controller, false)
+		case isPod, owner.UID == set.UID:
+			change.references = append(change.references, withoutOwner(owner.UID))
+			change.gates = change.gates || isPod
+		case isEarlier(owner, set), ptr.Deref(owner.Controller, false):
+			other = owner
+		}
+	}
+	if desired != nil && !isOwned && other == nil {
+		change.references = append(change.references, desired)
+		change.gates = change.gates || desired.UID != set.UID
+	}
+	return change, other
+}
+
+// withoutOwner is the entry of a strategic merge patch that removes an owner.
+func withoutOwner(uid types.UID) any {
+	return map[string]any{"$patch": "delete", "uid": uid}
+}
+
+// isEarlier reports whether an owner is a set of the same name that was deleted.
+// What it owns is about to be deleted, too.
+func isEarlier(owner *metav1.OwnerReference, set *appsv1beta1.StatefulSet) bool {
+	return isOurs(owner) && owner.Name == set.Name && owner.UID != set.UID
+}
+
+// gate keeps pods from being created or deleted while a change is not written
+// that moves their claims to or from a pod.
+func (s *scope) gate(unwritten ...ownerChange) {
+	for _, change := range unwritten {
+		if change.gates {
+			s.gated.Insert(change.pod)
+		}
+	}
+}
+
+// ungatedScale returns a plan without the pods that are gated.
+func (s *scope) ungatedScale(plan scalePlan) scalePlan {
+	return scalePlan{
+		create: slices.DeleteFunc(plan.create, func(ordinal int) bool { return s.gated.Has(podName(s.set.Name, ordinal)) }),
+		remove: slices.DeleteFunc(plan.remove, func(m *member) bool { return s.gated.Has(m.Name) }),
+	}
+}
+
+// ungatedMoves returns the moves without the deletions of pods that are gated.
+func (s *scope) ungatedMoves() []inplace.Move {
+	return slices.DeleteFunc(slices.Clone(s.plan.Moves), func(move inplace.Move) bool {
+		return move.Step.Action == inplace.Recreate && s.gated.Has(move.Pod.Name)
+	})
+}
