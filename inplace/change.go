@@ -45,6 +45,15 @@ func (c Change) Restarts() bool {
 	return len(c.Images) > 0
 }
 
+// containers returns the names of the containers that the change restarts.
+func (c Change) containers() []string {
+	names := make([]string, 0, len(c.Images))
+	for _, image := range c.Images {
+		names = append(names, image.Container)
+	}
+	return names
+}
+
 // String says the change in words, for events and notes.
 func (c Change) String() string {
 	words := make([]string, 0, len(c.Images)+1)

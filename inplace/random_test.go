@@ -163,6 +163,8 @@ func (c *chaos) disturb() {
 		n.silent = c.now.Add(c.upTo(30))
 	case 7:
 		c.deleteByHand(n)
+	case 8, 9:
+		c.toggleKeepReady()
 	default:
 	}
 }
@@ -175,6 +177,15 @@ func (c *chaos) retarget(revision string, policy appsv1beta1.PodUpdateStrategyTy
 	}
 	c.say("user: target %s, %s", revision, policy)
 	c.target(revision, policy)
+}
+
+func (c *chaos) toggleKeepReady() {
+	if c.workload.Target.KeepReady == nil {
+		c.workload.Target.KeepReady = []string{"main"}
+	} else {
+		c.workload.Target.KeepReady = nil
+	}
+	c.say("user: keepReady %v", c.workload.Target.KeepReady)
 }
 
 func (c *chaos) deleteByHand(n *node) {
