@@ -5,7 +5,6 @@ package inplace
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,19 +27,31 @@ type Change struct {
 	// Labels and Annotations hold the keys to set; a nil value removes the key.
 	Labels      map[string]*string
 	Annotations map[string]*string
-	// Images holds the containers whose image changes, in the template's order.
+	// Images holds the containers whose image changes, in the order of
+	// Template.Containers.
 	Images []ImageChange
 }
 
 // ImageChange is the change of one container's image.
 type ImageChange struct {
 	Container string
-	From, To  string
+	// Sidecar is true for a native sidecar, which is in spec.initContainers.
+	Sidecar  bool
+	From, To string
 }
 
 // Restarts reports whether the change restarts a container.
 func (c Change) Restarts() bool {
 	return len(c.Images) > 0
+}
+
+// containers returns the names of the containers that the change restarts.
+func (c Change) containers() []string {
+	names := make([]string, 0, len(c.Images))
+	for _, image := range c.Images {
+		names = append(names, image.Container)
+	}
+	return names
 }
 
 // String says the change in words, for events and notes.
@@ -84,18 +95,10 @@ func imageChanges(pod *corev1.Pod, from, to *Template) []ImageChange {
 		before := from.image(wanted.Name)
 		live := liveImage(pod, wanted.Name)
 		if wanted.Image != before && wanted.Image != live {
-			changes = append(changes, ImageChange{Container: wanted.Name, From: live, To: wanted.Image})
+			changes = append(changes, ImageChange{Container: wanted.Name, Sidecar: wanted.Sidecar, From: live, To: wanted.Image})
 		}
 	}
 	return changes
-}
-
-func liveImage(pod *corev1.Pod, container string) string {
-	i := slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == container })
-	if i < 0 {
-		return ""
-	}
-	return pod.Spec.Containers[i].Image
 }
 
 // ownedKeys are the labels and annotations that the operator itself gives a pod.

@@ -115,7 +115,7 @@ func TestCompareRefuses(t *testing.T) {
 		},
 		"the image of an init container": {
 			`{"spec":{"initContainers":[{"name":"init","image":"a"}]}}`, `{"spec":{"initContainers":[{"name":"init","image":"b"}]}}`,
-			ReasonFieldImmutable, "spec.initContainers[init].image", "was changed",
+			ReasonRunsOnce, "spec.initContainers[init].image", "was changed",
 		},
 		"a removed field": {
 			`{"spec":{"hostNetwork":true,"nodeName":"a"}}`, `{"spec":{"hostNetwork":true}}`,

@@ -95,10 +95,9 @@ const (
 
 // evidence is what a pod shows of one container that its record names.
 type evidence struct {
-	name    string
+	liveContainer
 	node    string
 	entry   appsv1beta1.InPlaceUpdateContainerStatus
-	status  corev1.ContainerStatus
 	verdict verdict
 	// observed: the kubelet has reported that it saw the present spec.
 	observed bool
@@ -113,6 +112,14 @@ func (e *evidence) proved() bool {
 	return e.verdict != pending
 }
 
+// isCertain reports whether it is beyond doubt what the container was started
+// from. A restart that left the image ID as it was may have been one of the old
+// image, by itself, before the kubelet saw the change: then the kubelet is about
+// to restart it again, or has been told to go back and never will.
+func (e *evidence) isCertain() bool {
+	return e.verdict == kept || e.verdict == restarted && e.status.ImageID != e.entry.ImageID
+}
+
 func (e *evidence) done() bool {
 	return e.proved() && e.status.State.Running != nil
 }
@@ -123,6 +130,9 @@ func (e *evidence) missing() (reason, message string) {
 	switch {
 	case waiting != nil && waiting.Reason != "" && e.observed:
 		return waiting.Reason, strings.TrimSuffix(fmt.Sprintf("container %s: %s", e.name, waiting.Message), ": ")
+	case e.hasEnded() && e.observed:
+		return ReasonContainerRestarting, fmt.Sprintf("sidecar %s ended with exit code %d and is not started again yet; the pod's events say why",
+			e.name, terminated.ExitCode)
 	case terminated != nil && e.observed:
 		return ReasonContainerRestarting, fmt.Sprintf("container %s ended with exit code %d and is not started again yet",
 			e.name, terminated.ExitCode)
@@ -144,14 +154,14 @@ func evidenceOf(pod *corev1.Pod, now time.Time) map[string]*evidence {
 		return nil
 	}
 	all := map[string]*evidence{}
-	for _, container := range pod.Spec.Containers {
-		entry, ok := state.LastContainerStatuses[container.Name]
+	for _, container := range liveContainers(pod) {
+		entry, ok := state.LastContainerStatuses[container.name]
 		if !ok {
 			continue
 		}
-		e := &evidence{name: container.Name, node: pod.Spec.NodeName, entry: entry, status: containerStatus(pod, container.Name)}
+		e := &evidence{liveContainer: container, node: pod.Spec.NodeName, entry: entry}
 		e.judge(pod, state.UpdateTimestamp.Time, now)
-		all[container.Name] = e
+		all[container.name] = e
 	}
 	return all
 }
@@ -167,6 +177,9 @@ func evidenceOf(pod *corev1.Pod, now time.Time) map[string]*evidence {
 // match the spec which the kubelet has seen is stopped within the pod's
 // termination grace period.
 //
+// The kubelet leaves a sidecar alone that is still starting, so for that time
+// decides nothing until it has started.
+//
 // A kubelet that reports no observed generation (before Kubernetes 1.34, or a
 // virtual one) is judged by container ID and time alone.
 func (e *evidence) judge(pod *corev1.Pod, changed, now time.Time) {
@@ -177,12 +190,12 @@ func (e *evidence) judge(pod *corev1.Pod, changed, now time.Time) {
 	}
 	e.imageFailed = isImageFailure(e.status.State.Waiting)
 	started := startedAt(e.status)
-	settledAt := latest(started, changed).Add(settleTime(pod))
-	settled := !now.Before(settledAt)
+	settledAt := e.settlesAt(pod, latest(started, changed))
+	settled := !settledAt.IsZero() && !now.Before(settledAt)
 
 	newID := e.status.ContainerID != "" && e.status.ContainerID != e.entry.ContainerID
 	sameID := e.status.ContainerID != "" && !newID
-	fromPresent := sameID && e.entry.Image == liveImage(pod, e.name)
+	fromPresent := sameID && e.entry.Image == e.image
 	fromUnknown := sameID && e.entry.Image == ""
 	switch {
 	case newID && (settled || reportsGeneration && e.provesRestart(started, changed)):
@@ -192,6 +205,19 @@ func (e *evidence) judge(pod *corev1.Pod, changed, now time.Time) {
 	case e.status.State.Running != nil && (newID || fromPresent || fromUnknown):
 		e.settledAt = settledAt
 	}
+}
+
+// settlesAt returns when time decides on a container that has been as it is since
+// a moment; zero if it does not. That a sidecar has started has no time of its
+// own in the status; the pod's containers are ready since then or later.
+func (e *evidence) settlesAt(pod *corev1.Pod, since time.Time) time.Time {
+	if e.isStarting() {
+		return time.Time{}
+	}
+	if e.sidecar {
+		since = latest(since, condition(pod, corev1.ContainersReady).LastTransitionTime.Time)
+	}
+	return since.Add(settleTime(pod))
 }
 
 // provesRestart reports whether a new container ID alone, without waiting, is

@@ -218,6 +218,24 @@ func TestNewStateAdmitsWhatItDoesNotKnow(t *testing.T) {
 }
 
 // A missing image does not make the way back slow: nothing is about to start.
+// A new container with the image ID from before may be the old image, restarted
+// by itself before the kubelet saw the change: if the kubelet is then told to go
+// back, it never restarts it, and only time tells.
+func TestARestartThatLeftTheImageIDIsNoCertainty(t *testing.T) {
+	g := NewWithT(t)
+	pod := changedPod(builders.RunningContainer("main", "main-2", alpineImage, after(3))).Build()
+	g.Expect(Observe(pod, after(20)).Complete).To(BeTrue())
+
+	state := newState(pod, Change{Images: imageTo(latestImage, alpineImage)}, "a", after(20))
+	g.Expect(state.LastContainerStatuses).To(HaveKeyWithValue("main", And(
+		HaveField("ContainerID", "containerd://main-2"), HaveField("Image", BeEmpty()), HaveField("Superseding", BeFalse()))))
+
+	back := builders.Pod("sample-0", "a", alpineImage).Record(*state).Generation(3, 3).
+		Status(builders.RunningContainer("main", "main-2", alpineImage, after(3))).Build()
+	g.Expect(Observe(back, after(21))).To(And(HaveField("Complete", BeFalse()), HaveField("Reason", ReasonSettling)))
+	g.Expect(Observe(back, after(20+45)).Complete).To(BeTrue())
+}
+
 func TestNewStateAfterAFailedPull(t *testing.T) {
 	g := NewWithT(t)
 	status := waitingContainer("", "ErrImagePull")

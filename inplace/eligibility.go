@@ -4,6 +4,7 @@
 package inplace
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -13,11 +14,15 @@ const (
 	// ReasonRevisionUnknown: the revision that the pod was made from is not in
 	// the history, so what changed cannot be told.
 	ReasonRevisionUnknown = "RevisionUnknown"
-	// ReasonContainersChanged: a container was added, removed or moved.
+	// ReasonContainersChanged: a container or an init container was added,
+	// removed or moved.
 	ReasonContainersChanged = "ContainersChanged"
 	// ReasonFieldImmutable: the API server does not let a field of a live pod
 	// change.
 	ReasonFieldImmutable = "FieldImmutable"
+	// ReasonRunsOnce: the image of an init container that is no native sidecar
+	// was changed. The API server accepts that, and nothing comes of it.
+	ReasonRunsOnce = "RunsOnce"
 	// ReasonEnvFromMetadata: an environment variable is read from a label or an
 	// annotation that changes. A running container keeps the old value.
 	ReasonEnvFromMetadata = "EnvFromMetadata"
@@ -44,6 +49,7 @@ var policies = []policy{
 	refuseUnknownRevision,
 	refuseOtherContainers,
 	refuseFixedFields,
+	refuseImagesThatRunOnce,
 	refuseEnvFromMetadata,
 }
 
@@ -68,7 +74,10 @@ func refuseUnknownRevision(from, _ *Template) *Refusal {
 }
 
 func refuseOtherContainers(from, to *Template) *Refusal {
-	d := containerNames(from).differenceTo(containerNames(to))
+	d := cmp.Or(
+		namedListDifference("spec."+kindContainers, names(from.containers), names(to.containers)),
+		namedListDifference("spec."+kindInitContainers, names(from.initContainers), names(to.initContainers)),
+	)
 	if d == nil {
 		return nil
 	}
@@ -85,6 +94,24 @@ func refuseFixedFields(from, to *Template) *Refusal {
 		Field:   d.path,
 		Message: fmt.Sprintf("%s %s, and the API server lets no live pod change it", d.path, d.what),
 	}
+}
+
+// refuseImagesThatRunOnce objects to other images of init containers that have
+// ended before the containers of the pod were started.
+func refuseImagesThatRunOnce(from, to *Template) *Refusal {
+	for _, c := range to.initContainers {
+		if c.Sidecar || c.Image == imageOf(c.Name, from.initContainers) {
+			continue
+		}
+		field := fmt.Sprintf("spec.%s[%s].image", kindInitContainers, c.Name)
+		return &Refusal{
+			Reason: ReasonRunsOnce,
+			Field:  field,
+			Message: field + " was changed, and an init container without restartPolicy Always runs once, before the containers: " +
+				"in a live pod nothing would start the new image",
+		}
+	}
+	return nil
 }
 
 // refuseEnvFromMetadata objects unless the container is restarted anyway: then
@@ -123,15 +150,11 @@ func fieldChanges(field string, from, to *Template) bool {
 	return false
 }
 
-func containerNames(t *Template) namedList {
+func names(containers []Container) namedList {
 	list := namedList{}
-	for _, c := range t.Containers() {
+	for _, c := range containers {
 		list.names = append(list.names, c.Name)
 		list.items = append(list.items, nil)
 	}
 	return list
-}
-
-func (l namedList) differenceTo(other namedList) *difference {
-	return namedListDifference("spec.containers", l, other)
 }

@@ -46,6 +46,9 @@ type node struct {
 	stopUntil       time.Time
 	containers      int
 
+	// keptReady: the user wanted the pod to serve during its last change.
+	keptReady bool
+
 	// listed: an EndpointSlice sends traffic to the pod. unequally is since
 	// when that differs from its readiness.
 	listed    bool
@@ -137,10 +140,11 @@ func (n *node) sync() {
 // read before, no traffic reaches a container that is about to stop.
 func (n *node) stopContainer() {
 	n.t.Helper()
-	if n.gated && (isReady(n.pod) || n.listed) {
+	drained := n.gated && !n.keptReady
+	if drained && (isReady(n.pod) || n.listed) {
 		n.fail("%s serves while its container is stopped", n.pod.Name)
 	}
-	if out := unreadySince(n.pod); n.gated && n.now.Before(out.Add(n.workload.Target.GracePeriod)) {
+	if out := unreadySince(n.pod); drained && n.now.Before(out.Add(n.workload.Target.GracePeriod)) {
 		n.fail("the container of %s is stopped %s after it left service", n.pod.Name, n.now.Sub(out))
 	}
 	n.say("kubelet: %s stops %s", n.pod.Name, n.running)

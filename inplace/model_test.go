@@ -245,7 +245,8 @@ func (m *model) patchPod(n *node, move Move) {
 		if !strings.Contains(string(patch), `"resourceVersion"`) {
 			m.fail("restarts a container without a precondition: %s", patch)
 		}
-		if m.gated && (isReady(n.pod) || n.listed) {
+		n.keptReady = slices.Contains(m.workload.Target.KeepReady, "main")
+		if m.gated && !n.keptReady && (isReady(n.pod) || n.listed) {
 			m.fail("invariant 4: %s, and it serves", move.Note)
 		}
 		result.Generation++

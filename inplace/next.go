@@ -23,6 +23,9 @@ type Target struct {
 	// GracePeriod is how long a pod stays out of service before it is changed.
 	// It has no effect on pods without the readiness gate.
 	GracePeriod time.Duration
+	// KeepReady names the containers that restart while the pod stays in
+	// service.
+	KeepReady []string
 	// Deadline is after how long an update of one pod is reported as stuck;
 	// zero means never.
 	Deadline time.Duration
@@ -58,7 +61,7 @@ func Next(facts PodFacts, target Target, now time.Time) Step {
 	if refused != nil {
 		return refuse(facts, target, refused, now)
 	}
-	if !change.Restarts() {
+	if !change.Restarts() || target.keepsReady(change) {
 		return patch(pod, change, target, now)
 	}
 	if step := drain(facts, target, change, now); step != nil {
@@ -133,8 +136,8 @@ func drain(facts PodFacts, target Target, change Change, now time.Time) *Step {
 
 func patch(pod *corev1.Pod, change Change, target Target, now time.Time) Step {
 	message := change.String()
-	if change.Restarts() && !hasGate(pod) {
-		message += fmt.Sprintf(" (not drained: the pod has no readiness gate %s)", appsv1beta1.InPlaceUpdateReady)
+	if why := whyNotDrained(pod, change); why != "" {
+		message += fmt.Sprintf(" (not drained: %s)", why)
 	}
 	return Step{
 		Action: Patch, State: Patching, Message: message, Change: change,

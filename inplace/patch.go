@@ -29,8 +29,11 @@ type metadataPatch struct {
 	Annotations     map[string]*string `json:"annotations,omitempty"`
 }
 
+// specPatch merges its items into the lists by name, which keeps the order of
+// the lists. An absent list stays as it is.
 type specPatch struct {
-	Containers []containerPatch `json:"containers"`
+	InitContainers []containerPatch `json:"initContainers,omitempty"`
+	Containers     []containerPatch `json:"containers,omitempty"`
 }
 
 type containerPatch struct {
@@ -73,12 +76,21 @@ func RevisionPatch(pod *corev1.Pod, step Step, revision string) ([]byte, error) 
 		Annotations: withKey(step.Change.Annotations, appsv1beta1.InPlaceUpdateStateKey, string(record)),
 	}}
 	if step.Change.Restarts() {
-		body.Spec = &specPatch{}
-		for _, image := range step.Change.Images {
-			body.Spec.Containers = append(body.Spec.Containers, containerPatch{Name: image.Container, Image: image.To})
-		}
+		body.Spec = newSpecPatch(step.Change.Images)
 	}
 	return json.Marshal(body)
+}
+
+func newSpecPatch(images []ImageChange) *specPatch {
+	spec := &specPatch{}
+	for _, image := range images {
+		list := &spec.Containers
+		if image.Sidecar {
+			list = &spec.InitContainers
+		}
+		*list = append(*list, containerPatch{Name: image.Container, Image: image.To})
+	}
+	return spec
 }
 
 // ReadinessPatch returns the strategic merge patch of pods/status that carries

@@ -280,6 +280,8 @@ func (p *planner) decideDisruption(v *view) {
 	case v.class == begun && v.Ready && !IsMarkedNotReady(v.Pod) && p.unavailable > limit:
 		// It is not certain what it runs, but it serves.
 		p.block(v, Waiting, ReasonBudget, p.budgetMessage())
+	case v.class == begun && v.Ready && !IsMarkedNotReady(v.Pod):
+		p.move(v, "being changed already")
 	case v.class == begun:
 		p.move(v, "out of service already")
 	case !v.Available:

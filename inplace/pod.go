@@ -31,8 +31,8 @@ func isAvailable(pod *corev1.Pod, minReadySeconds int32, now time.Time) bool {
 // not move.
 func servingSince(pod *corev1.Pod) time.Time {
 	since := readySince(pod)
-	for _, status := range pod.Status.ContainerStatuses {
-		if running := status.State.Running; running != nil {
+	for _, container := range liveContainers(pod) {
+		if running := container.status.State.Running; running != nil {
 			since = latest(since, running.StartedAt.Time)
 		}
 	}
@@ -54,7 +54,8 @@ func IsBroken(pod *corev1.Pod) bool {
 		return true
 	}
 	return slices.ContainsFunc(pod.Status.InitContainerStatuses, cannotStart) ||
-		slices.ContainsFunc(pod.Status.ContainerStatuses, cannotStart)
+		slices.ContainsFunc(pod.Status.ContainerStatuses, cannotStart) ||
+		slices.ContainsFunc(liveContainers(pod), liveContainer.hasEnded)
 }
 
 // cannotStart reports whether a container waits for more than its turn.

@@ -168,6 +168,8 @@ func (c *chaos) disturb() {
 		c.askForDeletion(n)
 	case 9:
 		n.silent = c.now.Add(c.upTo(200)) // longer than a pod may take to end
+	case 10, 11:
+		c.toggleKeepReady()
 	default:
 	}
 }
@@ -180,6 +182,15 @@ func (c *chaos) retarget(revision string, policy appsv1beta1.PodUpdateStrategyTy
 	}
 	c.say("user: target %s, %s", revision, policy)
 	c.target(revision, policy)
+}
+
+func (c *chaos) toggleKeepReady() {
+	if c.workload.Target.KeepReady == nil {
+		c.workload.Target.KeepReady = []string{"main"}
+	} else {
+		c.workload.Target.KeepReady = nil
+	}
+	c.say("user: keepReady %v", c.workload.Target.KeepReady)
 }
 
 func (c *chaos) deleteByHand(n *node) {

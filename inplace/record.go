@@ -63,13 +63,17 @@ func newState(pod *corev1.Pod, change Change, revision string, now time.Time) *a
 // newEntry records what runs in a container before it is restarted. earlier is
 // the evidence of its earlier change, nil if there was none.
 func newEntry(pod *corev1.Pod, container string, earlier *evidence) appsv1beta1.InPlaceUpdateContainerStatus {
-	status := containerStatus(pod, container)
+	live := findContainer(pod, container)
 	entry := appsv1beta1.InPlaceUpdateContainerStatus{
-		ImageID:     status.ImageID,
-		ContainerID: lastContainerID(status),
-		Image:       liveImage(pod, container),
+		ImageID:     live.status.ImageID,
+		ContainerID: lastContainerID(live.status),
+		Image:       live.image,
 	}
-	if earlier == nil || earlier.proved() {
+	switch {
+	case earlier == nil || earlier.isCertain():
+		return entry
+	case earlier.proved():
+		entry.Image = ""
 		return entry
 	}
 	// The kubelet may not have acted on the earlier change yet. While it fails
@@ -80,17 +84,6 @@ func newEntry(pod *corev1.Pod, container string, earlier *evidence) appsv1beta1.
 		entry.Image = earlier.entry.Image
 	}
 	return entry
-}
-
-// containerStatus returns the status of a container; the zero status if the
-// kubelet has not reported one.
-func containerStatus(pod *corev1.Pod, container string) corev1.ContainerStatus {
-	for _, status := range pod.Status.ContainerStatuses {
-		if status.Name == container {
-			return status
-		}
-	}
-	return corev1.ContainerStatus{}
 }
 
 // lastContainerID returns the ID of the container that runs or ran last.

@@ -146,6 +146,33 @@ var rollouts = []rollout{
 		ends:   inPlaceAt("b", 2),
 	},
 	{
+		name: "kept ready, for which no grace period is waited", replicas: 3, maxUnavailable: 1,
+		setup: func(m *model) {
+			m.workload.Target.GracePeriod, m.workload.Target.KeepReady = 10*time.Second, []string{"main"}
+		},
+		events: []event{{0, "target b", toRevision("b")}},
+		ends:   inPlaceAt("b", 3),
+	},
+	{
+		name: "kept ready and crashing, then back", replicas: 3, maxUnavailable: 1,
+		setup:  func(m *model) { m.workload.Target.KeepReady = []string{"main"} },
+		events: []event{{0, "target crash", toRevision("crash")}, {30, "target a", toRevision("a")}},
+		ends: append(repeat("at a, ready, pod number 1, container number 1", 2),
+			"at a, ready, pod number 1, container number 3"),
+	},
+	{
+		name: "kept ready, overtaken by a change that drains", replicas: 2, maxUnavailable: 1,
+		setup: func(m *model) { m.workload.Target.KeepReady = []string{"main"} },
+		events: []event{
+			{0, "target b", toRevision("b")},
+			{2, "target c, nothing is kept ready", func(m *model) {
+				m.workload.Target.KeepReady = nil
+				m.target("c", inPlaceIfPossible)
+			}},
+		},
+		ends: []string{"at c, ready, pod number 1, container number 2", "at c, ready, pod number 1, container number 3"},
+	},
+	{
 		name: "minReadySeconds 10", replicas: 2, maxUnavailable: 1,
 		setup:  func(m *model) { m.workload.MinReadySeconds = 10 },
 		events: []event{{0, "target b", toRevision("b")}},

@@ -6,7 +6,9 @@ package inplace
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -25,9 +27,19 @@ type Template struct {
 	fixed       map[string]any
 	labels      map[string]string
 	annotations map[string]string
-	containers  []Container
-	fieldRefs   []fieldRef
+	// containers and initContainers are the two lists of the spec; live holds
+	// the containers and, after them, the sidecars.
+	containers, initContainers, live []Container
+	fieldRefs                        []fieldRef
 }
+
+// The lists of a pod's spec that hold containers.
+const (
+	kindInitContainers = "initContainers"
+	kindContainers     = "containers"
+)
+
+var containerKinds = []string{kindInitContainers, kindContainers}
 
 // fieldRef is an environment variable that is read from a field of the pod when
 // its container starts.
@@ -36,7 +48,8 @@ type fieldRef struct {
 	env string
 	// field is the field of the pod: metadata.annotations['level'].
 	field string
-	// container is the name of the container; empty for an init container.
+	// container is the name of the container; empty for an init container that
+	// is no sidecar.
 	container string
 }
 
@@ -44,6 +57,9 @@ type fieldRef struct {
 type Container struct {
 	Name  string
 	Image string
+	// Sidecar is true for a native sidecar: an init container with restartPolicy
+	// Always.
+	Sidecar bool
 }
 
 // ParseTemplate reads the JSON of a PodTemplateSpec.
@@ -67,14 +83,22 @@ func NewTemplate(spec any) (*Template, error) {
 
 func newTemplate(fields map[string]any) *Template {
 	fields, _ = normalise(fields).(map[string]any)
-	return &Template{
-		fields:      fields,
-		fixed:       fixedFields(fields),
-		labels:      stringMap(fields, "metadata", "labels"),
-		annotations: stringMap(fields, "metadata", "annotations"),
-		containers:  containers(fields),
-		fieldRefs:   fieldRefs(fields),
+	t := &Template{
+		fields:         fields,
+		fixed:          fixedFields(fields),
+		labels:         stringMap(fields, "metadata", "labels"),
+		annotations:    stringMap(fields, "metadata", "annotations"),
+		containers:     containers(fields, kindContainers),
+		initContainers: containers(fields, kindInitContainers),
+		fieldRefs:      fieldRefs(fields),
 	}
+	t.live = slices.Clone(t.containers)
+	for _, c := range t.initContainers {
+		if c.Sidecar {
+			t.live = append(t.live, c)
+		}
+	}
+	return t
 }
 
 // Equal reports whether both templates say the same.
@@ -99,15 +123,20 @@ func (t *Template) Annotations() map[string]string {
 	return t.annotations
 }
 
-// Containers returns the containers in the order of the template. The caller
-// does not change them.
+// Containers returns the containers in the order of the template and, after
+// them, the native sidecars in theirs. The caller does not change them.
 func (t *Template) Containers() []Container {
-	return t.containers
+	return t.live
 }
 
-// image returns the image of the named container; empty if there is none.
+// image returns the image of the named container or sidecar; empty if there is
+// none.
 func (t *Template) image(name string) string {
-	for _, c := range t.containers {
+	return imageOf(name, t.live)
+}
+
+func imageOf(name string, containers []Container) string {
+	for _, c := range containers {
 		if c.Name == name {
 			return c.Image
 		}
@@ -122,26 +151,30 @@ func stringMap(fields map[string]any, path ...string) map[string]string {
 	return found
 }
 
-func containers(fields map[string]any) []Container {
-	list, _, _ := unstructured.NestedSlice(fields, "spec", "containers")
+func containers(fields map[string]any, kind string) []Container {
+	list, _, _ := unstructured.NestedSlice(fields, "spec", kind)
 	found := make([]Container, 0, len(list))
 	for _, item := range list {
 		container, _ := item.(map[string]any)
 		name, _ := container["name"].(string)
 		image, _ := container["image"].(string)
-		found = append(found, Container{Name: name, Image: image})
+		found = append(found, Container{Name: name, Image: image, Sidecar: isSidecar(kind, container)})
 	}
 	return found
 }
 
+func isSidecar(kind string, container map[string]any) bool {
+	return kind == kindInitContainers && container["restartPolicy"] == string(corev1.ContainerRestartPolicyAlways)
+}
+
 func fieldRefs(fields map[string]any) []fieldRef {
 	var found []fieldRef
-	for _, kind := range []string{"initContainers", "containers"} {
+	for _, kind := range containerKinds {
 		list, _, _ := unstructured.NestedSlice(fields, "spec", kind)
 		for _, item := range list {
 			container, _ := item.(map[string]any)
 			for _, ref := range containerFieldRefs(kind, container) {
-				if kind == "containers" {
+				if kind == kindContainers || isSidecar(kind, container) {
 					ref.container, _ = container["name"].(string)
 				}
 				found = append(found, ref)
@@ -164,16 +197,19 @@ func containerFieldRefs(kind string, container map[string]any) []fieldRef {
 }
 
 // fixedFields returns a copy of a template's fields without what can change in
-// place: labels, annotations and the images of containers.
+// place, and without what has a policy of its own: labels, annotations and the
+// images of containers and init containers.
 func fixedFields(fields map[string]any) map[string]any {
 	fixed := runtime.DeepCopyJSON(fields)
 	unstructured.RemoveNestedField(fixed, "metadata", "labels")
 	unstructured.RemoveNestedField(fixed, "metadata", "annotations")
 	spec, _ := fixed["spec"].(map[string]any)
-	list, _ := spec["containers"].([]any)
-	for _, item := range list {
-		if container, ok := item.(map[string]any); ok {
-			delete(container, "image")
+	for _, kind := range containerKinds {
+		list, _ := spec[kind].([]any)
+		for _, item := range list {
+			if container, ok := item.(map[string]any); ok {
+				delete(container, "image")
+			}
 		}
 	}
 	fixed, _ = normalise(fixed).(map[string]any)

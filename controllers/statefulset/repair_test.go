@@ -12,31 +12,18 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
-
-// label sets a label of a pod as a user does; an empty value removes it.
-func (w *world) label(pod, key, value string) {
-	GinkgoHelper()
-	live := w.pod(pod)
-	before := live.DeepCopy()
-	live.Labels[key] = value
-	if value == "" {
-		delete(live.Labels, key)
-	}
-	Expect(w.api.Patch(w.ctx, live, client.MergeFrom(before))).To(Succeed())
-}
 
 var _ = Describe("The identity of a pod", func() {
 	It("is set again with one write, before anything else happens to it", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference().MaxUnavailable(3))
 		uids := w.uids()
-		w.label("sample-0", "apps.kubernetes.io/pod-index", "")
+		w.unlabel("sample-0", "apps.kubernetes.io/pod-index")
 		w.label("sample-1", "statefulset.kubernetes.io/pod-name", "sample-7")
-		w.label("sample-1", "apps.kubernetes.io/pod-index", "")
+		w.unlabel("sample-1", "apps.kubernetes.io/pod-index")
 		w.manager.forget()
 		w.setImage("nginx:latest")
 		w.settle()
@@ -60,7 +47,7 @@ var _ = Describe("The identity of a pod", func() {
 	It("is set in the same reconciliation as a change that looks at the pod's version", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference().Ungated())
-		w.label("sample-2", "apps.kubernetes.io/pod-index", "")
+		w.unlabel("sample-2", "apps.kubernetes.io/pod-index")
 		w.setImage("nginx:latest")
 		w.manager.forget()
 		w.reconcile()
@@ -71,7 +58,7 @@ var _ = Describe("The identity of a pod", func() {
 	It("that cannot be set is reported, and is tried again when the pod changed", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference())
-		w.label("sample-1", "apps.kubernetes.io/pod-index", "")
+		w.unlabel("sample-1", "apps.kubernetes.io/pod-index")
 		w.refuse("patch Pod sample-1", apierrors.NewForbidden(corev1.Resource("pods"), "sample-1", errors.New("denied by a webhook")))
 		w.reconcileFailing()
 		Expect(conditionOf(w.refresh(), appsv1beta1.ConditionFailedUpdatePod).Message).To(And(
@@ -87,8 +74,8 @@ var _ = Describe("The identity of a pod", func() {
 	It("is not set on a pod that is being deleted, or is to be", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference())
-		w.label("sample-1", "apps.kubernetes.io/pod-index", "")
-		w.label("sample-2", "apps.kubernetes.io/pod-index", "")
+		w.unlabel("sample-1", "apps.kubernetes.io/pod-index")
+		w.unlabel("sample-2", "apps.kubernetes.io/pod-index")
 		w.deletePod("sample-1")
 		w.scale(2)
 		w.manager.forget()

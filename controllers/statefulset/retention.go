@@ -76,7 +76,7 @@ func (r *Reconciler) ensureClaimOwners(ctx context.Context, s *scope) error {
 		return err
 	}
 	for len(changes) > 0 && len(s.scaleErrs) < maxFailures {
-		batch := changes[:min(len(changes), parallelCreations)]
+		batch := changes[:min(len(changes), r.parallelWrites)]
 		changes = changes[len(batch):]
 		r.changeOwners(ctx, s, batch)
 	}

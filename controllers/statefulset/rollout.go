@@ -53,6 +53,7 @@ func (s *scope) workload(facts []inplace.PodFacts) inplace.Workload {
 			Revision:    s.update.InPlace(),
 			Policy:      s.set.GetPodUpdatePolicy(),
 			GracePeriod: s.set.GetGracePeriod(),
+			KeepReady:   keepReady(s.set),
 			Deadline:    deadline(s.set),
 		},
 		Replicas:        len(s.ordinals),
@@ -89,6 +90,14 @@ func (r *Reconciler) servicesTo(ctx context.Context, pod *corev1.Pod) ([]string,
 		return nil, nil
 	}
 	return podcache.ServicesTo(ctx, r.client, pod)
+}
+
+func keepReady(set *appsv1beta1.StatefulSet) []string {
+	rolling := set.Spec.UpdateStrategy.RollingUpdate
+	if rolling == nil || rolling.InPlaceUpdateStrategy == nil {
+		return nil
+	}
+	return rolling.InPlaceUpdateStrategy.KeepReady
 }
 
 func deadline(set *appsv1beta1.StatefulSet) time.Duration {

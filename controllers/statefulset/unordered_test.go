@@ -11,20 +11,10 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/test/builders"
 )
-
-// label sets a label of a pod, as a user does.
-func (w *world) label(pod, key, value string) {
-	GinkgoHelper()
-	live := w.pod(pod)
-	before := live.DeepCopy()
-	metav1.SetMetaDataLabel(&live.ObjectMeta, key, value)
-	Expect(w.api.Patch(w.ctx, live, client.MergeFrom(before))).To(Succeed())
-}
 
 // unordered is a set of four pods whose updates go by the strategy, two at a
 // time.

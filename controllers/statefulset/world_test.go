@@ -257,6 +257,26 @@ func (w *world) deletePod(name string) {
 	Expect(w.api.Delete(w.ctx, w.pod(name))).To(Succeed())
 }
 
+// label sets a label of a pod, as a user does.
+func (w *world) label(pod, key, value string) {
+	GinkgoHelper()
+	w.relabel(pod, func(labels map[string]string) { labels[key] = value })
+}
+
+// unlabel removes a label of a pod, as a user does.
+func (w *world) unlabel(pod, key string) {
+	GinkgoHelper()
+	w.relabel(pod, func(labels map[string]string) { delete(labels, key) })
+}
+
+func (w *world) relabel(pod string, change func(map[string]string)) {
+	GinkgoHelper()
+	live := w.pod(pod)
+	before := live.DeepCopy()
+	change(live.Labels)
+	Expect(w.api.Patch(w.ctx, live, client.MergeFrom(before))).To(Succeed())
+}
+
 // revisions returns the revisions of the namespace by name.
 func (w *world) revisions() map[string]appsv1.ControllerRevision {
 	GinkgoHelper()

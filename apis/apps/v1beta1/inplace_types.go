@@ -50,10 +50,11 @@ type InPlaceUpdateStrategy struct {
 	// +optional
 	Resize *ResizePolicy `json:"resize,omitempty"`
 
-	// keepReady names containers that restart without taking the pod out of
-	// service. If a change restarts only these, the pod is not drained. Names
-	// that the template does not have are without effect. Accepted, but not
-	// acted on in this release: every restart drains the pod.
+	// keepReady names containers and native sidecars that restart without
+	// taking the pod out of service. A change that restarts only these is made
+	// at once: the pod is not drained, and gracePeriodSeconds are not waited
+	// for. It counts against maxUnavailable. Names that the template does not
+	// have are without effect.
 	//
 	// +optional
 	// +listType=set
