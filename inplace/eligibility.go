@@ -6,6 +6,7 @@ package inplace
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Reasons why a pod cannot be changed to a revision in place.
@@ -21,6 +22,9 @@ const (
 	// ReasonEnvFromMetadata: an environment variable is read from a label or an
 	// annotation that changes. A running container keeps the old value.
 	ReasonEnvFromMetadata = "EnvFromMetadata"
+	// ReasonAdmissionDenied: the API server refuses the change: a policy, a
+	// webhook or a quota. Only the server can tell, see PodFacts.Refused.
+	ReasonAdmissionDenied = "AdmissionDenied"
 )
 
 // Refusal says why a pod cannot be changed to a revision in place.
@@ -32,6 +36,9 @@ type Refusal struct {
 	Field string
 	// Message says it in words.
 	Message string
+	// Until is when it may be otherwise without a change of the templates; zero
+	// if it never is.
+	Until time.Time
 }
 
 // policy judges one thing about the way from one template to another. It
