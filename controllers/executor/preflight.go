@@ -66,7 +66,7 @@ func (e *Executor) try(ctx context.Context, owner client.Object, known *verdicts
 				ctrl.LoggerFrom(ctx).Error(err, "Change of pod refused", "Pod", klog.KObj(pod))
 				e.report(owner, pod, deniedEvent(err))
 			}
-			verdict.refuse(pod.UID, inWords(pod, err), now.Add(refusalPeriod))
+			verdict.refuse(pod.UID, inWords(pod, err), now, refusalPeriod)
 			result.Refused++
 		}
 	}
@@ -103,8 +103,8 @@ func (e *Executor) learn(workload client.Object, revision string, moves []inplac
 			verdict.accept(move.Pod.UID)
 			verdict.surprises = 0
 		case isRefusal(errs[i]):
-			until := now.Add(verdict.surprisePeriod())
-			verdict.refuse(move.Pod.UID, inWords(move.Pod, errs[i]), until)
+			period := verdict.surprisePeriod()
+			verdict.refuse(move.Pod.UID, inWords(move.Pod, errs[i]), now, period)
 			refused++
 		}
 	}

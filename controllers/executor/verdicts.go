@@ -172,14 +172,18 @@ func (v *verdict) accept(pod types.UID) {
 	v.witnesses = slices.DeleteFunc(v.witnesses, func(w witness) bool { return w.pod == pod })
 }
 
-// refuse notes a refusal.
-func (v *verdict) refuse(pod types.UID, words string, until time.Time) {
+// refuse notes a refusal for a period. While there are enough witnesses, others
+// are not called: the same pods say the same each time.
+func (v *verdict) refuse(pod types.UID, words string, now time.Time, period time.Duration) {
 	v.accepted = false
 	v.witnesses = slices.DeleteFunc(v.witnesses, func(w witness) bool { return w.pod == pod })
+	if len(v.witnesses) == enoughWitnesses {
+		v.witnesses = slices.DeleteFunc(v.witnesses, func(w witness) bool { return !now.Before(w.refusal.Until) })
+	}
 	v.witnesses = append(v.witnesses, witness{pod: pod, refusal: &inplace.Refusal{
-		Reason: inplace.ReasonAdmissionDenied, Message: words, Until: until,
+		Reason: inplace.ReasonAdmissionDenied, Message: words, Until: now.Add(period),
 	}})
-	v.witnesses = v.witnesses[max(len(v.witnesses)-enoughWitnesses, 0):]
+	v.witnesses = v.witnesses[:min(len(v.witnesses), enoughWitnesses)]
 }
 
 // surprisePeriod returns how long the refusal of a write is taken as it is. A pod
