@@ -222,7 +222,9 @@ var _ = Describe("A change that the API server refuses", func() {
 		w.rounds(3, func() {})
 		Expect(podConditionStatus(w.pod("sample-2"), corev1.PodReady)).To(Equal(corev1.ConditionFalse))
 		allow := w.refuseImage("nginx:latest")
-		w.rounds(15, func() {})
+		w.clock.Step(10 * time.Second)
+		Expect(w.reconcile().RequeueAfter).To(Equal(time.Second), "they need not wait for the next try")
+		w.rounds(5, func() {})
 		w.expectAllInService()
 		w.expectDenied("is not approved")
 		Expect(w.images()).To(Equal(same("nginx:alpine")))
@@ -393,6 +395,10 @@ var _ = Describe("A change that admission rewrites", func() {
 				Expect(w.restarts()).To(Equal(same(int32(i + 1))))
 				w.expectNoWrites()
 			}
+			w.change(setLabel)
+			w.settle()
+			w.expectSettled(3)
+			Expect(w.restarts()).To(Equal(same[int32](3)), "labels are no reason to set the image again")
 			Expect(w.uids()).To(Equal(uids))
 		})
 
