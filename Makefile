@@ -6,6 +6,9 @@ LAB_FLAGS ?=# flags for make lab-up, e.g. --nodes 3 --simulated-nodes 100
 E2E_FLAGS ?=# flags for the end-to-end suite, e.g. -ginkgo.focus=partition
 TEST_FLAGS ?=# flags for go test in the other suites, e.g. -run TestPlan
 KEEP_LAB ?=# 1: make test-e2e leaves its lab up, to look at a failure
+SEEDS ?= 10000# how many random rollouts make sim runs
+FIRST_SEED ?= 0# the seed of the first of them
+FUZZTIME ?= 5m# how long make sim-fuzz looks
 BENCH ?= .# which benchmarks make bench runs
 VERSION ?=# what make build calls itself, instead of what git says
 CGO_ENABLED ?= 0# 1 with TEST_FLAGS=-race: needs a C compiler
@@ -57,6 +60,18 @@ test-lab: ## Run the lab's own tests
 .PHONY: test-e2e
 test-e2e: ## Run the operator on a real kubelet, in a lab of its own
 	@hack/test e2e
+
+.PHONY: sim
+sim: ## Run SEEDS random rollouts in a simulated cluster, with faults and crashes
+	@hack/sim $(SEEDS) $(FIRST_SEED)
+
+.PHONY: sim-mutants
+sim-mutants: ## Plant known bugs, one at a time, and show that the simulation finds them
+	@go run ./test/sim/mutants
+
+.PHONY: sim-fuzz
+sim-fuzz: ## Let the fuzzer look for a rollout that breaks, for FUZZTIME
+	go test ./test/sim -run '^$$' -fuzz '^FuzzRun$$' -fuzztime $(FUZZTIME)
 
 .PHONY: bench
 bench: ## Run the benchmarks

@@ -25,6 +25,9 @@ const (
 	// ReasonAdmissionDenied: the API server refuses the change: a policy, a
 	// webhook or a quota. Only the server can tell, see PodFacts.Refused.
 	ReasonAdmissionDenied = "AdmissionDenied"
+	// ReasonAdmissionUnknown: the API server was asked, and has not answered,
+	// whether it accepts the change.
+	ReasonAdmissionUnknown = "AdmissionUnknown"
 )
 
 // Refusal says why a pod cannot be changed to a revision in place.

@@ -225,6 +225,9 @@ func (p *planner) count(views []*view) {
 func (p *planner) decide(v *view) {
 	p.recheckAt(v.Step.Until)
 	switch {
+	case v.Step.State == Settled && v.Ready && !v.Available:
+		p.block(v, Verifying, ReasonMinReadySeconds, fmt.Sprintf("ready since %s, available when minReadySeconds (%d) have passed",
+			servingSince(v.Pod).UTC().Format(time.RFC3339), p.workload.MinReadySeconds))
 	case v.Step.State == Settled:
 	case v.Step.Action == Wait:
 		p.block(v, v.Step.State, v.Step.Reason, v.Step.Message)

@@ -63,6 +63,9 @@ const (
 	ReasonGracePeriod = "GracePeriod"
 	// ReasonPodNotReady: the pod was updated and is not ready.
 	ReasonPodNotReady = "PodNotReady"
+	// ReasonMinReadySeconds: the pod is ready, and not long enough to count as
+	// available.
+	ReasonMinReadySeconds = "MinReadySeconds"
 	// ReasonTerminating: the pod is being deleted.
 	ReasonTerminating = "Terminating"
 	// ReasonPolicyReCreate: the workload asks for recreation.

@@ -26,11 +26,16 @@ import (
 	"github.com/insitu-dev/insitu/inplace"
 )
 
-// parallelism is how many pods are written to at the same time.
-const parallelism = 16
+// DefaultParallelism is how many pods are written to at the same time, unless
+// Executor.Parallelism says otherwise.
+const DefaultParallelism = 16
 
 // Executor carries out moves.
 type Executor struct {
+	// Parallelism is how many pods are written to at the same time; at least 1.
+	// With 1, they are written to in the order of the moves.
+	Parallelism int
+
 	client   client.Client
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
@@ -39,7 +44,7 @@ type Executor struct {
 
 // New returns an Executor that writes with the given client.
 func New(c client.Client, recorder events.EventRecorder, clock clock.PassiveClock) *Executor {
-	return &Executor{client: c, recorder: recorder, clock: clock, memory: newMemory()}
+	return &Executor{Parallelism: DefaultParallelism, client: c, recorder: recorder, clock: clock, memory: newMemory()}
 }
 
 // Result says what became of moves.
@@ -79,7 +84,7 @@ func (r Result) With(other Result) Result {
 // that fails does not stop the others.
 func (e *Executor) Run(ctx context.Context, workload client.Object, revision string, moves []inplace.Move) Result {
 	errs := make([]error, len(moves))
-	workqueue.ParallelizeUntil(ctx, parallelism, len(moves), func(i int) {
+	workqueue.ParallelizeUntil(ctx, e.Parallelism, len(moves), func(i int) {
 		errs[i] = e.carryOut(ctx, workload, revision, moves[i])
 	})
 	result := newResult(ctx, moves, errs)

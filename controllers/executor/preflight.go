@@ -42,17 +42,35 @@ func (e *Executor) Preflight(ctx context.Context, owner client.Object, w inplace
 		}
 		result := e.try(ctx, owner, known, untried, now)
 		if result.Refused == 0 && result.Conflicts+len(result.Failed) > 0 {
-			plan.Moves = slices.DeleteFunc(plan.Moves, known.mustTry)
-			return plan, result
+			return withhold(plan, known, result), result
 		}
 	}
+}
+
+// withhold takes the moves out of a plan whose change the API server has not
+// judged. The errors of those that were tried name themselves why they wait.
+func withhold(plan inplace.Plan, known *verdicts, tried Result) inplace.Plan {
+	var moves []inplace.Move
+	for _, move := range plan.Moves {
+		switch {
+		case !known.mustTry(move):
+			moves = append(moves, move)
+		case tried.Failed[move.Pod.Name] == nil:
+			plan.Blockers = append(plan.Blockers, inplace.Blocker{
+				Pod: move.Pod, State: inplace.Waiting, Reason: inplace.ReasonAdmissionUnknown,
+				Message: "the API server has not answered yet whether it accepts the change",
+			})
+		}
+	}
+	plan.Moves = moves
+	return plan
 }
 
 // try asks the API server what it says to the patches that moves lead to, and
 // notes its verdicts.
 func (e *Executor) try(ctx context.Context, owner client.Object, known *verdicts, moves []inplace.Move, now time.Time) Result {
 	errs := slices.Repeat([]error{context.Canceled}, len(moves)) // what is left out when the context ends
-	workqueue.ParallelizeUntil(ctx, parallelism, len(moves), func(i int) {
+	workqueue.ParallelizeUntil(ctx, e.Parallelism, len(moves), func(i int) {
 		errs[i] = e.dryRun(ctx, known.revision, moves[i])
 	})
 	result := newResult(ctx, moves, errs)
@@ -114,11 +132,15 @@ func (e *Executor) learn(workload client.Object, revision string, moves []inplac
 // isRefusal reports whether the API server refused a patch for what it says, as
 // it would the next time. Admission answers with any code that its authors chose;
 // what remains is that the server was in no state to judge, or the pod no longer
-// the one that was meant.
+// the one that was meant. A webhook that must be asked and fails is an internal
+// error among others.
 func isRefusal(err error) bool {
 	status := apierrors.APIStatus(nil)
 	if !errors.As(err, &status) || changedMeanwhile(err) {
 		return false
+	}
+	if apierrors.IsInternalError(err) {
+		return strings.Contains(err.Error(), "webhook")
 	}
 	return !apierrors.IsTooManyRequests(err) && !apierrors.IsServiceUnavailable(err) && !apierrors.IsUnauthorized(err) &&
 		!apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err)

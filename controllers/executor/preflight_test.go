@@ -212,22 +212,25 @@ func TestPreflightWithoutAnAnswer(t *testing.T) {
 		"overloaded":      {apierrors.NewTooManyRequests("busy", 1), 0},
 		"unavailable":     {apierrors.NewServiceUnavailable("starting"), 0},
 		"timeout":         {apierrors.NewServerTimeout(corev1.Resource("pods"), "patch", 1), 0},
+		"internal error":  {apierrors.NewInternalError(errors.New("etcdserver: leader changed")), 0},
 		"no connection":   {errors.New("connection refused"), 0},
 		"context is over": {context.Canceled, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := newAdmission(t, 1)
+			a := newAdmission(t, 2)
 			a.says = refuses("try", tc.err)
 			moves, plan, result := a.preflight()
+			a.Expect(a.requests).To(Equal([]string{"try sample-1"}))
 			a.Expect(moves).To(BeEmpty())
-			a.Expect(plan.Moves).To(BeEmpty())
+			a.Expect(plan.Blockers).To(HaveEach(And(HaveField("State", inplace.Waiting), HaveField("Reason", inplace.ReasonAdmissionUnknown))))
+			a.Expect(len(plan.Blockers)+len(result.Failed)).To(Equal(2), "each is named once")
 			a.Expect(result.Conflicts).To(Equal(tc.conflicts))
 			a.Expect(result.Failed).To(HaveLen(1 - tc.conflicts))
 			a.Expect(plan.Pods[0].Step.State).NotTo(Equal(inplace.Stuck))
 			a.Expect(a.recorder.events).To(BeEmpty())
 			a.says = refuses("nothing", nil)
 			moves, _, _ = a.preflight()
-			a.Expect(moves).To(Equal([]string{"MarkNotReady sample-0"}))
+			a.Expect(moves).To(Equal([]string{"MarkNotReady sample-1", "MarkNotReady sample-0"}))
 		})
 	}
 }
@@ -243,12 +246,12 @@ func TestPreflightAfterTheContextEnded(t *testing.T) {
 
 func TestPreflightTakesARefusalFromAnyWords(t *testing.T) {
 	for name, err := range map[string]error{
-		"forbidden":          forbidden("denied"),
-		"invalid":            apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "sample-0", nil),
-		"a webhook is down":  apierrors.NewInternalError(errors.New("failed calling webhook")),
-		"bad request":        apierrors.NewBadRequest(`admission webhook "w" denied the request: no`),
-		"a code of its own":  &apierrors.StatusError{ErrStatus: statusWithCode(418)},
-		"not an own context": apierrors.NewInternalError(context.DeadlineExceeded),
+		"forbidden":         forbidden("denied"),
+		"invalid":           apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "sample-0", nil),
+		"a webhook is down": apierrors.NewInternalError(errors.New("failed calling webhook")),
+		"bad request":       apierrors.NewBadRequest(`admission webhook "w" denied the request: no`),
+		"a code of its own": &apierrors.StatusError{ErrStatus: statusWithCode(418)},
+		"a webhook is slow": apierrors.NewInternalError(fmt.Errorf("failed calling webhook: %w", context.DeadlineExceeded)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newAdmission(t, 1)

@@ -57,6 +57,8 @@ type Reconciler struct {
 	clock    clock.PassiveClock
 	executor *executor.Executor
 	history  *history.Keeper
+	// parallelWrites is how many pods are created at the same time.
+	parallelWrites int
 }
 
 // NewReconciler returns a Reconciler. The client reads from a cache with the
@@ -71,7 +73,15 @@ func NewReconciler(c client.Client, live client.Reader, recorder events.EventRec
 		clock:    clock,
 		executor: executor.New(c, recorder, clock),
 		history:  history.NewKeeper(c),
+
+		parallelWrites: executor.DefaultParallelism,
 	}
+}
+
+// WriteInOrder makes the reconciler write to one pod after the other, always in
+// the same order. It is for tests, and is called before the first Reconcile.
+func (r *Reconciler) WriteInOrder() {
+	r.parallelWrites, r.executor.Parallelism = 1, 1
 }
 
 // Reconcile brings the pods of one StatefulSet one step nearer to its spec.

@@ -25,6 +25,9 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 	}
 	plan, tried := r.executor.Preflight(ctx, s.set, s.workload(facts), s.now)
 	s.plan, s.planned = plan, true
+	if s.isUpdated() {
+		s.current = s.update
+	}
 	if !s.plan.Recheck.IsZero() {
 		s.requeue(max(s.plan.Recheck.Sub(s.now), time.Millisecond))
 	}
@@ -34,6 +37,12 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 	}
 	s.refused, s.updateErrs = result.Failed, result.Errors()
 	return nil
+}
+
+// isUpdated reports whether no pod needs the current revision any more: all are
+// there, ready and at the update revision.
+func (s *scope) isUpdated() bool {
+	return len(s.condemned) == 0 && int(countPods(s).updatedReady) == len(s.ordinals)
 }
 
 func (s *scope) workload(facts []inplace.PodFacts) inplace.Workload {

@@ -154,9 +154,9 @@ func (r *Reconciler) scale(ctx context.Context, s *scope) error {
 // createPods creates pods, a batch at a time, until too many have failed. The
 // events of the first pods cause the next reconciliation, which goes on.
 func (r *Reconciler) createPods(ctx context.Context, s *scope, ordinals []int) {
-	for batch := range slices.Chunk(ordinals[:min(len(ordinals), maxCreations)], parallelCreations) {
+	for batch := range slices.Chunk(ordinals[:min(len(ordinals), maxCreations)], r.parallelWrites) {
 		errs := make([]error, len(batch))
-		workqueue.ParallelizeUntil(ctx, parallelCreations, len(batch), func(i int) {
+		workqueue.ParallelizeUntil(ctx, r.parallelWrites, len(batch), func(i int) {
 			errs[i] = r.createPod(ctx, s, batch[i])
 		})
 		for _, err := range errs {
@@ -178,12 +178,8 @@ func (r *Reconciler) ensureClaimsOf(ctx context.Context, s *scope, m *member) er
 	return r.ensureClaims(ctx, claimsOf(m.Pod, newClaims(s.set, revision, m.ordinal)))
 }
 
-// parallelCreations is how many pods are created at the same time, maxCreations
-// how many in one reconciliation.
-const (
-	parallelCreations = 16
-	maxCreations      = 512
-)
+// maxCreations is how many pods are created in one reconciliation.
+const maxCreations = 512
 
 // maxFailures is how many pods may fail to be created before the others are left
 // for the next try: what refuses three refuses three hundred.

@@ -66,6 +66,12 @@ var _ = Describe("A settled set", func() {
 		w.expectNoWrites()
 	})
 
+	It("costs no writes when no unused revision is to be kept", func(ctx context.Context) {
+		w := updated(ctx, reference().With(func(set *appsv1beta1.StatefulSet) { set.Spec.RevisionHistoryLimit = ptr.To[int32](0) }))
+		Expect(w.revisions()).To(HaveLen(1))
+		w.expectNoWrites()
+	})
+
 	It("costs no writes after a restart of the manager", func(ctx context.Context) {
 		w := updated(ctx, reference())
 		w.startManager(newView())

@@ -81,9 +81,6 @@ func (r *Reconciler) computeCounts(ctx context.Context, s *scope, status *appsv1
 	status.UpdatedReadyReplicas, status.UpdatedAvailableReplicas = c.updatedReady, c.updatedAvailable
 	status.InPlaceUpdated, status.Recreated = c.inPlace, c.updated-c.inPlace
 	status.UpdateRevision, status.CurrentRevision = s.update.Name(), s.current.Name()
-	if c.updatedReady == int32(len(s.ordinals)) && len(s.condemned) == 0 {
-		status.CurrentRevision, status.CurrentReplicas = s.update.Name(), c.updated
-	}
 	if s.collisions > 0 {
 		status.CollisionCount = ptr.To(s.collisions)
 	}

@@ -1,0 +1,270 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// errDead is what a manager gets that was killed.
+var errDead = errors.New("the manager was killed")
+
+// fate is what becomes of a write.
+type fate int
+
+const (
+	// succeeds: it is carried out.
+	succeeds fate = iota
+	// conflicts: the server refuses it, though nothing has changed.
+	conflicts
+	// failed: the server fails before it has done anything.
+	failed
+	// unanswered: the server does it, the answer is lost.
+	unanswered
+	// killedBefore, killedAfter: the manager dies just before or just after it.
+	killedBefore
+	killedAfter
+	// strays: the manager dies, and its request arrives some time later.
+	strays
+)
+
+// write is one write as the manager sends it.
+type write struct {
+	// words say what is written: "patch Pod/status sample-0".
+	words string
+	// obj is what it is written to; for a creation the whole object.
+	obj client.Object
+	// before is what was there before; nil for a creation.
+	before client.Object
+	// body is the patch; nil for others.
+	body []byte
+	do   func() error
+}
+
+// managerClient is the client of a manager: it reads from the cache, which has
+// always seen what this client has written.
+type managerClient struct {
+	client.Client // nil: what is not implemented here is not used
+
+	server  *server
+	cache   *cache
+	indexes indexes
+	scheme  *runtime.Scheme
+
+	dead bool
+	// written is the version of the last own write, by kind.
+	written map[string]int64
+	// fateOf decides what becomes of a write; stray takes a write that is to
+	// arrive later; done is told of every write that was carried out.
+	fateOf func(write) fate
+	stray  func(write)
+	done   func(write)
+	// dryRuns counts the writes that were only tried.
+	dryRuns int
+	// listed is told what the reconciliation gets to see.
+	listed func(client.ObjectList)
+}
+
+func (c *managerClient) Scheme() *runtime.Scheme { return c.scheme }
+
+func (c *managerClient) Get(_ context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	if c.dead {
+		return errDead
+	}
+	kind := kindOf(obj)
+	if !(&client.GetOptions{}).ApplyOptions(opts).DisableReadYourWritesConsistency {
+		c.cache.deliverUpTo(kind, c.written[kind])
+	}
+	found, ok := c.cache.objects[objectKey{kind, key.Name}]
+	if !ok {
+		return notFound(objectKey{kind, key.Name})
+	}
+	copyInto(obj, found)
+	return nil
+}
+
+func (c *managerClient) List(_ context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	if c.dead {
+		return errDead
+	}
+	options := (&client.ListOptions{}).ApplyOptions(opts)
+	kind := kindOf(list)
+	if !options.DisableReadYourWritesConsistency {
+		c.cache.deliverUpTo(kind, c.written[kind])
+	}
+	var found []runtime.Object
+	for _, obj := range c.cache.list(kind) {
+		matches, err := c.indexes.matches(obj, options.FieldSelector)
+		if err != nil {
+			return err
+		}
+		if matches && (options.LabelSelector == nil || options.LabelSelector.Matches(labels.Set(obj.GetLabels()))) {
+			found = append(found, obj.DeepCopyObject())
+		}
+	}
+	if err := meta.SetList(list, found); err != nil {
+		return err
+	}
+	if c.listed != nil {
+		c.listed(list)
+	}
+	return nil
+}
+
+func (c *managerClient) Create(_ context.Context, obj client.Object, _ ...client.CreateOption) error {
+	return c.write(write{words: "create " + describe(obj), obj: obj, do: func() error { return c.server.create(obj) }})
+}
+
+func (c *managerClient) Delete(_ context.Context, obj client.Object, opts ...client.DeleteOption) error {
+	options := (&client.DeleteOptions{}).ApplyOptions(opts)
+	key := objectKey{kindOf(obj), obj.GetName()}
+	if options.Preconditions == nil || options.Preconditions.UID == nil {
+		return fmt.Errorf("invariant 6: %s %s is deleted without the UID as precondition", key.kind, key.name)
+	}
+	return c.write(write{words: "delete " + describe(obj), obj: obj, do: func() error {
+		return c.server.delete(key, options.Preconditions)
+	}})
+}
+
+func (c *managerClient) Patch(_ context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	options := (&client.PatchOptions{}).ApplyOptions(opts)
+	return c.patch(obj, patch, patchRequest{dryRun: len(options.DryRun) > 0})
+}
+
+// patch sends a patch, and reads into obj what the server answers.
+func (c *managerClient) patch(obj client.Object, patch client.Patch, request patchRequest) error {
+	body, err := patch.Data(obj)
+	if err != nil {
+		return err
+	}
+	request.key, request.body, request.kind = objectKey{kindOf(obj), obj.GetName()}, body, patch.Type()
+	subresource := ""
+	if request.status {
+		subresource = "/status"
+	}
+	words := fmt.Sprintf("patch %s%s %s", request.key.kind, subresource, request.key.name)
+	send := func() error {
+		after, err := c.server.patch(request)
+		if err == nil {
+			copyInto(obj, after)
+		}
+		return err
+	}
+	if request.dryRun {
+		if c.dead {
+			return errDead
+		}
+		c.dryRuns++
+		return send()
+	}
+	return c.write(write{words: words, obj: obj, body: body, do: send})
+}
+
+// write carries out a write, as its fate will have it.
+func (c *managerClient) write(w write) error {
+	if c.dead {
+		return errDead
+	}
+	switch c.fateOf(w) {
+	case conflicts:
+		return apierrors.NewConflict(resourceOf(kindOf(w.obj)), w.obj.GetName(), errors.New("injected"))
+	case failed:
+		return apierrors.NewInternalError(errors.New("injected"))
+	case unanswered:
+		if err := c.carryOut(w, false); err != nil {
+			return err
+		}
+		return apierrors.NewTimeoutError("injected: the answer was lost", 0)
+	case killedBefore:
+		c.dead = true
+		return errDead
+	case killedAfter:
+		err := c.carryOut(w, false)
+		c.dead = true
+		return errors.Join(errDead, err)
+	case strays:
+		c.dead = true
+		c.stray(w)
+		return errDead
+	case succeeds:
+		return c.carryOut(w, true)
+	default:
+		return c.carryOut(w, true)
+	}
+}
+
+// carryOut sends a write. If the answer is heard, later reads show the write.
+func (c *managerClient) carryOut(w write, heard bool) error {
+	w.before = c.server.objects[objectKey{kindOf(w.obj), w.obj.GetName()}]
+	if err := w.do(); err != nil {
+		return err
+	}
+	if heard {
+		c.written[kindOf(w.obj)] = c.server.version
+	}
+	c.done(w)
+	return nil
+}
+
+func (c *managerClient) Status() client.SubResourceWriter {
+	return &statusClient{c: c}
+}
+
+// statusClient writes the status subresource.
+type statusClient struct {
+	client.SubResourceWriter // nil: what is not implemented here is not used
+
+	c *managerClient
+}
+
+func (s *statusClient) Patch(_ context.Context, obj client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
+	return s.c.patch(obj, patch, patchRequest{status: true})
+}
+
+// liveReader reads from the server.
+type liveReader struct {
+	client.Reader // nil: lists are not used
+
+	server *server
+}
+
+func (r *liveReader) Get(_ context.Context, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+	found, ok := r.server.objects[objectKey{kindOf(obj), key.Name}]
+	if !ok {
+		return notFound(objectKey{kindOf(obj), key.Name})
+	}
+	if partial, ok := obj.(*metav1.PartialObjectMetadata); ok {
+		partial.SetUID(found.GetUID())
+		partial.SetDeletionTimestamp(found.GetDeletionTimestamp())
+		return nil
+	}
+	copyInto(obj, found)
+	return nil
+}
+
+// copyInto makes dst a copy of src, which has the same type.
+func copyInto(dst, src client.Object) {
+	reflect.ValueOf(dst).Elem().Set(reflect.ValueOf(src.DeepCopyObject()).Elem())
+}
+
+func describe(obj client.Object) string {
+	return kindOf(obj) + " " + obj.GetName()
+}
+
+
+// isAbout reports whether a write is to a kind, e.g. "patch Pod".
+func (w write) isAbout(verbAndKind string) bool {
+	return strings.HasPrefix(w.words, verbAndKind+" ")
+}

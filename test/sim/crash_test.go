@@ -1,0 +1,147 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/utils/ptr"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+)
+
+// rollout is one that is told in words, and runs undisturbed to its end.
+type rollout struct {
+	name     string
+	settings func(*settings)
+	change   func(*World)
+}
+
+func to(name string) func(*World) {
+	return func(w *World) { w.ask(revisionNamed(name)) }
+}
+
+// rollouts are the reference rollouts: every kind of write that there is.
+var rollouts = []rollout{
+	{"in place, two at a time", func(*settings) {}, to("b")},
+	{"in place, one at a time, in order", func(s *settings) { s.ordered, s.maxUnavailable = true, 1 }, to("b")},
+	{"in place, with a grace period and slow endpoints", func(s *settings) { s.gracePeriod, s.endpointDelay = 5*time.Second, 0 }, to("b")},
+	{"in place, with minReadySeconds", func(s *settings) { s.minReadySeconds = 5 }, to("b")},
+	{"in place, two containers", func(*settings) {}, to("both")},
+	{"in place, one content under two names", func(*settings) {}, func(w *World) { to("b")(w); w.settle(); to("b again")(w) }},
+	{"in place, without a gate", func(s *settings) { s.gated = false }, to("b")},
+	{"in place, on old kubelets", func(s *settings) { s.oldKubelets = true }, to("b")},
+	{"labels only", func(*settings) {}, to("label")},
+	{"by recreation, for a field", func(*settings) {}, to("env")},
+	{"by recreation, as asked for", func(s *settings) { s.policy, s.claims = appsv1beta1.RecreatePodUpdateStrategyType, true }, to("b")},
+	{"back to the revision before", func(*settings) {}, func(w *World) { to("b")(w); w.settle(); to("a")(w) }},
+	{"to a partition", func(*settings) {}, func(w *World) {
+		w.rolling(func(r *appsv1beta1.RollingUpdateStatefulSetStrategy) { r.Partition = ptr.To[int32](2) })
+		to("b")(w)
+	}},
+	{"with a scale-down", func(s *settings) { s.claims = true }, func(w *World) {
+		to("b")(w)
+		w.changeSet(func(set *appsv1beta1.StatefulSet) { set.Spec.Replicas = ptr.To[int32](1) })
+	}},
+	{"with a scale-up", func(s *settings) { s.claims = true }, func(w *World) {
+		to("b")(w)
+		w.changeSet(func(set *appsv1beta1.StatefulSet) { set.Spec.Replicas = ptr.To[int32](5) })
+	}},
+	{"taken over from another set", func(*settings) {}, func(w *World) { to("b")(w); w.orphan() }},
+}
+
+// begin brings the rollout to its last change, with a clean log.
+func (r rollout) begin(g Gomega) *World {
+	s := reference()
+	r.settings(&s)
+	w, err := newScenario(s)
+	g.Expect(err).NotTo(HaveOccurred())
+	r.change(w)
+	w.log = nil
+	return w
+}
+
+// disturbing returns the fates of writes of which one has a fate of its own.
+func disturbing(k int, special fate) func(write) fate {
+	n := 0
+	return func(write) fate {
+		n++
+		if n == k {
+			return special
+		}
+		return succeeds
+	}
+}
+
+// podWrites returns the writes to pods and claims, sorted: what would be repeated
+// in vain shows here.
+func podWrites(log []string) []string {
+	writes := slices.DeleteFunc(slices.Clone(log), func(words string) bool {
+		return strings.Contains(words, "StatefulSet") || strings.Contains(words, "ControllerRevision")
+	})
+	slices.Sort(writes)
+	return writes
+}
+
+// For each reference rollout, the manager dies before and after every single
+// write, and loses the answer to it: what it leaves is the same in the end, and
+// no write to a pod was made twice.
+func TestCrashAtEveryWrite(t *testing.T) {
+	for _, r := range rollouts {
+		t.Run(r.name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := r.begin(g)
+			before := w.uids()
+			w.settle()
+			g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
+			undisturbed, writes := w.outcome(before), w.log
+			g.Expect(len(writes)).To(BeNumerically(">", 3))
+			for k := 1; k <= len(writes); k++ {
+				for _, special := range []fate{killedBefore, killedAfter, unanswered, failed, conflicts, strays} {
+					words := fmt.Sprintf("%s: write %d of %d, %s", special, k, len(writes), writes[k-1])
+					w := r.begin(g)
+					w.fate = disturbing(k, special)
+					before := w.uids()
+					w.settle()
+					g.Expect(w.failure).NotTo(HaveOccurred(), "%s\n%s", words, w.story)
+					g.Expect(w.outcome(before)).To(Equal(undisturbed), "%s\n%s", words, w.story)
+					if special != strays {
+						g.Expect(podWrites(w.log)).To(Equal(podWrites(writes)), "%s\n%s", words, w.story)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A manager that never survives a write gets there as well.
+func TestCrashAfterEveryWriteInARow(t *testing.T) {
+	for _, r := range rollouts {
+		t.Run(r.name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := r.begin(g)
+			before := w.uids()
+			w.settle()
+			undisturbed := w.outcome(before)
+
+			w = r.begin(g)
+			before = w.uids()
+			lives := 200
+			w.fate = func(write) fate {
+				if lives--; lives > 0 {
+					return killedAfter
+				}
+				return succeeds
+			}
+			w.settle()
+			g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
+			g.Expect(w.outcome(before)).To(Equal(undisturbed), w.story.String())
+		})
+	}
+}

@@ -1,0 +1,21 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package sim runs the real controllers in a simulated cluster, where whatever
+// may happen does happen: writes that fail or whose answers are lost, caches that
+// lag behind, managers that die between two writes, kubelets that are slow or
+// gone, and users who change their minds.
+//
+// Real are the planner, the engine, the controllers and the functions that trim
+// and index the cache. Models are what surrounds them, each as small as it can
+// be: an API server (server.go, pods.go), the manager's cache and client
+// (cache.go, client.go), kubelets (kubelet.go), the controller of EndpointSlices
+// (endpoints.go), the garbage collector (garbage.go) and users (user.go).
+// Nothing runs in parallel and no time passes by itself: all that is left open is
+// decided by a source of choices (choices.go), so a run can be repeated to the
+// letter, shrunk and kept as a test.
+//
+// After each write the invariants of docs/design.md are asserted (invariants.go).
+// When the user and the faults stop, everything must come to rest at what the
+// user asked for last. What a run did is told as a story, one line an event.
+package sim

@@ -1,0 +1,370 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+)
+
+// kubelet runs the pods of one node, as the real one does as far as an operator
+// can tell. A pod has one worker, which does one thing after the other: it
+// publishes the generation that it has seen together with the statuses from
+// before, stops the containers that do not match that generation, and starts them
+// again from that generation. Until then it sees nothing newer. The conformance
+// suite (test/e2e) runs the same stories on both.
+type kubelet struct {
+	world *World
+	node  string
+	// silentUntil: it does nothing before; dead: the node is gone.
+	silentUntil time.Time
+	deadSince   time.Time
+	// old: it reports no observed generation, as before Kubernetes 1.34.
+	old     bool
+	workers map[types.UID]*worker
+}
+
+// worker is what a kubelet knows of one pod.
+type worker struct {
+	kubelet *kubelet
+	uid     types.UID
+	name    string
+	// seen is the generation that it works on, wanted the images in it.
+	seen   int64
+	wanted map[string]string
+	// running holds the containers, by name; gone once they were stopped.
+	running map[string]*container
+	// ids holds the last status of containers that are not running.
+	last map[string]corev1.ContainerStatus
+	// stopping are being stopped until stopUntil.
+	stopping  []string
+	stopUntil time.Time
+	// idleAt is the version of the pod at which there was nothing left to do.
+	idleAt string
+	// endsAt is when the pod, which is being deleted, is gone.
+	endsAt time.Time
+}
+
+// container is a container that was started, or that cannot be.
+type container struct {
+	id, image string
+	started   time.Time
+	restarts  int32
+	// waiting is why it does not run; retryAt when it is tried again, tries how
+	// often it was.
+	waiting string
+	retryAt time.Time
+	tries   int
+}
+
+func newKubelet(w *World, node string, old bool) *kubelet {
+	return &kubelet{world: w, node: node, old: old, workers: map[types.UID]*worker{}}
+}
+
+func (k *kubelet) isDead() bool { return !k.deadSince.IsZero() }
+
+// step is one second.
+func (k *kubelet) step() {
+	now := k.world.clock.Now()
+	if k.isDead() || now.Before(k.silentUntil) {
+		return
+	}
+	there := map[types.UID]bool{}
+	for _, name := range slices.Sorted(maps.Keys(all[*corev1.Pod](k.world.server))) {
+		pod, _ := get[*corev1.Pod](k.world.server, name)
+		if pod.Spec.NodeName != k.node || pod.Status.Phase == corev1.PodFailed && pod.DeletionTimestamp == nil {
+			continue
+		}
+		there[pod.UID] = true
+		k.worker(pod).step(pod)
+	}
+	maps.DeleteFunc(k.workers, func(uid types.UID, _ *worker) bool { return !there[uid] })
+}
+
+func (k *kubelet) worker(pod *corev1.Pod) *worker {
+	if k.workers[pod.UID] == nil {
+		k.workers[pod.UID] = &worker{
+			kubelet: k, uid: pod.UID, name: pod.Name,
+			running: map[string]*container{}, last: map[string]corev1.ContainerStatus{},
+		}
+	}
+	return k.workers[pod.UID]
+}
+
+func (w *worker) now() time.Time { return w.kubelet.world.clock.Now() }
+
+func (w *worker) say(format string, args ...any) {
+	w.kubelet.world.say("kubelet: "+w.name+" "+format, args...)
+}
+
+func (w *worker) step(pod *corev1.Pod) {
+	switch {
+	case pod.DeletionTimestamp != nil:
+		w.end(pod)
+	case w.now().Before(w.stopUntil):
+	case len(w.stopping) > 0:
+		w.restart()
+		w.publish()
+	default:
+		w.sync(pod)
+	}
+}
+
+// end stops a pod that is being deleted, and removes it.
+func (w *worker) end(pod *corev1.Pod) {
+	if w.endsAt.IsZero() {
+		w.endsAt = w.now().Add(w.kubelet.world.stopTime())
+		if latest := pod.DeletionTimestamp.Time; latest.Before(w.endsAt) {
+			w.endsAt = latest
+		}
+	}
+	if !w.now().Before(w.endsAt) {
+		w.say("is gone")
+		w.kubelet.world.server.remove(objectKey{"Pod", w.name})
+	}
+}
+
+// sync sees the pod as it is, and acts on what it sees.
+func (w *worker) sync(pod *corev1.Pod) {
+	if pod.ResourceVersion == w.idleAt {
+		return
+	}
+	if w.seen != pod.Generation {
+		w.seen = pod.Generation
+		w.wanted = images(pod)
+		w.publish()
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.wanted)) {
+		if c := w.running[name]; c != nil && c.image != w.wanted[name] && c.waiting == "" {
+			w.stopping = append(w.stopping, name)
+		}
+	}
+	if len(w.stopping) > 0 {
+		w.kubelet.world.checkDrained(pod, w.stopping)
+		w.say("stops %v", w.stopping)
+		w.stopUntil = w.now().Add(w.kubelet.world.stopTime())
+		return
+	}
+	w.startMissing()
+	w.publish()
+}
+
+// restart starts what was stopped, from the images that it saw.
+func (w *worker) restart() {
+	for _, name := range w.stopping {
+		w.start(name)
+	}
+	w.stopping, w.stopUntil = nil, time.Time{}
+}
+
+// startMissing starts what does not run, what is to be tried again, and lets
+// containers crash that do.
+func (w *worker) startMissing() {
+	for _, name := range slices.Sorted(maps.Keys(w.wanted)) {
+		c := w.running[name]
+		switch {
+		case c == nil || c.waiting != "" && (c.image != w.wanted[name] || !w.now().Before(c.retryAt)):
+			w.start(name)
+		case c.waiting == "" && c.image == crashImage && w.now().After(c.started):
+			c.tries++
+			c.waiting = "CrashLoopBackOff"
+			c.retryAt = w.now().Add(time.Duration(5<<min(c.tries, 5)) * time.Second)
+			w.say("%s crashes", name)
+		}
+	}
+}
+
+// start starts a container, if it has an image.
+func (w *worker) start(name string) {
+	image, before := w.wanted[name], w.running[name]
+	c := &container{image: image}
+	if before != nil {
+		c.id, c.restarts, c.started = before.id, before.restarts, before.started
+		if before.image == image {
+			c.tries = before.tries
+		}
+	}
+	if image == missingImage {
+		c.waiting, c.retryAt = "ImagePullBackOff", w.now().Add(10*time.Second)
+		if before == nil || before.image != image {
+			w.say("cannot pull %s", image)
+		}
+	} else {
+		if c.id != "" {
+			c.restarts++
+		}
+		w.kubelet.world.containers++
+		c.id = fmt.Sprintf("containerd://c%d", w.kubelet.world.containers)
+		c.started = w.now()
+		w.say("runs %s from %s", name, image)
+	}
+	w.running[name] = c
+}
+
+// crash restarts a running container from the image that it has.
+func (w *worker) crash(name string) {
+	c := w.running[name]
+	if c == nil || c.waiting != "" || slices.Contains(w.stopping, name) {
+		return
+	}
+	w.say("%s restarts by itself", name)
+	w.kubelet.world.containers++
+	c.id = fmt.Sprintf("containerd://c%d", w.kubelet.world.containers)
+	c.started = w.now()
+	c.restarts++
+	w.publish()
+}
+
+// publish writes the status of the pod.
+func (w *worker) publish() {
+	mutate(w.kubelet.world.server, w.name, func(pod *corev1.Pod) {
+		if !w.kubelet.old {
+			pod.Status.ObservedGeneration = w.seen
+		}
+		started := false
+		pod.Status.ContainerStatuses = nil
+		pod.Status.InitContainerStatuses = nil
+		for _, c := range pod.Spec.Containers {
+			pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, w.status(c.Name))
+			started = started || w.running[c.Name] != nil && w.running[c.Name].id != ""
+		}
+		for _, c := range pod.Spec.InitContainers {
+			pod.Status.InitContainerStatuses = append(pod.Status.InitContainerStatuses, w.status(c.Name))
+		}
+		if started {
+			pod.Status.Phase = corev1.PodRunning
+		}
+		w.judge(pod)
+	})
+	w.idleAt = ""
+	if pod, ok := get[*corev1.Pod](w.kubelet.world.server, w.name); ok && pod.Generation == w.seen && w.areReady() {
+		w.idleAt = pod.ResourceVersion
+	}
+}
+
+// areReady reports whether every container runs what it should, and is ready.
+func (w *worker) areReady() bool {
+	for name, image := range w.wanted {
+		if c := w.running[name]; !w.isReady(c) || c.image != image {
+			return false
+		}
+	}
+	return len(w.wanted) > 0
+}
+
+func (w *worker) status(name string) corev1.ContainerStatus {
+	status := corev1.ContainerStatus{Name: name, State: waitingFor("ContainerCreating")}
+	c := w.running[name]
+	if c == nil {
+		return status
+	}
+	status.Image, status.RestartCount = c.image, c.restarts
+	if c.id != "" {
+		status.ContainerID = c.id
+		status.ImageID = imageID(c.image)
+	}
+	if c.waiting != "" {
+		status.State = waitingFor(c.waiting)
+		if c.id != "" {
+			status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ContainerID: c.id, ExitCode: 1, StartedAt: metav1.NewTime(c.started)}
+		}
+		return status
+	}
+	status.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(c.started)}}
+	status.Ready = w.isReady(c)
+	return status
+}
+
+func waitingFor(reason string) corev1.ContainerState {
+	return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: "as simulated"}}
+}
+
+// isReady reports whether a container passes its readiness probe.
+func (w *worker) isReady(c *container) bool {
+	return c != nil && c.waiting == "" && c.image != crashImage &&
+		!w.now().Before(c.started.Add(w.kubelet.world.settings.readyTime))
+}
+
+// judge sets the conditions that the kubelet owns.
+func (w *worker) judge(pod *corev1.Pod) {
+	ready := len(w.wanted) > 0
+	for name := range w.wanted {
+		ready = ready && w.isReady(w.running[name])
+	}
+	setPodCondition(pod, corev1.ContainersReady, ready, w.now())
+	for _, gate := range pod.Spec.ReadinessGates {
+		ready = ready && conditionIs(pod, gate.ConditionType, corev1.ConditionTrue)
+	}
+	setPodCondition(pod, corev1.PodReady, ready, w.now())
+}
+
+// rebooted forgets what ran: the machine was started again.
+func (k *kubelet) rebooted() {
+	k.deadSince = time.Time{}
+	byName := func(a, b *worker) int { return strings.Compare(a.name, b.name) }
+	for _, w := range slices.SortedFunc(maps.Values(k.workers), byName) {
+		w.stopping, w.stopUntil = nil, time.Time{}
+		for _, name := range slices.Sorted(maps.Keys(w.running)) {
+			w.crash(name)
+		}
+	}
+}
+
+// images returns what the pod wants its containers to run, by container.
+func images(pod *corev1.Pod) map[string]string {
+	wanted := map[string]string{}
+	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		wanted[c.Name] = c.Image
+	}
+	return wanted
+}
+
+func conditionIs(pod *corev1.Pod, conditionType corev1.PodConditionType, status corev1.ConditionStatus) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == conditionType && c.Status == status
+	})
+}
+
+func conditionSince(pod *corev1.Pod, conditionType corev1.PodConditionType) time.Time {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == conditionType {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
+}
+
+func setPodCondition(pod *corev1.Pod, conditionType corev1.PodConditionType, isTrue bool, now time.Time) {
+	status := corev1.ConditionFalse
+	if isTrue {
+		status = corev1.ConditionTrue
+	}
+	for i := range pod.Status.Conditions {
+		c := &pod.Status.Conditions[i]
+		if c.Type == conditionType {
+			if c.Status != status {
+				c.Status, c.LastTransitionTime = status, metav1.NewTime(now)
+			}
+			return
+		}
+	}
+	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
+		Type: conditionType, Status: status, LastTransitionTime: metav1.NewTime(now),
+	})
+}
+
+func isGated(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.ReadinessGates, func(g corev1.PodReadinessGate) bool {
+		return g.ConditionType == appsv1beta1.InPlaceUpdateReady
+	})
+}

@@ -1,0 +1,347 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+)
+
+// law asserts the invariants of docs/design.md. It judges by the truth, which is
+// what the server holds and the kubelets run; where the operator cannot know the
+// truth, by what it was shown and what it did itself.
+type law struct {
+	world *World
+	// seen are the pods as this reconciliation was shown them, seenSet the set.
+	seen    map[string]*corev1.Pod
+	seenSet *appsv1beta1.StatefulSet
+	// disturbed holds the pods that the operator took out of service and that
+	// have not come back since.
+	disturbed sets.Set[string]
+	// attempts counts what this reconciliation tried to write.
+	attempts int
+	// templates holds the images of revisions, by the revisions' UID.
+	templates map[string]map[string]string
+}
+
+func newLaw(w *World) *law {
+	return &law{world: w, disturbed: sets.New[string](), templates: map[string]map[string]string{}}
+}
+
+// begin is called before, notice during, end after a reconciliation.
+func (l *law) begin() {
+	l.look()
+	l.seen, l.seenSet, l.attempts = nil, nil, 0
+}
+
+func (l *law) notice(list client.ObjectList) {
+	if _, ok := list.(*corev1.PodList); !ok {
+		return
+	}
+	cache := l.world.manager.cache
+	l.seen = map[string]*corev1.Pod{}
+	for _, obj := range cache.list("Pod") {
+		l.seen[obj.GetName()], _ = obj.(*corev1.Pod)
+	}
+	l.seenSet, _ = cache.objects[objectKey{"StatefulSet", setName}].(*appsv1beta1.StatefulSet)
+}
+
+// judge asserts what a single write could break.
+func (l *law) judge(w write) {
+	switch {
+	case w.isAbout("patch Pod/status"):
+		if strings.Contains(string(w.body), `"InPlaceUpdateReady","status":"False"`) {
+			l.checkBudget(w)
+		}
+	case w.isAbout("patch Pod"):
+		l.checkImages(w)
+		l.checkPartition(w)
+		if before, ok := w.before.(*corev1.Pod); ok && before.Generation != l.generation(before.Name) {
+			l.checkBudget(w)
+		}
+	case w.isAbout("delete Pod"):
+		l.checkBudget(w)
+	case w.isAbout("create Pod"):
+		l.checkImages(w)
+		l.checkPartition(w)
+	case w.isAbout("delete PersistentVolumeClaim"):
+		l.world.violate("invariant 7: %s", w.words)
+	}
+}
+
+// judgeStray asserts what even the write of a manager may not break that is dead
+// when it arrives. The budget is not among it: the next manager, which may have
+// taken out a pod meanwhile, could not know of it.
+func (l *law) judgeStray(w write) {
+	l.disturbed.Insert(w.obj.GetName())
+	if w.isAbout("patch Pod") {
+		l.checkImages(w)
+	}
+}
+
+func (l *law) generation(pod string) int64 {
+	if held, ok := get[*corev1.Pod](l.world.server, pod); ok {
+		return held.Generation
+	}
+	return 0
+}
+
+// checkBudget asserts invariant 1 when the operator takes a pod out of service:
+// with those that it was shown to be out, and those that it took out itself, no
+// more than maxUnavailable may be.
+func (l *law) checkBudget(w write) {
+	pod, ok := w.before.(*corev1.Pod)
+	set := l.seenSet
+	if !ok || set == nil {
+		return
+	}
+	wanted := sets.New[string]()
+	for _, ordinal := range set.GetOrdinals() {
+		wanted.Insert(setName + "-" + strconv.Itoa(ordinal))
+	}
+	if !wanted.Has(pod.Name) || l.disturbed.Has(pod.Name) || !l.wasServed(w.before) {
+		l.disturbed.Insert(pod.Name)
+		return
+	}
+	out := sets.New(pod.Name)
+	for name := range wanted {
+		if l.disturbed.Has(name) || !l.looksAvailable(l.seen[name], set) {
+			out.Insert(name)
+		}
+	}
+	l.disturbed.Insert(pod.Name)
+	if limit := int(set.GetMaxUnavailable()); out.Len() > limit {
+		l.world.violate("invariant 1: %s takes out one pod too many: %v are out, maxUnavailable is %d", w.words, sets.List(out), limit)
+	}
+}
+
+// wasServed reports whether a pod served, in truth and as far as was shown.
+func (l *law) wasServed(before client.Object) bool {
+	pod, ok := before.(*corev1.Pod)
+	return ok && l.world.isAvailable(pod) && l.looksAvailable(l.seen[pod.Name], l.seenSet)
+}
+
+// looksAvailable reports whether a pod serves as far as it shows itself.
+func (l *law) looksAvailable(pod *corev1.Pod, set *appsv1beta1.StatefulSet) bool {
+	if pod == nil || pod.DeletionTimestamp != nil || !conditionIs(pod, corev1.PodReady, corev1.ConditionTrue) ||
+		conditionIs(pod, appsv1beta1.InPlaceUpdateReady, corev1.ConditionFalse) {
+		return false
+	}
+	since := conditionSince(pod, corev1.PodReady)
+	for _, status := range pod.Status.ContainerStatuses {
+		if running := status.State.Running; running != nil && running.StartedAt.After(since) {
+			since = running.StartedAt.Time
+		}
+	}
+	minReady := time.Duration(set.GetMinReadySeconds()) * time.Second
+	return minReady == 0 || l.world.clock.Now().After(since.Add(minReady))
+}
+
+// isAvailable reports whether a pod serves in truth: its containers run what
+// they should, on a node that is there.
+func (w *World) isAvailable(pod *corev1.Pod) bool {
+	worker, node := w.worker(pod), w.node(pod)
+	if worker == nil || node.isDead() || pod.DeletionTimestamp != nil ||
+		!conditionIs(pod, corev1.PodReady, corev1.ConditionTrue) || conditionIs(pod, appsv1beta1.InPlaceUpdateReady, corev1.ConditionFalse) {
+		return false
+	}
+	since := conditionSince(pod, corev1.PodReady)
+	for name, image := range images(pod) {
+		c := worker.running[name]
+		if c == nil || c.waiting != "" || c.image != image {
+			return false
+		}
+		if c.started.After(since) {
+			since = c.started
+		}
+	}
+	minReady := time.Duration(w.settings.minReadySeconds) * time.Second
+	return minReady == 0 || w.clock.Now().After(since.Add(minReady))
+}
+
+// checkImages asserts invariant 3: what a pod says it is at, it runs.
+func (l *law) checkImages(w write) {
+	pod, ok := get[*corev1.Pod](l.world.server, w.obj.GetName())
+	if !ok {
+		return
+	}
+	name := revisionOf(pod)
+	wanted := l.imagesOf(name)
+	for container, image := range images(pod) {
+		if wanted != nil && wanted[container] != image {
+			l.world.violate("invariant 3: %s leaves it labelled %s with container %s at %s instead of %s", w.words, name, container, image, wanted[container])
+		}
+	}
+}
+
+// checkPartition asserts invariant 2: the partition keeps pods at their revision.
+func (l *law) checkPartition(w write) {
+	pod, ok := get[*corev1.Pod](l.world.server, w.obj.GetName())
+	set := l.seenSet
+	if !ok || set == nil || !l.isHeld(pod.Name, set) {
+		return
+	}
+	name := revisionOf(pod)
+	if before, ok := w.before.(*corev1.Pod); ok && revisionOf(before) != name {
+		l.world.violate("invariant 2: %s moves to %s, which the partition holds", w.words, name)
+	}
+	if current := set.Status.CurrentRevision; w.before == nil && name != current && l.imagesOf(current) != nil {
+		l.world.violate("invariant 2: %s at %s, though the partition holds it at %s", w.words, name, current)
+	}
+}
+
+func revisionOf(pod *corev1.Pod) string {
+	return pod.Labels[appsv1beta1.ControllerRevisionHashLabel]
+}
+
+func (l *law) isHeld(pod string, set *appsv1beta1.StatefulSet) bool {
+	ordinal, err := strconv.Atoi(strings.TrimPrefix(pod, setName+"-"))
+	return err == nil && ordinal < set.GetOrdinalsStart()+int(set.GetPartition())
+}
+
+// imagesOf returns the images of a revision, by container; nil if there is no
+// such revision.
+func (l *law) imagesOf(revision string) map[string]string {
+	object, ok := get[*appsv1.ControllerRevision](l.world.server, revision)
+	if !ok {
+		return nil
+	}
+	if known := l.templates[string(object.UID)]; known != nil {
+		return known
+	}
+	data := struct {
+		Spec struct {
+			Template corev1.PodTemplateSpec `json:"template"`
+		} `json:"spec"`
+	}{}
+	if err := json.Unmarshal(object.Data.Raw, &data); err != nil {
+		l.world.violate("read revision %s: %w", revision, err)
+	}
+	l.templates[string(object.UID)] = images(&corev1.Pod{Spec: data.Spec.Template.Spec})
+	return l.templates[string(object.UID)]
+}
+
+// checkDrained asserts invariant 4 where it proves its worth: whatever was
+// written and read before, no traffic reaches a container that is stopped for an
+// update, and it has had its grace period.
+func (w *World) checkDrained(pod *corev1.Pod, containers []string) {
+	if !isGated(pod) {
+		return
+	}
+	switch {
+	case !conditionIs(pod, appsv1beta1.InPlaceUpdateReady, corev1.ConditionFalse), conditionIs(pod, corev1.PodReady, corev1.ConditionTrue):
+		w.violate("invariant 4: %v of %s are stopped while it is ready", containers, pod.Name)
+	case w.slices.sendsTo(pod):
+		w.violate("invariant 4: %v of %s are stopped while it gets traffic", containers, pod.Name)
+	}
+	since := conditionSince(pod, corev1.PodReady)
+	if gate := conditionSince(pod, appsv1beta1.InPlaceUpdateReady); gate.After(since) {
+		since = gate
+	}
+	if out := w.clock.Now().Sub(since); out < w.settings.gracePeriod {
+		w.violate("invariant 4: %v of %s are stopped after a grace period of %s", containers, pod.Name, out)
+	}
+}
+
+// look sees which pods are back in service.
+func (l *law) look() {
+	for name := range l.disturbed {
+		if pod, ok := get[*corev1.Pod](l.world.server, name); ok && l.world.isAvailable(pod) {
+			l.disturbed.Delete(name)
+		}
+	}
+}
+
+// end asserts invariant 10 after a reconciliation that wrote nothing: what is
+// not ready names what it waits for.
+func (l *law) end() {
+	set := l.world.set()
+	if set == nil || l.attempts > 0 || set.Status.ObservedGeneration != set.Generation {
+		return
+	}
+	ready := meta.IsStatusConditionTrue(set.Status.Conditions, appsv1beta1.ConditionReady)
+	resting := set.IsPaused() || set.GetUpdateStrategyType() == appsv1.OnDeleteStatefulSetStrategyType
+	scaling := len(l.seen) != len(set.GetOrdinals())
+	if !ready && !resting && !scaling && len(set.Status.Blockers) == 0 &&
+		meta.FindStatusCondition(set.Status.Conditions, appsv1beta1.ConditionFailedCreatePod) == nil {
+		l.world.violate("invariant 10: not ready, and nothing is named that it waits for: %s", conditionWords(set))
+	}
+	for _, b := range set.Status.Blockers {
+		if b.Reason == "" || b.Message == "" || b.Since.IsZero() {
+			l.world.violate("invariant 10: the blocker of %s says nothing: %+v", b.Pod, b)
+		}
+	}
+}
+
+func conditionWords(set *appsv1beta1.StatefulSet) string {
+	words := make([]string, 0, len(set.Status.Conditions))
+	for _, c := range set.Status.Conditions {
+		words = append(words, fmt.Sprintf("%s=%s (%s: %s)", c.Type, c.Status, c.Reason, c.Message))
+	}
+	return strings.Join(words, ", ")
+}
+
+// checkRest asserts how a run ends: everything is as the user asked for last.
+func (l *law) checkRest() {
+	w := l.world
+	if missing := l.whatIsMissing(); missing != "" {
+		w.violate("in the end, %s", missing)
+	}
+}
+
+// whatIsMissing says what is not as the user asked for; empty if all is.
+func (l *law) whatIsMissing() string {
+	w, set := l.world, l.world.set()
+	pods := all[*corev1.Pod](w.server)
+	wanted := images(&corev1.Pod{Spec: set.Spec.Template.Spec})
+	var missing []string
+	say := func(format string, args ...any) { missing = append(missing, fmt.Sprintf(format, args...)) }
+	for _, ordinal := range set.GetOrdinals() {
+		name := setName + "-" + strconv.Itoa(ordinal)
+		pod := pods[name]
+		delete(pods, name)
+		switch {
+		case pod == nil:
+			say("%s is not there", name)
+		case !maps.Equal(images(pod), wanted):
+			say("%s has images %v instead of %v", name, images(pod), wanted)
+		case revisionOf(pod) != set.Status.UpdateRevision:
+			say("%s is at %s instead of %s", name, revisionOf(pod), set.Status.UpdateRevision)
+		case !w.isAvailable(pod) || !w.slices.sendsTo(pod):
+			say("%s does not serve", name)
+		case w.settings.claims && w.server.objects[objectKey{"PersistentVolumeClaim", "data-" + name}] == nil:
+			say("%s has no claim", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(pods)) {
+		say("%s should not be there", name)
+	}
+	replicas, status := set.GetReplicas(), set.Status
+	for _, count := range []int32{
+		status.Replicas, status.ReadyReplicas, status.AvailableReplicas, status.UpdatedReplicas,
+		status.UpdatedReadyReplicas, status.UpdatedAvailableReplicas, status.CurrentReplicas,
+	} {
+		if count != replicas {
+			say("a count is %d instead of %d", count, replicas)
+		}
+	}
+	if !meta.IsStatusConditionTrue(status.Conditions, appsv1beta1.ConditionReady) || len(status.Blockers) > 0 ||
+		status.CurrentRevision != status.UpdateRevision || status.ObservedGeneration != set.Generation {
+		say("status says: %s, blockers %v, revisions %s and %s", conditionWords(set), status.Blockers, status.CurrentRevision, status.UpdateRevision)
+	}
+	return strings.Join(missing, "; ")
+}

@@ -1,0 +1,218 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/insitu-dev/insitu/controllers/statefulset"
+	"github.com/insitu-dev/insitu/inplace"
+)
+
+// manager is one life of the operator: a cache that begins with what is there, a
+// queue with one place, and the real reconciler.
+type manager struct {
+	world      *World
+	ctx        context.Context //nolint:containedctx // a run has one, from its beginning to its end
+	cache      *cache
+	client     *managerClient
+	reconciler *statefulset.Reconciler
+	// due is when the set is reconciled next; zero for not at all.
+	due time.Time
+	// retries counts the failures in a row.
+	retries int
+	// startsAt is when the next manager takes over from this dead one.
+	startsAt time.Time
+}
+
+// startManager starts the next life.
+func (w *World) startManager(ctx context.Context) error {
+	indexes, err := newIndexes(ctx)
+	if err != nil {
+		return err
+	}
+	m := &manager{world: w, cache: newCache(w.server, newTrimmer())}
+	m.cache.observe = m.observe
+	m.client = &managerClient{
+		server: w.server, cache: m.cache, indexes: indexes, scheme: scheme, written: map[string]int64{},
+		fateOf: w.fateOf, stray: w.takeStray, done: m.done, listed: w.law.notice,
+	}
+	m.reconciler = statefulset.NewReconciler(m.client, &liveReader{server: w.server}, &recorder{w}, w.clock)
+	m.reconciler.WriteInOrder()
+	m.ctx = ctrl.LoggerInto(ctx, funcr.New(func(_, line string) { w.say("manager means to: %s", noteIn(line)) }, funcr.Options{}))
+	m.due = w.clock.Now()
+	w.manager = m
+	return nil
+}
+
+// observe queues the set for what the controller watches.
+func (m *manager) observe(kind string, before, after client.Object) {
+	switch kind {
+	case "StatefulSet":
+		if before != nil && after != nil && before.GetGeneration() == after.GetGeneration() {
+			return
+		}
+	case "Pod":
+		if !isOwned(before) && !isOwned(after) {
+			return
+		}
+	case "EndpointSlice":
+		if !m.isDraining() {
+			return
+		}
+	case "ControllerRevision":
+		return
+	}
+	m.queue(m.world.clock.Now())
+}
+
+func isOwned(obj client.Object) bool {
+	return obj != nil && metav1.GetControllerOfNoCopy(obj) != nil
+}
+
+// isDraining reports whether the cache shows a pod that may wait for an
+// EndpointSlice: others are not mapped to a set.
+func (m *manager) isDraining() bool {
+	for _, obj := range m.cache.list("Pod") {
+		if pod, ok := obj.(*corev1.Pod); ok && inplace.IsMarkedNotReady(pod) {
+			return true
+		}
+	}
+	return false
+}
+
+// queue asks for a reconciliation at a time, if none is asked for earlier.
+func (m *manager) queue(at time.Time) {
+	if m.due.IsZero() || at.Before(m.due) {
+		m.due = at
+	}
+}
+
+func (m *manager) isWaiting() bool {
+	return m.client.dead || !m.due.IsZero()
+}
+
+// deliver brings the news of this second to the cache, or some of it.
+func (m *manager) deliver() {
+	if m.client.dead {
+		return
+	}
+	for _, kind := range kinds {
+		behind := m.cache.behind(kind)
+		if behind == 0 {
+			continue
+		}
+		if lag := m.world.settings.lag; !m.world.calm && lag > 0 && m.world.choices.intN(lag+1) > 0 {
+			behind = m.world.choices.intN(min(behind, 255) + 1)
+		}
+		m.cache.deliver(kind, behind)
+	}
+}
+
+// step reconciles the set if it is due, or starts the next life.
+func (m *manager) step() {
+	w := m.world
+	now := w.clock.Now()
+	switch {
+	case m.client.dead && !now.Before(m.startsAt):
+		w.say("a new manager starts")
+		if err := w.startManager(context.WithoutCancel(m.ctx)); err != nil {
+			w.violate("start manager: %w", err)
+		}
+	case m.client.dead || m.due.IsZero() || now.Before(m.due):
+	case !w.calm && w.settings.lag > 0 && w.choices.oneIn(4): // other sets are reconciled first
+	default:
+		m.reconcile(now)
+	}
+}
+
+func (m *manager) reconcile(now time.Time) {
+	w := m.world
+	m.due = time.Time{}
+	w.law.begin()
+	result, err := m.reconciler.Reconcile(m.ctx, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: namespace, Name: setName}})
+	if m.client.dead {
+		m.startsAt = now.Add(w.choices.seconds(20))
+		w.say("the manager dies")
+		return
+	}
+	if err != nil {
+		w.say("reconciliation failed: %v", err)
+		m.retries++
+		m.queue(now.Add(time.Duration(min(1<<min(m.retries, 5), 30)) * time.Second))
+		return
+	}
+	m.retries = 0
+	if result.RequeueAfter > 0 {
+		m.queue(now.Add(result.RequeueAfter))
+	}
+	w.law.end()
+}
+
+// done is told of every write that was carried out.
+func (m *manager) done(written write) {
+	m.world.say("manager: %s", written.words)
+	m.world.log = append(m.world.log, written.words)
+	m.world.law.judge(written)
+}
+
+// fateOf decides what becomes of a write of the manager.
+func (w *World) fateOf(written write) fate {
+	w.law.attempts++
+	if w.fate != nil {
+		return w.fate(written)
+	}
+	if w.calm {
+		return succeeds
+	}
+	f := succeeds
+	switch {
+	case w.choices.oneIn(w.settings.deaths):
+		f = pick(w.choices, []fate{killedAfter, killedBefore, strays})
+	case w.choices.oneIn(w.settings.faults):
+		f = pick(w.choices, []fate{failed, conflicts, unanswered})
+	default:
+		return succeeds
+	}
+	w.say("%s: %s", f, written.words)
+	w.coverage.event(f.String(), w)
+	return f
+}
+
+// takeStray keeps a write that arrives when its sender is dead.
+func (w *World) takeStray(written write) {
+	w.returns = append(w.returns, stray{at: w.clock.Now().Add(time.Second + w.choices.seconds(20)), write: written})
+}
+
+func (f fate) String() string {
+	return [...]string{"succeeds", "conflicts", "fails", "loses its answer", "dies before", "dies after", "dies and strays"}[f]
+}
+
+// noteIn returns the note of a move, or the whole line of another log.
+func noteIn(line string) string {
+	if _, note, ok := strings.Cut(line, `"note"="`); ok {
+		return strings.TrimSuffix(note, `"`)
+	}
+	return line
+}
+
+// recorder adds events to the story.
+type recorder struct{ world *World }
+
+// Eventf implements events.EventRecorder.
+func (r *recorder) Eventf(regarding, _ runtime.Object, eventType, reason, _, note string, args ...any) {
+	if eventType == corev1.EventTypeWarning && kindOf(regarding) == "StatefulSet" {
+		r.world.say("event: %s: %s", reason, fmt.Sprintf(note, args...))
+	}
+}

@@ -1,0 +1,234 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/inplace"
+)
+
+var update = flag.Bool("update", false, "write the generated documents")
+
+// matrixFile is the generated document.
+const matrixFile = "../../docs/any-state-any-revision.md"
+
+// situation is a state in which a pod is overtaken.
+type situation struct {
+	name, meaning string
+	// to is the revision on its way, state the state waited for.
+	to    string
+	state inplace.State
+	// hold keeps the pod in a state that passes at once.
+	hold func(*World)
+	// broken: the revision on its way never becomes ready.
+	broken bool
+}
+
+var situations = []situation{
+	{"Settled", "the pod is done, others are not", "b", inplace.Settled, nil, false},
+	{"Waiting", "the pod has not had its turn", "b", inplace.Waiting, nil, false},
+	{"Draining", "marked not ready, an EndpointSlice still lists it", "b", inplace.Draining, nil, false},
+	{"Grace", "out of service, its grace period runs", "b", inplace.Grace, nil, false},
+	{"Patching", "may be changed now, the server does not answer", "b", inplace.Patching, holdPatches, false},
+	{"Restarting", "changed, its container is being stopped", "b", inplace.Restarting, nil, false},
+	{"Verifying", "its container runs again, it is not ready", "b", inplace.Verifying, nil, false},
+	{"Recreating", "deleted, to be made again", "env", inplace.Recreating, nil, false},
+	{"Stuck: image", "its image cannot be pulled", "missing", inplace.Stuck, nil, true},
+	{"Stuck: crash", "its container keeps crashing", "crash", inplace.Stuck, nil, true},
+}
+
+// holdPatches lets the server refuse to change pods.
+func holdPatches(w *World) {
+	w.fate = func(written write) fate {
+		if written.isAbout("patch Pod") {
+			return failed
+		}
+		return succeeds
+	}
+}
+
+// overtaking is what happens to the pod in that state. It returns what is to be
+// done later so that the set can become ready; nil for nothing.
+type overtaking struct {
+	name string
+	do   func(w *World, pod string) (later func())
+	// asks: it asks for a revision that becomes ready.
+	asks bool
+}
+
+var overtakings = []overtaking{
+	{"next revision", func(w *World, _ string) func() { to("both")(w); return nil }, true},
+	{"previous revision", func(w *World, _ string) func() { to("a")(w); return nil }, true},
+	{"labels only", func(w *World, _ string) func() { to("label")(w); return nil }, true},
+	{"one that recreates", func(w *World, _ string) func() {
+		if w.wish.name == "env" {
+			to("b")(w)
+		} else {
+			to("env")(w)
+		}
+		return nil
+	}, true},
+	{"paused", func(w *World, _ string) func() { w.togglePause(); return w.togglePause }, false},
+	{"OnDelete", func(w *World, _ string) func() { w.toggleOnDelete(); return w.toggleOnDelete }, false},
+	{"partition raised", func(w *World, _ string) func() {
+		partition := func(n int32) {
+			w.rolling(func(r *appsv1beta1.RollingUpdateStatefulSetStrategy) { r.Partition = ptr.To(n) })
+		}
+		partition(3)
+		return func() { partition(0) }
+	}, false},
+	{"scale-in", func(w *World, _ string) func() {
+		w.changeSet(func(set *appsv1beta1.StatefulSet) { set.Spec.Replicas = ptr.To[int32](1) })
+		return nil
+	}, false},
+	{"pod deleted", func(w *World, pod string) func() { _ = w.server.delete(objectKey{"Pod", pod}, nil); return nil }, false},
+	{"node gone", func(w *World, pod string) func() {
+		if held, ok := get[*corev1.Pod](w.server, pod); ok {
+			w.node(held).deadSince = w.clock.Now()
+		}
+		return w.bringBackNode
+	}, false},
+	{"operator killed", func(w *World, _ string) func() {
+		w.manager.client.dead, w.manager.startsAt = true, w.clock.Now().Add(20*time.Second)
+		return nil
+	}, false},
+}
+
+// inState returns a world in which a pod is in the state of a situation, and the
+// name of the pod.
+func (s situation) reach(g Gomega) (*World, string) {
+	settings := reference()
+	settings.maxUnavailable, settings.gracePeriod, settings.endpointDelay, settings.minEndpointDelay = 1, 5*time.Second, 2, 2
+	w, err := newScenario(settings)
+	g.Expect(err).NotTo(HaveOccurred())
+	if s.hold != nil {
+		s.hold(w)
+	}
+	changed := false
+	to(s.to)(w)
+	for range 120 {
+		w.step()
+		pods := all[*corev1.Pod](w.server)
+		for _, name := range slices.Sorted(maps.Keys(pods)) {
+			changed = changed || revisionOf(pods[name]) == w.set().Status.UpdateRevision
+			if w.stateOf(pods[name]) == s.state && (s.state != inplace.Settled || changed) {
+				return w, name
+			}
+		}
+	}
+	g.Expect(s.state).To(BeEmpty(), "no pod came into this state\n%s", w.story)
+	return nil, ""
+}
+
+// overtake runs one cell, and returns what became of the pods.
+func overtake(g Gomega, s situation, o overtaking) string {
+	w, pod := s.reach(g)
+	before := w.uids()
+	w.say("now: %s, while %s is %s", o.name, pod, s.name)
+	later := o.do(w, pod)
+	w.fate = nil
+	w.settleOr(150 * time.Second)
+	if later != nil {
+		expectServing(g, w, s, o)
+		w.say("and back")
+		later()
+		w.settleOr(150 * time.Second)
+	}
+	if s.broken && !o.asks {
+		to("a")(w)
+	}
+	w.rest()
+	g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
+	g.Expect(meta.IsStatusConditionTrue(w.set().Status.Conditions, appsv1beta1.ConditionReady)).To(BeTrue(), w.story.String())
+	restarts, remade := w.restarts(before)
+	return words(restarts, remade)
+}
+
+// expectServing asserts that a rollout that was stopped has left no pod out of
+// service that the user's word keeps at a revision that works.
+func expectServing(g Gomega, w *World, s situation, o overtaking) {
+	if s.broken || o.name == "node gone" {
+		return
+	}
+	for name, pod := range all[*corev1.Pod](w.server) {
+		g.Expect(w.isAvailable(pod)).To(BeTrue(), "%s serves while the rollout is stopped\n%s", name, w.story)
+	}
+}
+
+func words(restarts, remade int) string {
+	var said []string
+	if restarts > 0 {
+		said = append(said, fmt.Sprintf("%d restarts", restarts))
+	}
+	if remade > 0 {
+		said = append(said, fmt.Sprintf("%d recreated", remade))
+	}
+	if len(said) == 0 {
+		return "untouched"
+	}
+	return strings.Join(said, ", ")
+}
+
+// Every state times everything that can overtake it: every cell ends ready. The
+// table is written down in docs.
+func TestAnyStateAnyRevision(t *testing.T) {
+	var document strings.Builder
+	document.WriteString(matrixHead)
+	for _, s := range situations {
+		fmt.Fprintf(&document, "| **%s**: %s |", s.name, s.meaning)
+		for _, o := range overtakings {
+			t.Run(s.name+"/"+o.name, func(t *testing.T) {
+				fmt.Fprintf(&document, " %s |", overtake(NewWithT(t), s, o))
+			})
+		}
+		document.WriteString("\n")
+	}
+	if *update {
+		if err := os.WriteFile(matrixFile, []byte(document.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g := NewWithT(t)
+	written, err := os.ReadFile(matrixFile)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(written)).To(Equal(document.String()), "run the test with -update, and read the difference")
+}
+
+var matrixHead = func() string {
+	head := `<!-- Generated by go test ./test/sim -run TestAnyStateAnyRevision -args -update. Do not edit. -->
+
+# Any state, any revision
+
+An update can be overtaken at any moment: by the next revision, by going back, by a pause, by a node that is lost. There is no state
+from which a StatefulSet does not get to what was asked for last.
+
+Each cell is a test, run in a simulated cluster with the real controllers: three pods, one at a time, two containers each, a readiness
+gate and a grace period of 5 s. The update runs until a pod is in the state at the left, then that happens which stands above. All
+cells end with every pod ready at what was asked for last: a pause, a partition and OnDelete are taken back, a node comes back, and a
+revision that never becomes ready is replaced by the previous one. While a rollout is stopped, every pod serves. The cell tells how
+many containers restarted in all, and how many pods were recreated.
+
+`
+	names, line := "| State of a pod |", "|---|"
+	for _, o := range overtakings {
+		names += " " + o.name + " |"
+		line += "---|"
+	}
+	return head + names + "\n" + line + "\n"
+}()
+

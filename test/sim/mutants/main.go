@@ -1,0 +1,117 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command mutants plants known bugs in the product, one at a time, and shows that
+// the simulation finds each of them: a simulation that finds nothing proves
+// nothing. It changes no file; the bugs are overlaid for the compiler.
+//
+//	go run ./test/sim/mutants [NAME...]
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(names []string) error {
+	dir, err := os.MkdirTemp("", "mutants-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	var survivors []string
+	for _, m := range mutants {
+		if len(names) > 0 && !slices.Contains(names, m.name) {
+			continue
+		}
+		began := time.Now() //nolint:forbidigo // a command tells how long it takes
+		found, err := m.hunt(dir)
+		if err != nil {
+			return fmt.Errorf("mutant %s: %w", m.name, err)
+		}
+		took := time.Since(began).Round(time.Second) //nolint:forbidigo // see above
+		if found == "" {
+			survivors = append(survivors, m.name)
+			found = "NOT FOUND"
+		}
+		fmt.Printf("%-28s %4s  %s\n", m.name, took, found)
+	}
+	if len(survivors) > 0 {
+		return fmt.Errorf("the simulation did not find: %s", strings.Join(survivors, ", "))
+	}
+	return nil
+}
+
+// violation matches the first line of what a failed run says.
+var violation = regexp.MustCompile(`(?m)^\s+\S+_test\.go:\d+: (seed-\d+: .*)$|VIOLATED: (.*)$|^\s+--- FAIL: (\S+)`)
+
+// hunt runs the simulation with the bug, and returns what it found; empty for
+// nothing.
+func (m mutant) hunt(dir string) (string, error) {
+	overlay, err := m.overlay(dir)
+	if err != nil {
+		return "", err
+	}
+	// #nosec G204 -- the arguments are the program's own
+	cmd := exec.Command("go", "test", "-overlay", overlay, "-timeout", "20m", "-failfast", "./test/sim", "-run", "^(TestSeeds|TestCrashAtEveryWrite|TestAnyStateAnyRevision)$",
+		"-args", "-seeds", "600", "-stop-after", "1", "-keep=false")
+	out, err := cmd.CombinedOutput()
+	exit := &exec.ExitError{}
+	switch {
+	case err == nil:
+		return "", nil
+	case !errors.As(err, &exit):
+		return "", err
+	}
+	match := violation.FindStringSubmatch(string(out))
+	if match == nil {
+		return "", fmt.Errorf("the tests failed for another reason:\n%s", out)
+	}
+	found := match[1] + match[2] + match[3]
+	const shown = 150
+	if len(found) > shown {
+		found = found[:shown] + "..."
+	}
+	return found, nil
+}
+
+// overlay writes the changed file, and the list that lets the compiler take it
+// for the original.
+func (m mutant) overlay(dir string) (string, error) {
+	original, err := filepath.Abs(m.file)
+	if err != nil {
+		return "", err
+	}
+	source, err := os.ReadFile(original) //nolint:gosec // a file of this repository
+	if err != nil {
+		return "", err
+	}
+	if n := strings.Count(string(source), m.right); n != 1 {
+		return "", fmt.Errorf("%s has %d places that read\n%s\nit must be one: adapt test/sim/mutants/list.go", m.file, n, m.right)
+	}
+	changed := filepath.Join(dir, m.name+".go")
+	if err := os.WriteFile(changed, []byte(strings.Replace(string(source), m.right, m.wrong, 1)), 0o600); err != nil {
+		return "", err
+	}
+	list, err := json.Marshal(map[string]map[string]string{"Replace": {original: changed}})
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, m.name+".json")
+	return path, os.WriteFile(path, list, 0o600)
+}

@@ -1,0 +1,75 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"errors"
+	"time"
+)
+
+var errImage = errors.New("a policy refuses the image")
+
+// chaosFor is how long a run is disturbed at least.
+const chaosFor = 150
+
+// Result is what a run comes to.
+type Result struct {
+	// Err is the first violation; nil for a good run.
+	Err error
+	// Story tells what happened, one line an event.
+	Story string
+	// Coverage is what happened to pods in which state.
+	Coverage *Coverage
+}
+
+// Run runs a set through a time of disturbances, and brings it to rest.
+func Run(choices *Choices) Result {
+	w, err := newWorld(choices, chosen(choices))
+	if err != nil {
+		return Result{Err: err, Coverage: newCoverage()}
+	}
+	for range chaosFor + choices.intN(100) {
+		if w.failure == nil {
+			w.step()
+		}
+	}
+	w.calmDown(revisions[choices.intN(goodRevisions)])
+	w.rest()
+	return w.result()
+}
+
+func (w *World) result() Result {
+	return Result{Err: w.failure, Story: w.story.String(), Coverage: w.coverage}
+}
+
+// rest brings everything to rest, and asserts that it is as it should be and
+// stays so: a new manager that finds it writes nothing (invariant 8).
+func (w *World) rest() {
+	w.settle()
+	if w.failure != nil {
+		return
+	}
+	w.law.checkRest()
+	if w.lateArrival {
+		w.replaceManager() // nothing told the old one of a revision that arrived
+	}
+	version := w.server.version
+	w.replaceManager()
+	if w.server.version != version {
+		w.violate("invariant 8: a new manager writes to what is settled")
+	}
+}
+
+// replaceManager lets a new manager find what is there.
+func (w *World) replaceManager() {
+	w.manager.client.dead, w.manager.startsAt = true, w.clock.Now()
+	for range 30 {
+		w.step()
+	}
+}
+
+// elapsed returns how long the run has lasted, on its own clock.
+func (w *World) elapsed() time.Duration {
+	return w.clock.Now().Sub(start)
+}

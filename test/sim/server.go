@@ -1,0 +1,264 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+)
+
+// namespace is where everything lives.
+const namespace = "default"
+
+// server is an API server with one namespace. What it holds is never changed,
+// only replaced, so that caches can share it.
+type server struct {
+	clock   clock.PassiveClock
+	version int64
+	uids    int
+	objects map[objectKey]client.Object
+	// log holds what was written, by kind, the oldest first.
+	log map[string][]event
+	// admit is asked before a pod is updated; nil admits everything.
+	admit func(before, after *corev1.Pod) error
+}
+
+type objectKey struct{ kind, name string }
+
+// event is one write. The object is nil when it was removed.
+type event struct {
+	version int64
+	name    string
+	object  client.Object
+	// trimmed is the object as caches keep it, made when the first one reads it.
+	trimmed client.Object
+}
+
+func newServer(clock clock.PassiveClock) *server {
+	return &server{clock: clock, objects: map[objectKey]client.Object{}, log: map[string][]event{}}
+}
+
+// kindOf returns the kind of an object or of a list of such objects.
+func kindOf(obj any) string {
+	switch typed := obj.(type) {
+	case *corev1.Pod, *corev1.PodList:
+		return "Pod"
+	case *corev1.PersistentVolumeClaim, *corev1.PersistentVolumeClaimList:
+		return "PersistentVolumeClaim"
+	case *appsv1.ControllerRevision, *appsv1.ControllerRevisionList:
+		return "ControllerRevision"
+	case *discoveryv1.EndpointSlice, *discoveryv1.EndpointSliceList:
+		return "EndpointSlice"
+	case *appsv1beta1.StatefulSet, *appsv1beta1.StatefulSetList:
+		return "StatefulSet"
+	case *metav1.PartialObjectMetadata:
+		return typed.Kind
+	default:
+		return fmt.Sprintf("%T", obj)
+	}
+}
+
+func resourceOf(kind string) schema.GroupResource {
+	return schema.GroupResource{Resource: kind}
+}
+
+func notFound(key objectKey) error {
+	return apierrors.NewNotFound(resourceOf(key.kind), key.name)
+}
+
+// get returns what is there under a name; it must not be changed.
+func get[T client.Object](s *server, name string) (T, bool) {
+	var none T
+	obj, ok := s.objects[objectKey{kindOf(none), name}].(T)
+	return obj, ok
+}
+
+// all returns everything of a kind, by name; it must not be changed.
+func all[T client.Object](s *server) map[string]T {
+	var none T
+	found := map[string]T{}
+	for key, obj := range s.objects {
+		if typed, ok := obj.(T); ok && key.kind == kindOf(none) {
+			found[key.name] = typed
+		}
+	}
+	return found
+}
+
+// create creates an object, and writes into it what the server filled in.
+func (s *server) create(obj client.Object) error {
+	key := objectKey{kindOf(obj), obj.GetName()}
+	if _, exists := s.objects[key]; exists {
+		return apierrors.NewAlreadyExists(resourceOf(key.kind), key.name)
+	}
+	s.uids++
+	obj.SetNamespace(namespace)
+	obj.SetUID(types.UID(fmt.Sprintf("uid-%d", s.uids)))
+	obj.SetGeneration(1)
+	obj.SetCreationTimestamp(metav1.NewTime(s.clock.Now()))
+	prepareForCreate(obj)
+	s.store(key, obj)
+	return nil
+}
+
+// store makes an object what the server holds. The caller keeps the object.
+func (s *server) store(key objectKey, obj client.Object) {
+	s.version++
+	obj.SetResourceVersion(strconv.FormatInt(s.version, 10))
+	held := obj.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy has the type of its original
+	s.objects[key] = held
+	s.log[key.kind] = append(s.log[key.kind], event{version: s.version, name: key.name, object: held})
+}
+
+// remove removes an object for good.
+func (s *server) remove(key objectKey) {
+	if _, exists := s.objects[key]; !exists {
+		return
+	}
+	delete(s.objects, key)
+	s.version++
+	s.log[key.kind] = append(s.log[key.kind], event{version: s.version, name: key.name})
+}
+
+// mutate changes an object as those do who are not under test: it never fails,
+// and does nothing where there is no such object.
+func mutate[T client.Object](s *server, name string, change func(T)) {
+	held, ok := get[T](s, name)
+	if !ok {
+		return
+	}
+	obj := held.DeepCopyObject().(T) //nolint:forcetypeassert // a copy has the type of its original
+	change(obj)
+	if apiequality.Semantic.DeepEqual(held, obj) {
+		return
+	}
+	bumpGeneration(held, obj)
+	s.store(objectKey{kindOf(obj), name}, obj)
+}
+
+// patchRequest is a PATCH as a client sends it.
+type patchRequest struct {
+	key    objectKey
+	body   []byte
+	kind   types.PatchType
+	status bool
+	dryRun bool
+}
+
+// patch applies a patch and returns what the object is then.
+func (s *server) patch(request patchRequest) (client.Object, error) {
+	held, ok := s.objects[request.key]
+	if !ok {
+		return nil, notFound(request.key)
+	}
+	if err := checkPatchPreconditions(held, request); err != nil {
+		return nil, err
+	}
+	obj, err := applyPatch(held, request)
+	if err != nil {
+		return nil, err
+	}
+	obj.SetResourceVersion(held.GetResourceVersion())
+	if request.status {
+		keepSpec(held, obj)
+	} else {
+		keepStatus(held, obj)
+	}
+	bumpGeneration(held, obj)
+	if err := s.validateUpdate(held, obj, request.status); err != nil {
+		return nil, err
+	}
+	if request.dryRun || apiequality.Semantic.DeepEqual(held, obj) {
+		return obj, nil
+	}
+	s.store(request.key, obj)
+	return obj, nil
+}
+
+// checkPatchPreconditions refuses a patch that was made for another object, or
+// another state of it, in the words of the real server.
+func checkPatchPreconditions(held client.Object, request patchRequest) error {
+	wanted := metav1.PartialObjectMetadata{}
+	if err := json.Unmarshal(request.body, &wanted); err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	if wanted.ResourceVersion != "" && wanted.ResourceVersion != held.GetResourceVersion() {
+		return apierrors.NewConflict(resourceOf(request.key.kind), request.key.name, errors.New("the object has been modified"))
+	}
+	if wanted.UID != "" && wanted.UID != held.GetUID() {
+		return apierrors.NewInvalid(schema.GroupKind{Kind: request.key.kind}, request.key.name, field.ErrorList{
+			field.Invalid(field.NewPath("metadata", "uid"), wanted.UID, "field is immutable"),
+		})
+	}
+	return nil
+}
+
+func applyPatch(held client.Object, request patchRequest) (client.Object, error) {
+	before, err := json.Marshal(held)
+	if err != nil {
+		return nil, err
+	}
+	var after []byte
+	switch request.kind {
+	case types.StrategicMergePatchType:
+		after, err = strategicpatch.StrategicMergePatch(before, request.body, held)
+	case types.MergePatchType:
+		after, err = jsonpatch.MergePatch(before, request.body)
+	default:
+		err = fmt.Errorf("unexpected patch type %s", request.kind)
+	}
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	obj := reflect.New(reflect.TypeOf(held).Elem()).Interface().(client.Object) //nolint:forcetypeassert // the type of held
+	if err := json.Unmarshal(after, obj); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	return obj, nil
+}
+
+// delete starts the deletion of an object. Pods on a node end gracefully, others
+// are removed at once.
+func (s *server) delete(key objectKey, preconditions *metav1.Preconditions) error {
+	held, ok := s.objects[key]
+	if !ok {
+		return notFound(key)
+	}
+	if preconditions != nil {
+		sameUID := preconditions.UID == nil || *preconditions.UID == held.GetUID()
+		sameVersion := preconditions.ResourceVersion == nil || *preconditions.ResourceVersion == held.GetResourceVersion()
+		if !sameUID || !sameVersion {
+			return apierrors.NewConflict(resourceOf(key.kind), key.name, errors.New("precondition failed"))
+		}
+	}
+	pod, isPod := held.(*corev1.Pod)
+	if !isPod || pod.Spec.NodeName == "" {
+		s.remove(key)
+		return nil
+	}
+	if pod.DeletionTimestamp == nil {
+		s.markDeleted(pod)
+	}
+	return nil
+}

@@ -1,0 +1,182 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+)
+
+// settings are what a run keeps from its beginning to its end.
+type settings struct {
+	replicas, maxUnavailable int
+	policy                   appsv1beta1.PodUpdateStrategyType
+	ordered, gated, claims   bool
+	minReadySeconds          int
+	gracePeriod, deadline    time.Duration
+
+	// How long containers take to stop, and to become ready, and EndpointSlices
+	// to follow at most.
+	minStopTime, maxStopTime int
+	readyTime                time.Duration
+	minEndpointDelay         int
+	endpointDelay            int
+	// oldKubelets report no observed generation.
+	oldKubelets bool
+	// lag is how many seconds a cache may show the past; 0 for a cache that is
+	// always up to date.
+	lag int
+	// faults: one write in so many fails; 0 for none.
+	faults int
+	// deaths: the manager dies at one write in so many; 0 for never.
+	deaths int
+	// changes: in one second of so many, something happens that is not the
+	// operator's doing; 0 for never.
+	changes int
+}
+
+// reference are the settings of an undisturbed run: three pods, two at a time.
+func reference() settings {
+	return settings{
+		replicas: 3, maxUnavailable: 2, gated: true, minStopTime: 2, maxStopTime: 2, readyTime: time.Second,
+		policy: appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType,
+	}
+}
+
+// chosen returns settings as the choices have it.
+func chosen(c *Choices) settings {
+	s := reference()
+	s.gated = !c.oneIn(4)
+	s.replicas = 1 + c.intN(5)
+	s.ordered = c.oneIn(5)
+	s.maxUnavailable = 1
+	if !s.ordered {
+		s.maxUnavailable = 1 + c.intN(s.replicas)
+	}
+	s.claims = c.oneIn(4)
+	s.minReadySeconds = 3 * c.intN(3)
+	s.gracePeriod = pick(c, []time.Duration{0, 3 * time.Second, 10 * time.Second, 20 * time.Second})
+	if c.oneIn(4) {
+		s.deadline = 30 * time.Second
+	}
+	s.policy = pick(c, []appsv1beta1.PodUpdateStrategyType{
+		appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType, appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType,
+		appsv1beta1.InPlaceOnlyPodUpdateStrategyType, appsv1beta1.RecreatePodUpdateStrategyType,
+	})
+	s.minStopTime, s.maxStopTime, s.readyTime, s.endpointDelay = 0, 1+c.intN(20), c.seconds(5), c.intN(12)
+	s.oldKubelets = c.oneIn(6)
+	s.lag = c.intN(6)
+	s.faults = pick(c, []int{0, 0, 40, 15, 6})
+	s.deaths = pick(c, []int{0, 40, 15, 6})
+	s.changes = pick(c, []int{30, 20, 12, 6})
+	return s
+}
+
+func (s settings) String() string {
+	return fmt.Sprintf("%d pods, %d at a time, %s, ordered %t, gate %t, claims %t, minReadySeconds %d, grace %s, deadline %s; "+
+		"stops within %ds, ready after %s, endpoints within %ds, old kubelets %t, lag %ds, faults 1/%d, deaths 1/%d",
+		s.replicas, s.maxUnavailable, s.policy, s.ordered, s.gated, s.claims, s.minReadySeconds, s.gracePeriod, s.deadline,
+		s.maxStopTime, s.readyTime, s.endpointDelay, s.oldKubelets, s.lag, s.faults, s.deaths)
+}
+
+// Images that behave in a way of their own.
+const (
+	missingImage = "app:missing"
+	crashImage   = "app:crash"
+	// sameImage has the content of bImage.
+	bImage    = "app:b"
+	sameImage = "app:b-again"
+)
+
+// imageID returns the ID of an image, which names its content.
+func imageID(image string) string {
+	if image == sameImage {
+		image = bImage
+	}
+	return "app@sha256:" + fmt.Sprintf("%x", image)
+}
+
+// revision is a pod template of the user, told by a word.
+type revision struct {
+	name  string
+	write func(*corev1.PodTemplateSpec)
+}
+
+// revisions are what the user may ask for. Those at the end never become ready,
+// or are recreated.
+var revisions = []revision{
+	{"a", func(*corev1.PodTemplateSpec) {}},
+	{"b", func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Image = bImage }},
+	{"b again", func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Image = sameImage }},
+	{"both", func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Image, t.Spec.Containers[1].Image = "app:c", "log:c" }},
+	{"log", func(t *corev1.PodTemplateSpec) { t.Spec.Containers[1].Image = "log:b" }},
+	{"label", func(t *corev1.PodTemplateSpec) { t.Labels["tier"] = "web" }},
+	{"env", func(t *corev1.PodTemplateSpec) {
+		t.Spec.Containers[0].Image = bImage
+		t.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "LEVEL", Value: "debug"}}
+	}},
+	{"missing", func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Image = missingImage }},
+	{"crash", func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Image = crashImage }},
+}
+
+// goodRevisions is how many of the revisions become ready.
+const goodRevisions = 7
+
+func (s settings) template(r revision) corev1.PodTemplateSpec {
+	t := corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": setName}},
+		Spec: corev1.PodSpec{
+			TerminationGracePeriodSeconds: ptr.To(int64(s.maxStopTime)),
+			Containers:                    []corev1.Container{{Name: "app", Image: "app:a"}, {Name: "log", Image: "log:a"}},
+		},
+	}
+	if s.gated {
+		t.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: appsv1beta1.InPlaceUpdateReady}}
+	}
+	r.write(&t)
+	return t
+}
+
+// set returns the StatefulSet at a revision.
+func (s settings) set(r revision) *appsv1beta1.StatefulSet {
+	inPlace := &appsv1beta1.InPlaceUpdateStrategy{GracePeriodSeconds: int32(s.gracePeriod / time.Second)}
+	if s.deadline > 0 {
+		inPlace.DeadlineSeconds = ptr.To(int32(s.deadline / time.Second))
+	}
+	set := &appsv1beta1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Name: setName, Namespace: namespace},
+		Spec: appsv1beta1.StatefulSetSpec{
+			Replicas:             ptr.To(int32(s.replicas)),
+			ServiceName:          setName,
+			Selector:             &metav1.LabelSelector{MatchLabels: map[string]string{"app": setName}},
+			Template:             s.template(r),
+			PodManagementPolicy:  appsv1.ParallelPodManagement,
+			RevisionHistoryLimit: ptr.To[int32](3),
+			UpdateStrategy: appsv1beta1.StatefulSetUpdateStrategy{
+				Type: appsv1.RollingUpdateStatefulSetStrategyType,
+				RollingUpdate: &appsv1beta1.RollingUpdateStatefulSetStrategy{
+					PodUpdatePolicy:       s.policy,
+					MaxUnavailable:        ptr.To(intstr.FromInt(s.maxUnavailable)),
+					MinReadySeconds:       ptr.To(int32(s.minReadySeconds)),
+					InPlaceUpdateStrategy: inPlace,
+				},
+			},
+		},
+	}
+	if s.ordered {
+		set.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement
+	}
+	if s.claims {
+		set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}}
+	}
+	return set
+}

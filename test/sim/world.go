@@ -1,0 +1,252 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+)
+
+// setName is the name of the set.
+const setName = "sample"
+
+// scheme knows every kind that there is.
+var scheme = func() *runtime.Scheme {
+	s := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(s))
+	utilruntime.Must(appsv1beta1.AddToScheme(s))
+	return s
+}()
+
+// start is when every run begins.
+var start = time.Date(2026, time.January, 2, 12, 0, 0, 0, time.UTC)
+
+// World is one run: a set, and all that happens to it.
+type World struct {
+	settings settings
+	choices  *Choices
+	clock    *clocktesting.FakePassiveClock
+	server   *server
+	nodes    []*kubelet
+	slices   *endpoints
+	manager  *manager
+	law      *law
+	story    *story
+	coverage *Coverage
+
+	// calm: nobody but the operator, the kubelets and the controllers of
+	// Kubernetes does anything, and nothing fails.
+	calm bool
+	// wish is the revision that the user asked for last, previous the one before.
+	wish, previous revision
+	// containers counts the containers that were started.
+	containers int
+	// returns are the writes of dead managers that are still on their way.
+	returns []stray
+	// lateArrival: one of them arrived when all was calm.
+	lateArrival bool
+	// fate, if set, decides what becomes of writes, instead of the choices.
+	fate func(write) fate
+	// log holds the writes that were carried out, in words.
+	log []string
+	// failure is the first thing that went wrong.
+	failure error
+}
+
+type stray struct {
+	at    time.Time
+	write write
+}
+
+// newWorld returns a world with a set whose pods are still to be made.
+func newWorld(choices *Choices, s settings) (*World, error) {
+	w := &World{
+		settings: s, choices: choices, clock: clocktesting.NewFakePassiveClock(start),
+		story: newStory(), coverage: newCoverage(), wish: revisions[0], previous: revisions[1],
+	}
+	w.server = newServer(w.clock)
+	w.slices, w.law = newEndpoints(w), newLaw(w)
+	for i := range 2 {
+		w.nodes = append(w.nodes, newKubelet(w, fmt.Sprintf("node-%d", i), s.oldKubelets))
+	}
+	w.say("%s", s)
+	if err := errors.Join(w.slices.create(), w.server.create(s.set(w.wish))); err != nil {
+		return nil, err
+	}
+	return w, w.startManager(context.Background())
+}
+
+// say adds a line to the story.
+func (w *World) say(format string, args ...any) {
+	w.story.add(w.clock.Now().Sub(start), format, args...)
+}
+
+// violate notes that something went wrong, unless something did before.
+func (w *World) violate(format string, args ...any) {
+	if w.failure == nil {
+		w.failure = fmt.Errorf(format, args...)
+		w.say("VIOLATED: %v", w.failure)
+	}
+}
+
+// step lets one second pass.
+func (w *World) step() {
+	w.clock.SetTime(w.clock.Now().Add(time.Second))
+	actors := []func(){w.stepKubernetes, w.manager.deliver, w.stepManager}
+	for i := range actors {
+		// Any order may be: a manager may act before the news of this second.
+		j := i + w.choices.intN(len(actors)-i)
+		actors[i], actors[j] = actors[j], actors[i]
+		actors[i]()
+	}
+	w.arrive()
+	if !w.calm && w.choices.oneIn(w.settings.changes) {
+		w.disturb()
+	}
+}
+
+func (w *World) stepManager() {
+	w.manager.step()
+}
+
+// stepKubernetes is a second of all that is not under test.
+func (w *World) stepKubernetes() {
+	w.bind()
+	for _, node := range w.nodes {
+		node.step()
+	}
+	w.controlNodes()
+	w.slices.step()
+	w.server.collectGarbage()
+}
+
+// bind puts pods on nodes that are there.
+func (w *World) bind() {
+	pods := all[*corev1.Pod](w.server)
+	for i, name := range slices.Sorted(maps.Keys(pods)) {
+		if pods[name].Spec.NodeName != "" || pods[name].DeletionTimestamp != nil {
+			continue
+		}
+		for j := range w.nodes {
+			if node := w.nodes[(i+j)%len(w.nodes)]; !node.isDead() {
+				w.server.bind(pods[name], node.node)
+				break
+			}
+		}
+	}
+}
+
+// Times after which the node controller acts on a node that does not answer.
+const (
+	unreadyAfter = 40 * time.Second
+	evictAfter   = 90 * time.Second
+)
+
+// controlNodes does what becomes of the pods of dead nodes.
+func (w *World) controlNodes() {
+	for _, node := range w.nodes {
+		if !node.isDead() {
+			continue
+		}
+		away := w.clock.Now().Sub(node.deadSince)
+		pods := all[*corev1.Pod](w.server)
+		for _, name := range slices.Sorted(maps.Keys(pods)) {
+			if pods[name].Spec.NodeName != node.node || pods[name].DeletionTimestamp != nil {
+				continue
+			}
+			if away >= unreadyAfter {
+				mutate(w.server, name, func(pod *corev1.Pod) { setPodCondition(pod, corev1.PodReady, false, w.clock.Now()) })
+			}
+			if away >= evictAfter {
+				_ = w.server.delete(objectKey{"Pod", name}, nil) // it is there: it was just seen
+			}
+		}
+	}
+}
+
+// stopTime returns how long the containers of a pod take to stop this time.
+func (w *World) stopTime() time.Duration {
+	least := w.settings.minStopTime
+	return time.Duration(least)*time.Second + w.choices.seconds(w.settings.maxStopTime-least)
+}
+
+// arrive lets the writes of dead managers arrive that are due.
+func (w *World) arrive() {
+	w.returns = slices.DeleteFunc(w.returns, func(s stray) bool {
+		if w.clock.Now().Before(s.at) {
+			return false
+		}
+		s.write.before = w.server.objects[objectKey{kindOf(s.write.obj), s.write.obj.GetName()}]
+		err := s.write.do()
+		w.lateArrival = w.lateArrival || w.calm
+		w.say("a write of a dead manager arrives: %s: %v", s.write.words, err)
+		if err == nil {
+			w.law.judgeStray(s.write)
+		}
+		return true
+	})
+}
+
+// set returns the set as the server holds it; nil if there is none.
+func (w *World) set() *appsv1beta1.StatefulSet {
+	set, _ := get[*appsv1beta1.StatefulSet](w.server, setName)
+	return set
+}
+
+// worker returns what its kubelet knows of a pod; nil if it knows nothing.
+func (w *World) worker(pod *corev1.Pod) *worker {
+	for _, node := range w.nodes {
+		if node.node == pod.Spec.NodeName {
+			return node.workers[pod.UID]
+		}
+	}
+	return nil
+}
+
+// Limits of a run that is to come to rest.
+const (
+	// quietFor is longer than anything takes of which nothing can be seen.
+	quietFor = 30 * time.Second
+	restless = 3 * time.Hour
+)
+
+// settle runs until nothing has been written for a while and nobody waits for a
+// time to come.
+func (w *World) settle() {
+	if !w.settleOr(restless) {
+		w.violate("liveness: not at rest after %s: %s", restless, w.law.whatIsMissing())
+	}
+}
+
+// settleOr runs until all is quiet, or for a time; it reports whether it is.
+func (w *World) settleOr(limit time.Duration) bool {
+	deadline := w.clock.Now().Add(limit)
+	version, since := w.server.version, w.clock.Now()
+	for w.failure == nil {
+		w.step()
+		now := w.clock.Now()
+		if w.server.version != version || len(w.returns) > 0 {
+			version, since = w.server.version, now
+		}
+		if now.Sub(since) > quietFor && !w.manager.isWaiting() {
+			return true
+		}
+		if now.After(deadline) {
+			return false
+		}
+	}
+	return true
+}
