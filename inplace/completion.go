@@ -177,6 +177,12 @@ func evidenceOf(pod *corev1.Pod, now time.Time) map[string]*evidence {
 // match the spec which the kubelet has seen is stopped within the pod's
 // termination grace period.
 //
+// One thing is taken for what it is not: a container that restarts by itself,
+// from the old image, after the change was written and before the kubelet sees
+// it. It counts as done until the kubelet stops it, a moment later. To exclude
+// it, every update to another name of the same content would have to wait for
+// the settle time.
+//
 // The kubelet leaves a sidecar alone that is still starting, so for that time
 // decides nothing until it has started.
 //

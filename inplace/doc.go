@@ -14,7 +14,8 @@
 //     that can be made in place, or a Refusal that names the first field that
 //     cannot.
 //   - Observe tells whether the last change made to a pod has taken effect.
-//   - Next tells the next step of one pod.
+//   - Next tells the next step of one pod. What only the API server can tell,
+//     that it refuses the change, is a fact: PodFacts.Refused.
 //   - Priorities tells which pods of an unordered update go first.
 //   - MakePlan tells which pods of a workload may take their next step now,
 //     within the budget, and what the others wait for.

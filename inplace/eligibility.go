@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Reasons why a pod cannot be changed to a revision in place.
@@ -26,6 +27,12 @@ const (
 	// ReasonEnvFromMetadata: an environment variable is read from a label or an
 	// annotation that changes. A running container keeps the old value.
 	ReasonEnvFromMetadata = "EnvFromMetadata"
+	// ReasonAdmissionDenied: the API server refuses the change: a policy, a
+	// webhook or a quota. Only the server can tell, see PodFacts.Refused.
+	ReasonAdmissionDenied = "AdmissionDenied"
+	// ReasonAdmissionUnknown: the API server was asked, and has not answered,
+	// whether it accepts the change.
+	ReasonAdmissionUnknown = "AdmissionUnknown"
 )
 
 // Refusal says why a pod cannot be changed to a revision in place.
@@ -37,6 +44,9 @@ type Refusal struct {
 	Field string
 	// Message says it in words.
 	Message string
+	// Until is when it may be otherwise without a change of the templates; zero
+	// if it never is.
+	Until time.Time
 }
 
 // policy judges one thing about the way from one template to another. It

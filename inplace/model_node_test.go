@@ -182,9 +182,11 @@ func (n *node) containerID() string {
 	return fmt.Sprintf("containerd://main-%d", n.containers)
 }
 
-// crash restarts the running container by itself, from the image it had.
+// crash restarts the running container by itself, from the image it had; but not
+// between a change and the moment at which the kubelet sees it. What starts then
+// is the one thing that the evidence takes for what it is not, see judge.
 func (n *node) crash() {
-	if n.pod == nil || n.pod.DeletionTimestamp != nil || n.running == "" || !n.stopUntil.IsZero() {
+	if n.pod == nil || n.pod.DeletionTimestamp != nil || n.running == "" || !n.stopUntil.IsZero() || n.pod.Generation != n.seen {
 		return
 	}
 	n.containers++

@@ -49,6 +49,9 @@ type model struct {
 	// budget in terms of the truth.
 	stale   bool
 	refuses func() bool
+	// denied is the revision that an admission policy keeps pods from; none if
+	// empty.
+	denied string
 
 	log      strings.Builder
 	lastLine time.Time
@@ -122,6 +125,7 @@ func (m *model) round() Plan {
 	w.Pods = m.view(m.facts())
 	plan := MakePlan(w, m.now)
 	m.checkAccounting(plan)
+	m.checkDenied(w, plan)
 	for _, move := range plan.Moves {
 		m.carryOut(move)
 	}
@@ -139,6 +143,9 @@ func (m *model) facts() []PodFacts {
 		f := PodFacts{Pod: n.pod.DeepCopy(), From: m.revisions[revisionName(n.pod)], Held: m.holds(n.pod)}
 		if n.listed {
 			f.Services = []string{"web"}
+		}
+		if m.denied == m.workload.Target.Name {
+			f.Refused = &Refusal{Reason: ReasonAdmissionDenied, Message: "denied by a policy"}
 		}
 		facts = append(facts, f)
 	}
@@ -167,6 +174,17 @@ func (m *model) checkAccounting(plan Plan) {
 	for _, p := range plan.Pods {
 		if p.Step.State != Settled && !named[p.Pod.Name] {
 			m.fail("%s is %s, and neither moves nor names a blocker", p.Pod.Name, p.Step.State)
+		}
+	}
+}
+
+// checkDenied: nothing that leads to a refused change is begun, or gone on with.
+func (m *model) checkDenied(w Workload, plan Plan) {
+	m.t.Helper()
+	for _, move := range plan.Moves {
+		i := slices.IndexFunc(w.Pods, func(f PodFacts) bool { return f.Pod.Name == move.Pod.Name })
+		if w.Pods[i].Refused != nil && move.Step.LeadsToPatch() {
+			m.fail("%s, and the server refuses it", move.Note)
 		}
 	}
 }

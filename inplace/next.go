@@ -43,6 +43,9 @@ type PodFacts struct {
 	// Held is true for a pod that stays at its revision for now: the partition
 	// keeps it.
 	Held bool
+	// Refused is set when the API server refuses the change in place that the pod
+	// needs for the target.
+	Refused *Refusal
 }
 
 // Next returns the next step of a pod towards a target.
@@ -60,6 +63,9 @@ func Next(facts PodFacts, target Target, now time.Time) Step {
 	change, refused := compareFacts(facts, target)
 	if refused != nil {
 		return refuse(facts, target, refused, now)
+	}
+	if facts.Refused != nil {
+		return deny(facts, target, now)
 	}
 	if !change.Restarts() || target.keepsReady(change) {
 		return patch(pod, change, target, now)
@@ -102,6 +108,21 @@ func refuse(facts PodFacts, target Target, refused *Refusal, now time.Time) Step
 	}
 }
 
+// deny keeps a pod whose change the server refuses in service as it is. It is not
+// recreated: whoever wrote the rule that refuses it did not ask for that, and the
+// rule may refuse the new pod as well.
+func deny(facts PodFacts, target Target, now time.Time) Step {
+	step := finish(facts.Pod, target.Deadline, now)
+	if step.Action == MarkReady {
+		return step
+	}
+	until := facts.Refused.Until
+	if !step.Until.IsZero() && step.Until.Before(until) {
+		until = step.Until
+	}
+	return Step{State: Stuck, Reason: facts.Refused.Reason, Message: facts.Refused.Message, Until: until}
+}
+
 // drain takes the pod out of service, and returns nil when it is: the gate is
 // False, the kubelet has reported the pod not ready, no EndpointSlice sends it
 // traffic, and the grace period has passed since. A pod without the gate cannot
@@ -115,6 +136,7 @@ func drain(facts PodFacts, target Target, change Change, now time.Time) *Step {
 	if !IsMarkedNotReady(pod) {
 		step.Action, step.Since = MarkNotReady, time.Time{}
 		step.Message = "to be updated to " + target.Name
+		step.Record = newState(pod, change, target.Name, now)
 		return step
 	}
 	if condition(pod, corev1.PodReady).Status == corev1.ConditionTrue {

@@ -62,9 +62,10 @@ const (
 
 // RevisionPatch returns the strategic merge patch that carries out a Patch step
 // on a pod: the change, the record of what ran before, and the revision label,
-// in one request. The server refuses it if the pod is no longer the one that the
-// step was decided on: decided on an old view of the pod, even a patch of nothing
-// but the label would claim a revision that the pod does not run.
+// in one request. Of a MarkNotReady step it is the patch that will follow. The
+// server refuses it if the pod is no longer the one that the step was decided on:
+// decided on an old view of the pod, even a patch of nothing but the label would
+// claim a revision that the pod does not run.
 func RevisionPatch(pod *corev1.Pod, step Step, revision string) ([]byte, error) {
 	record, err := json.Marshal(step.Record)
 	if err != nil {

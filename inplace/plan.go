@@ -92,6 +92,9 @@ type Plan struct {
 // recover, so at most MaxUnavailable of those are in work at a time. An
 // available pod is taken out of service only while fewer than MaxUnavailable
 // pods are unavailable.
+//
+// A pod whose change the server refuses stays in service, or goes back, and takes
+// no budget from the others.
 func MakePlan(w Workload, now time.Time) Plan {
 	p := &planner{workload: w, now: now}
 	views := make([]*view, 0, len(w.Pods))

@@ -123,7 +123,7 @@ func (c *chaos) run() {
 		c.disturb()
 		c.round()
 	}
-	c.calm, c.workload.Stopped, c.partition = true, false, 0
+	c.calm, c.workload.Stopped, c.partition, c.denied = true, false, 0, ""
 	revisions := []string{"a", "b", "c", "label", "env"}
 	last := revisions[c.random.IntN(len(revisions))]
 	c.retarget(last, []appsv1beta1.PodUpdateStrategyType{inPlaceIfPossible, reCreate}[c.random.IntN(2)])
@@ -170,6 +170,9 @@ func (c *chaos) disturb() {
 		n.silent = c.now.Add(c.upTo(200)) // longer than a pod may take to end
 	case 10, 11:
 		c.toggleKeepReady()
+	case 12:
+		c.denied = []string{"", c.workload.Target.Name}[c.random.IntN(2)]
+		c.say("user: a policy denies %q", c.denied)
 	default:
 	}
 }

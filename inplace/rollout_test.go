@@ -140,6 +140,33 @@ var rollouts = []rollout{
 		ends:   repeat("at label, ready, pod number 1, container number 1", 3),
 	},
 	{
+		name: "a policy denies the change from the beginning", replicas: 3, maxUnavailable: 2,
+		events: []event{
+			{0, "a policy denies b", func(m *model) { m.denied = "b" }},
+			{1, "target b", toRevision("b")},
+			{20, "target c", toRevision("c")},
+		},
+		ends: inPlaceAt("c", 3),
+	},
+	{
+		name: "a policy denies the change from the middle on", replicas: 4, maxUnavailable: 2,
+		setup: func(m *model) { m.workload.Target.GracePeriod = 10 * time.Second },
+		events: []event{
+			{0, "target b", toRevision("b")},
+			{25, "a policy denies b, while two pods are drained", func(m *model) { m.denied = "b" }},
+		},
+		ends: append(repeat("at a, ready, pod number 1, container number 1", 2), inPlaceAt("b", 2)...),
+	},
+	{
+		name: "a policy that denied the change is gone", replicas: 2, maxUnavailable: 1,
+		events: []event{
+			{0, "a policy denies b", func(m *model) { m.denied = "b" }},
+			{1, "target b", toRevision("b")},
+			{20, "the policy is gone", func(m *model) { m.denied = "" }},
+		},
+		ends: inPlaceAt("b", 2),
+	},
+	{
 		name: "a grace period of 10 seconds", replicas: 2, maxUnavailable: 1,
 		setup:  func(m *model) { m.workload.Target.GracePeriod = 10 * time.Second },
 		events: []event{{0, "target b", toRevision("b")}},

@@ -91,9 +91,22 @@ type Step struct {
 	Until time.Time
 	// Change is set for Patch, and for the steps that lead to it.
 	Change Change
-	// Record is set for Patch: what ran before, and that the pod was updated in
-	// place.
+	// Record is set for Patch, and for MarkNotReady as it would be then: what ran
+	// before, and that the pod was updated in place.
 	Record *appsv1beta1.InPlaceUpdateState
+}
+
+// LeadsToPatch reports whether the step is Patch, or one of those before it:
+// Change is what the pod needs.
+func (s Step) LeadsToPatch() bool {
+	switch s.State {
+	case Draining, Grace, Patching:
+		return true
+	case Settled, Waiting, Restarting, Verifying, Recreating, Stuck:
+		return false
+	default:
+		return false
+	}
 }
 
 // disrupts reports whether the step takes an available pod out of service, now

@@ -67,15 +67,29 @@ func failedEvent(step inplace.Step, err error) *event {
 	}
 }
 
+// deniedEvent returns the event for a dry run that the server refused: the pod
+// stays as it is.
+func deniedEvent(err error) *event {
+	return &event{
+		corev1.EventTypeWarning, inplace.ReasonAdmissionDenied, actionUpdateInPlace,
+		"the API server refuses the update in place, and the pod stays as it is: " + serverWords(err),
+	}
+}
+
 // report records an event on the workload, naming the pod, and one on the pod.
 func (e *Executor) report(workload client.Object, pod *corev1.Pod, what *event) {
 	if what == nil {
 		return
 	}
-	note := what.note
-	if len(note) > maxNote {
-		note = strings.ToValidUTF8(note[:maxNote], "") + "..."
-	}
+	note := shorten(what.note)
 	e.recorder.Eventf(workload, pod, what.kind, what.reason, what.action, "pod %s: %s", pod.Name, note)
 	e.recorder.Eventf(pod, workload, what.kind, what.reason, what.action, "%s", note)
+}
+
+// shorten cuts what is longer than maxNote.
+func shorten(text string) string {
+	if len(text) <= maxNote {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxNote], "") + "..."
 }

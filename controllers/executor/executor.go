@@ -39,11 +39,12 @@ type Executor struct {
 	client   client.Client
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
+	memory   memory
 }
 
 // New returns an Executor that writes with the given client.
 func New(c client.Client, recorder events.EventRecorder, clock clock.PassiveClock) *Executor {
-	return &Executor{Parallelism: DefaultParallelism, client: c, recorder: recorder, clock: clock}
+	return &Executor{Parallelism: DefaultParallelism, client: c, recorder: recorder, clock: clock, memory: newMemory()}
 }
 
 // Result says what became of moves.
@@ -53,6 +54,9 @@ type Result struct {
 	Conflicts int
 	// Failed holds the errors of the other moves that failed, by pod name.
 	Failed map[string]error
+	// Refused is the number of those whose patch the API server refused for what
+	// it says. That is remembered: the next plan takes it into account.
+	Refused int
 }
 
 // Errors returns the errors of failed moves in the order of the pods' names, so
@@ -65,6 +69,17 @@ func (r Result) Errors() []error {
 	return all
 }
 
+// With returns what both results say.
+func (r Result) With(other Result) Result {
+	all := Result{
+		Conflicts: r.Conflicts + other.Conflicts, Refused: r.Refused + other.Refused,
+		Failed: map[string]error{},
+	}
+	maps.Copy(all.Failed, r.Failed)
+	maps.Copy(all.Failed, other.Failed)
+	return all
+}
+
 // Run carries out moves of the pods of a workload towards a revision. A move
 // that fails does not stop the others.
 func (e *Executor) Run(ctx context.Context, workload client.Object, revision string, moves []inplace.Move) Result {
@@ -72,6 +87,13 @@ func (e *Executor) Run(ctx context.Context, workload client.Object, revision str
 	workqueue.ParallelizeUntil(ctx, e.Parallelism, len(moves), func(i int) {
 		errs[i] = e.carryOut(ctx, workload, revision, moves[i])
 	})
+	result := newResult(ctx, moves, errs)
+	result.Refused = e.learn(workload, revision, moves, errs)
+	return result
+}
+
+// newResult sorts what became of moves.
+func newResult(ctx context.Context, moves []inplace.Move, errs []error) Result {
 	result := Result{Failed: map[string]error{}}
 	for i, err := range errs {
 		switch {

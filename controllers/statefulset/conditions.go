@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/inplace"
@@ -31,7 +32,7 @@ func setConditions(s *scope, failure error) {
 	setProgressing(s, p)
 	setStalled(s, failure)
 	setFailed(s, appsv1beta1.ConditionFailedCreatePod, appsv1beta1.ReasonFailedCreate, s.scaleErrs)
-	setFailed(s, appsv1beta1.ConditionFailedUpdatePod, appsv1beta1.ReasonFailedUpdatePodInPlace, s.updateErrs)
+	setFailed(s, appsv1beta1.ConditionFailedUpdatePod, appsv1beta1.ReasonFailedUpdatePodInPlace, slices.Concat(s.updateErrs, denials(s.plan)))
 }
 
 // progress says in one word and a sentence how far the set has come.
@@ -104,6 +105,20 @@ func setStalled(s *scope, failure error) {
 		}
 	}
 	setCondition(s, appsv1beta1.ConditionStalled, false, appsv1beta1.ReasonNotStalled, "nothing needs help")
+}
+
+// denials returns an error for each change that the API server is known to
+// refuse, and that is not written therefore.
+func denials(plan inplace.Plan) []error {
+	var errs []error
+	said := sets.New[string]()
+	for _, b := range plan.Blockers {
+		if b.Reason == inplace.ReasonAdmissionDenied && !said.Has(b.Message) {
+			said.Insert(b.Message)
+			errs = append(errs, errors.New(b.Message))
+		}
+	}
+	return errs
 }
 
 // setFailed sets a condition that is only there while something fails.

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/inplace"
 )
 
 // limitPods makes a quota of pods that is used up, and waits until the API server
@@ -37,10 +38,11 @@ func (w *world) limitPods(pods string) {
 	}).Should(MatchError(ContainSubstring("exceeded quota")))
 }
 
-// refuse makes the manager's writes fail whose name begins with a prefix.
+// refuse makes the manager's writes fail whose name begins with a prefix, and
+// their dry runs, as admission does.
 func (w *world) refuse(prefix string, err error) {
 	w.manager.before = func(write string, _ client.Object) error {
-		if strings.HasPrefix(write, prefix) {
+		if strings.HasPrefix(strings.TrimPrefix(write, "dry-run "), prefix) {
 			return err
 		}
 		return nil
@@ -130,9 +132,11 @@ var _ = Describe("A pod that cannot be updated", func() {
 		Expect(w.images()).To(Equal(map[string]string{"sample-0": "nginx:latest", "sample-1": "nginx:latest", "sample-2": "nginx:alpine"}))
 		Expect(conditionOf(w.refresh(), appsv1beta1.ConditionFailedUpdatePod).Message).To(And(
 			ContainSubstring("sample-2"), ContainSubstring("denied by a webhook")))
-		Expect(w.recorder.events(appsv1beta1.ReasonFailedUpdatePodInPlace)).NotTo(BeEmpty())
+		Expect(w.recorder.events(inplace.ReasonAdmissionDenied)).To(ConsistOf(HaveField("Kind", "StatefulSet"), HaveField("Kind", "Pod")))
 		Expect(conditionOf(w.refresh(), appsv1beta1.ConditionStalled)).To(And(
-			HaveField("Status", metav1.ConditionTrue), HaveField("Reason", appsv1beta1.ReasonRefused)))
+			HaveField("Status", metav1.ConditionTrue), HaveField("Reason", inplace.ReasonAdmissionDenied)))
+		Expect(podConditionStatus(w.pod("sample-2"), corev1.PodReady)).To(Equal(corev1.ConditionTrue), "it serves as it is")
+		Expect(w.manager.writes("patch Pod/status sample-2")).To(HaveLen(1), "it went into service once, and was never drained")
 		Expect(w.status().Blockers).To(ContainElement(And(
 			HaveField("Pod", "sample-2"), HaveField("Message", ContainSubstring("denied by a webhook")))))
 
@@ -147,10 +151,12 @@ var _ = Describe("A pod that cannot be updated", func() {
 		w.create(reference().MaxUnavailable(3).Ungated())
 		w.refuse("patch Pod", apierrors.NewForbidden(corev1.Resource("pods"), "x", errors.New("denied")))
 		w.setImage("nginx:latest")
-		w.reconcileFailing()
+		w.reconcileFailing() // the writes are refused
+		w.reconcileFailing() // what follows from that
 		w.manager.forget()
 		for range 10 {
 			w.reconcileFailing()
+			w.clock.Step(5 * time.Second)
 		}
 		Expect(w.manager.writes("")).To(BeEmpty())
 	})

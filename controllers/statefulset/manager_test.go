@@ -7,9 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -27,6 +29,10 @@ type managerClient struct {
 	mutex sync.Mutex
 	// log holds the writes that succeeded, e.g. "patch Pod/status sample-0".
 	log []string
+	// dryRuns holds the pods whose change was tried with a dry run.
+	dryRuns []string
+	// rewrite, if set, is what admission makes of the images of a patch.
+	rewrite func(image string) string
 	// lives is how many more writes succeed before the manager is dead;
 	// negative for ever.
 	lives int
@@ -89,7 +95,31 @@ func (m *managerClient) writes(prefix string) []string {
 func (m *managerClient) forget() {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	m.log = nil
+	m.log, m.dryRuns = nil, nil
+}
+
+// tries returns the pods whose change was tried with a dry run so far.
+func (m *managerClient) tries() []string {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	return slices.Clone(m.dryRuns)
+}
+
+// tryPatch is a dry run: nothing is written. To before, it is a write like the
+// one that it stands for, as it is to admission.
+func (m *managerClient) tryPatch(obj client.Object, do func() error) error {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.lives == 0 {
+		return errDead
+	}
+	m.dryRuns = append(m.dryRuns, obj.GetName())
+	if m.before != nil {
+		if err := m.before("dry-run patch Pod "+obj.GetName(), obj); err != nil {
+			return err
+		}
+	}
+	return do()
 }
 
 func (m *managerClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
@@ -115,6 +145,12 @@ func (m *managerClient) Delete(ctx context.Context, obj client.Object, opts ...c
 }
 
 func (m *managerClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	if m.rewrite != nil {
+		patch = rewriteImages(obj, patch, m.rewrite)
+	}
+	if options := (&client.PatchOptions{}).ApplyOptions(opts); slices.Equal(options.DryRun, []string{metav1.DryRunAll}) {
+		return m.tryPatch(obj, func() error { return m.Client.Patch(ctx, obj, patch, opts...) })
+	}
 	return m.write("patch", "", obj, func() error { return m.Client.Patch(ctx, obj, patch, opts...) })
 }
 

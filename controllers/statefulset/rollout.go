@@ -22,15 +22,16 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	s.plan, s.planned = inplace.MakePlan(s.workload(facts), s.now), true
+	plan, tried := r.executor.Preflight(ctx, s.set, s.workload(facts), s.now)
+	s.plan, s.planned = plan, true
 	if s.isUpdated() {
 		s.current = s.update
 	}
 	if !s.plan.Recheck.IsZero() {
 		s.requeue(max(s.plan.Recheck.Sub(s.now), time.Millisecond))
 	}
-	result := r.executor.Run(ctx, s.set, s.update.Name(), s.ungatedMoves())
-	if result.Conflicts > 0 {
+	result := tried.With(r.executor.Run(ctx, s.set, s.update.Name(), s.ungatedMoves()))
+	if result.Conflicts > 0 || result.Refused > 0 {
 		s.requeue(conflictDelay)
 	}
 	s.refused, s.updateErrs = result.Failed, append(s.updateErrs, result.Errors()...)

@@ -57,7 +57,8 @@ func (r *Reconciler) reportStuck(s *scope, before []appsv1beta1.Blocker) {
 		known := slices.ContainsFunc(before, func(old appsv1beta1.Blocker) bool {
 			return old.Pod == b.Pod.Name && old.Reason == b.Reason && old.Step == string(inplace.Stuck)
 		})
-		if b.State == inplace.Stuck && !known {
+		told := b.Reason == inplace.ReasonAdmissionDenied // by the executor, once for all pods that it holds for
+		if b.State == inplace.Stuck && !known && !told {
 			r.recorder.Eventf(s.set, b.Pod, corev1.EventTypeWarning, b.Reason, actionUpdate, "pod %s: %s", b.Pod.Name, b.Message)
 		}
 	}
@@ -162,10 +163,10 @@ func computeBlockers(s *scope, before []appsv1beta1.Blocker) []appsv1beta1.Block
 // refusedMoves returns a blocker for every move that failed.
 func refusedMoves(s *scope) []inplace.Blocker {
 	var blockers []inplace.Blocker
-	for _, move := range s.plan.Moves {
-		if err := s.refused[move.Pod.Name]; err != nil {
+	for _, pod := range s.plan.Pods {
+		if err := s.refused[pod.Pod.Name]; err != nil {
 			blockers = append(blockers, inplace.Blocker{
-				Pod: move.Pod, State: move.Step.State, Reason: appsv1beta1.ReasonFailedUpdatePodInPlace, Message: summary([]error{err}),
+				Pod: pod.Pod, State: pod.Step.State, Reason: appsv1beta1.ReasonFailedUpdatePodInPlace, Message: summary([]error{err}),
 			})
 		}
 	}

@@ -26,8 +26,9 @@ const operatorUser = "system:serviceaccount:insitu-system:insitu-manager"
 
 // auditEvent is what the suite reads of an entry in the API server's audit log.
 type auditEvent struct {
-	Verb string `json:"verb"`
-	User struct {
+	Verb       string `json:"verb"`
+	RequestURI string `json:"requestURI"`
+	User       struct {
 		Username string `json:"username"`
 	} `json:"user"`
 	ObjectRef struct {
@@ -41,9 +42,15 @@ type auditEvent struct {
 	} `json:"responseStatus"`
 }
 
-// operatorWrites returns the operator's writes in a namespace, events left out,
-// each as "verb resource/subresource name code".
+// operatorWrites returns the operator's writes in a namespace, events and dry runs
+// left out, each as "verb resource/subresource name code".
 func operatorWrites(namespace string) []string {
+	GinkgoHelper()
+	return operatorRequests(namespace, false)
+}
+
+// operatorRequests returns the operator's writes, or what it only tried.
+func operatorRequests(namespace string, dryRun bool) []string {
 	GinkgoHelper()
 	file, err := os.Open(filepath.Join(labPath, "logs", "audit.log"))
 	Expect(err).NotTo(HaveOccurred())
@@ -58,7 +65,8 @@ func operatorWrites(namespace string) []string {
 			continue // the line that is being written
 		}
 		ref := event.ObjectRef
-		if event.User.Username != operatorUser || ref.Namespace != namespace || ref.Resource == "events" {
+		if event.User.Username != operatorUser || ref.Namespace != namespace || ref.Resource == "events" ||
+			strings.Contains(event.RequestURI, "dryRun=All") != dryRun {
 			continue
 		}
 		switch event.Verb {
@@ -94,6 +102,7 @@ var _ = Describe("The operator's writes, by the API server's audit log", func() 
 		for _, p := range pods(ctx, set) {
 			Expect(podWrites(writes, p.Name)).To(Equal([]string{"patch pods/status", "patch pods/", "patch pods/status"}), p.Name)
 		}
+		Expect(operatorRequests(namespace, true)).To(Equal([]string{"patch pods/ sample-2"}), "tried once, before the first is drained")
 	})
 
 	It("are one per pod without it, and one for labels", func(ctx context.Context) {

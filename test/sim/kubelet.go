@@ -211,10 +211,13 @@ func (w *worker) start(name string) {
 	w.running[name] = c
 }
 
-// crash restarts a running container from the image that it has.
+// crash restarts a running container from the image that it has; but not between
+// a change and the moment at which the kubelet sees it: see the comment on what
+// the evidence takes for what it is not in inplace/completion.go.
 func (w *worker) crash(name string) {
 	c := w.running[name]
-	if c == nil || c.waiting != "" || slices.Contains(w.stopping, name) {
+	pod, ok := get[*corev1.Pod](w.kubelet.world.server, w.name)
+	if !ok || pod.Generation != w.seen || c == nil || c.waiting != "" || slices.Contains(w.stopping, name) {
 		return
 	}
 	w.say("%s restarts by itself", name)

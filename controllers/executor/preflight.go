@@ -1,0 +1,166 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/insitu-dev/insitu/inplace"
+)
+
+// Preflight plans the moves of a workload's pods, and asks the API server by dry
+// run, once for each change, whether it accepts it, before a pod is drained for it.
+// Pods whose change is refused are planned as such.
+//
+// The plan's moves are to be carried out. Those whose dry run gave no answer are
+// not among them; the Result says what came instead.
+func (e *Executor) Preflight(ctx context.Context, owner client.Object, w inplace.Workload, now time.Time) (inplace.Plan, Result) {
+	w.Pods = slices.Clone(w.Pods)
+	known := e.memory.verdictsOn(owner.GetUID(), w.Target.Name)
+	for {
+		plan := inplace.MakePlan(w, now)
+		if known.mark(w.Pods, plan, now) {
+			continue
+		}
+		untried := known.untried(plan.Moves)
+		if len(untried) == 0 {
+			return plan, Result{}
+		}
+		result := e.try(ctx, owner, known, untried, now)
+		if result.Refused == 0 && result.Conflicts+len(result.Failed) > 0 {
+			return withhold(plan, known, result), result
+		}
+	}
+}
+
+// withhold takes the moves out of a plan whose change the API server has not
+// judged. The errors of those that were tried name themselves why they wait.
+func withhold(plan inplace.Plan, known *verdicts, tried Result) inplace.Plan {
+	var moves []inplace.Move
+	for _, move := range plan.Moves {
+		switch {
+		case !known.mustTry(move):
+			moves = append(moves, move)
+		case tried.Failed[move.Pod.Name] == nil:
+			plan.Blockers = append(plan.Blockers, inplace.Blocker{
+				Pod: move.Pod, State: inplace.Waiting, Reason: inplace.ReasonAdmissionUnknown,
+				Message: "the API server has not answered yet whether it accepts the change",
+			})
+		}
+	}
+	plan.Moves = moves
+	return plan
+}
+
+// try asks the API server what it says to the patches that moves lead to, and
+// notes its verdicts.
+func (e *Executor) try(ctx context.Context, owner client.Object, known *verdicts, moves []inplace.Move, now time.Time) Result {
+	errs := slices.Repeat([]error{context.Canceled}, len(moves)) // what is left out when the context ends
+	workqueue.ParallelizeUntil(ctx, e.Parallelism, len(moves), func(i int) {
+		errs[i] = e.dryRun(ctx, known.revision, moves[i])
+	})
+	result := newResult(ctx, moves, errs)
+	for i, err := range errs {
+		pod, verdict := moves[i].Pod, known.on(moves[i].Step.Change)
+		switch {
+		case err == nil:
+			verdict.accept(pod.UID)
+		case isRefusal(err):
+			if !verdict.isWitness(pod.UID) {
+				ctrl.LoggerFrom(ctx).Error(err, "Change of pod refused", "Pod", klog.KObj(pod))
+				e.report(owner, pod, deniedEvent(err))
+			}
+			verdict.refuse(pod.UID, inWords(pod, err), now, refusalPeriod)
+			result.Refused++
+		}
+	}
+	return result
+}
+
+// dryRun lets the API server judge the very patch that a move leads to. Where an
+// admission webhook takes no part in dry runs, nothing is known, and nothing
+// speaks against it.
+func (e *Executor) dryRun(ctx context.Context, revision string, move inplace.Move) error {
+	body, err := inplace.RevisionPatch(move.Pod, move.Step, revision)
+	if err != nil {
+		return err
+	}
+	err = e.client.Patch(ctx, reference(move.Pod), client.RawPatch(types.StrategicMergePatchType, body),
+		client.DryRunAll, client.DisableReadYourWritesConsistency)
+	if err != nil && !isNoDryRun(err) {
+		return fmt.Errorf("try to update pod %s/%s in place: %w", move.Pod.Namespace, move.Pod.Name, err)
+	}
+	return nil
+}
+
+// learn notes what the API server said to the patches among moves, and returns
+// how many it refused.
+func (e *Executor) learn(workload client.Object, revision string, moves []inplace.Move, errs []error) int {
+	known, now, refused := e.memory.verdictsOn(workload.GetUID(), revision), e.clock.Now(), 0
+	for i, move := range moves {
+		if move.Step.Action != inplace.Patch {
+			continue
+		}
+		verdict := known.on(move.Step.Change)
+		switch {
+		case errs[i] == nil:
+			verdict.accept(move.Pod.UID)
+			verdict.surprises = 0
+		case isRefusal(errs[i]):
+			period := verdict.surprisePeriod()
+			verdict.refuse(move.Pod.UID, inWords(move.Pod, errs[i]), now, period)
+			refused++
+		}
+	}
+	return refused
+}
+
+// isRefusal reports whether the API server refused a patch for what it says, as
+// it would the next time. Admission answers with any code that its authors chose;
+// what remains is that the server was in no state to judge, or the pod no longer
+// the one that was meant. A webhook that must be asked and fails is an internal
+// error among others.
+func isRefusal(err error) bool {
+	status := apierrors.APIStatus(nil)
+	if !errors.As(err, &status) || changedMeanwhile(err) {
+		return false
+	}
+	if apierrors.IsInternalError(err) {
+		return strings.Contains(err.Error(), "webhook")
+	}
+	return !apierrors.IsTooManyRequests(err) && !apierrors.IsServiceUnavailable(err) && !apierrors.IsUnauthorized(err) &&
+		!apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err)
+}
+
+// isNoDryRun reports whether the API server refused only the dry run: a webhook
+// says of itself that it has side effects. The server has no code for it.
+func isNoDryRun(err error) bool {
+	return apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run")
+}
+
+// inWords says who refused the change of which pod, in the words of the server.
+func inWords(pod *corev1.Pod, err error) string {
+	return fmt.Sprintf("the API server refuses to update pod %s in place: %s", pod.Name, shorten(serverWords(err)))
+}
+
+func serverWords(err error) string {
+	status := apierrors.APIStatus(nil)
+	if errors.As(err, &status) {
+		return status.Status().Message
+	}
+	return err.Error()
+}

@@ -1,0 +1,376 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/inplace"
+	"github.com/insitu-dev/insitu/test/builders"
+)
+
+// admission is an API server that only judges patches of pods.
+type admission struct {
+	*WithT
+	executor *Executor
+	clock    *clocktesting.FakeClock
+	workload inplace.Workload
+	recorder *rig
+	// says is what it answers to a request: "try sample-1", "write sample-1".
+	says func(request string) error
+	// requests are those since the last look, and bodies what they said.
+	requests []string
+	bodies   map[string]string
+}
+
+// newAdmission has pods at revision a to be updated to b, the highest first.
+func newAdmission(t *testing.T, replicas int) *admission {
+	t.Helper()
+	a := &admission{
+		WithT: NewWithT(t), clock: clocktesting.NewFakeClock(builders.Start.Add(time.Hour)), bodies: map[string]string{},
+		recorder: newRig(t), says: func(string) error { return nil },
+	}
+	c := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
+		Patch: func(_ context.Context, _ client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			request := "write " + obj.GetName()
+			if len((&client.PatchOptions{}).ApplyOptions(opts).DryRun) > 0 {
+				request = "try " + obj.GetName()
+			}
+			raw, err := patch.Data(obj)
+			a.requests, a.bodies[request] = append(a.requests, request), string(raw)
+			return errors.Join(err, a.says(request))
+		},
+		SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
+			return nil
+		},
+	}).Build()
+	a.executor = New(c, a.recorder, a.clock)
+	template := func(image string) *inplace.Template {
+		parsed, err := inplace.ParseTemplate([]byte(`{"spec":{"containers":[{"name":"main","image":"` + image + `"}]}}`))
+		a.Expect(err).NotTo(HaveOccurred())
+		return parsed
+	}
+	from := &inplace.Revision{Name: "a", Template: template("nginx:alpine")}
+	a.workload = inplace.Workload{
+		Target: inplace.Target{
+			Revision: inplace.Revision{Name: "b", Template: template("nginx:latest")}, Policy: appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType,
+		},
+		Replicas: replicas, MaxUnavailable: replicas,
+	}
+	for i := replicas - 1; i >= 0; i-- {
+		pod := builders.Pod(fmt.Sprintf("sample-%d", i), "a", "nginx:alpine").Gated(corev1.ConditionTrue, builders.Start).Build()
+		a.workload.Pods = append(a.workload.Pods, inplace.PodFacts{Pod: pod, From: from})
+	}
+	return a
+}
+
+// drain makes the pods out of service.
+func (a *admission) drain() {
+	for i := range a.workload.Pods {
+		name := a.workload.Pods[i].Pod.Name
+		a.workload.Pods[i].Pod = builders.Pod(name, "a", "nginx:alpine").
+			Gated(corev1.ConditionFalse, builders.Start).Ready(false, builders.Start).Build()
+	}
+}
+
+// preflight returns the moves that it leaves.
+func (a *admission) preflight() ([]string, inplace.Plan, Result) {
+	a.requests = nil
+	plan, result := a.executor.Preflight(context.Background(), a.recorder.workload, a.workload, a.clock.Now())
+	left := []string{}
+	for _, move := range plan.Moves {
+		left = append(left, fmt.Sprintf("%s %s", move.Step.Action, move.Pod.Name))
+	}
+	return left, plan, result
+}
+
+// run carries out what the preflight leaves.
+func (a *admission) run() Result {
+	_, plan, _ := a.preflight()
+	a.requests = nil
+	return a.executor.Run(context.Background(), a.recorder.workload, "b", plan.Moves)
+}
+
+func forbidden(words string) error {
+	return apierrors.NewForbidden(corev1.Resource("pods"), "sample", errors.New(words))
+}
+
+// refuses answers requests that begin with a prefix.
+func refuses(prefix string, err error) func(string) error {
+	return func(request string) error {
+		if strings.HasPrefix(request, prefix) {
+			return err
+		}
+		return nil
+	}
+}
+
+func TestPreflightTriesAChangeOnceAndThenDrains(t *testing.T) {
+	a := newAdmission(t, 3)
+	moves, _, result := a.preflight()
+	a.Expect(a.requests).To(Equal([]string{"try sample-2"}))
+	a.Expect(moves).To(Equal([]string{"MarkNotReady sample-2", "MarkNotReady sample-1", "MarkNotReady sample-0"}))
+	a.Expect(result).To(Equal(Result{}))
+	a.preflight()
+	a.Expect(a.requests).To(BeEmpty())
+}
+
+// What is judged is what will be written.
+func TestPreflightTriesTheVeryPatch(t *testing.T) {
+	a := newAdmission(t, 1)
+	a.preflight()
+	a.drain()
+	a.run()
+	a.Expect(a.requests).To(Equal([]string{"write sample-0"}))
+	a.Expect(a.bodies["try sample-0"]).To(And(Equal(a.bodies["write sample-0"]), ContainSubstring(`"image":"nginx:latest"`)))
+}
+
+func TestPreflightPlansAroundWhatIsRefused(t *testing.T) {
+	a := newAdmission(t, 4)
+	a.says = refuses("try", forbidden("denied by a policy"))
+	moves, plan, result := a.preflight()
+	a.Expect(a.requests).To(Equal([]string{"try sample-3", "try sample-2"}), "two pods speak for all")
+	a.Expect(moves).To(BeEmpty())
+	a.Expect(result).To(Equal(Result{}), "the plan says it")
+	a.Expect(plan.Blockers).To(HaveLen(4))
+	for _, b := range plan.Blockers {
+		a.Expect(b).To(And(HaveField("State", inplace.Stuck), HaveField("Reason", inplace.ReasonAdmissionDenied),
+			HaveField("Message", And(ContainSubstring("pod sample-"), ContainSubstring("denied by a policy")))))
+	}
+	a.Expect(plan.Recheck).To(Equal(a.clock.Now().Add(15 * time.Second)))
+	for _, facts := range a.workload.Pods {
+		a.Expect(facts.Refused).To(BeNil(), "the facts of the caller are not changed")
+	}
+	a.Expect(a.recorder.events).To(HaveLen(4))
+	a.clock.Step(14 * time.Second)
+	a.preflight()
+	a.Expect(a.requests).To(BeEmpty())
+	a.clock.Step(time.Second)
+	a.preflight()
+	a.Expect(a.requests).To(HaveLen(2))
+	a.Expect(a.recorder.events).To(HaveLen(4), "told once")
+
+	a.clock.Step(15 * time.Second)
+	a.says = refuses("nothing", nil)
+	moves, _, _ = a.preflight()
+	a.Expect(moves).To(ConsistOf("MarkNotReady sample-3", "MarkNotReady sample-2", "MarkNotReady sample-1", "MarkNotReady sample-0"))
+	a.Expect(a.requests).To(Equal([]string{"try sample-3", "try sample-2"}), "each of them says so itself")
+}
+
+func TestPreflightTakesOnePodForItself(t *testing.T) {
+	a := newAdmission(t, 3)
+	a.says = refuses("try sample-2", forbidden("denied for what it is"))
+	for range 2 {
+		moves, _, _ := a.preflight()
+		a.Expect(a.requests).To(HaveExactElements("try sample-2", "try sample-1"))
+		a.Expect(moves).To(Equal([]string{"MarkNotReady sample-1", "MarkNotReady sample-0"}))
+		a.clock.Step(15 * time.Second)
+	}
+}
+
+func TestPreflightAsksAgainForAnotherRevision(t *testing.T) {
+	a := newAdmission(t, 1)
+	a.says = refuses("try", forbidden("denied"))
+	a.preflight()
+	a.workload.Target.Name = "c"
+	a.preflight()
+	a.Expect(a.requests).To(Equal([]string{"try sample-0"}))
+	a.workload.Target.Name = "b"
+	a.preflight()
+	a.Expect(a.requests).To(Equal([]string{"try sample-0"}))
+}
+
+// What says nothing of the change: neither is the pod drained, nor is it refused.
+func TestPreflightWithoutAnAnswer(t *testing.T) {
+	uidConflict := apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "sample-0", nil)
+	uidConflict.ErrStatus.Details.Causes = []metav1.StatusCause{{Field: "metadata.uid"}}
+	for name, tc := range map[string]struct {
+		err       error
+		conflicts int
+	}{
+		"conflict":        {apierrors.NewConflict(corev1.Resource("pods"), "sample-0", errors.New("modified")), 1},
+		"not found":       {apierrors.NewNotFound(corev1.Resource("pods"), "sample-0"), 1},
+		"another pod":     {uidConflict, 1},
+		"overloaded":      {apierrors.NewTooManyRequests("busy", 1), 0},
+		"unavailable":     {apierrors.NewServiceUnavailable("starting"), 0},
+		"timeout":         {apierrors.NewServerTimeout(corev1.Resource("pods"), "patch", 1), 0},
+		"internal error":  {apierrors.NewInternalError(errors.New("etcdserver: leader changed")), 0},
+		"no connection":   {errors.New("connection refused"), 0},
+		"context is over": {context.Canceled, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAdmission(t, 2)
+			a.says = refuses("try", tc.err)
+			moves, plan, result := a.preflight()
+			a.Expect(a.requests).To(Equal([]string{"try sample-1"}))
+			a.Expect(moves).To(BeEmpty())
+			a.Expect(plan.Blockers).To(HaveEach(And(HaveField("State", inplace.Waiting), HaveField("Reason", inplace.ReasonAdmissionUnknown))))
+			a.Expect(len(plan.Blockers)+len(result.Failed)).To(Equal(2), "each is named once")
+			a.Expect(result.Conflicts).To(Equal(tc.conflicts))
+			a.Expect(result.Failed).To(HaveLen(1 - tc.conflicts))
+			a.Expect(plan.Pods[0].Step.State).NotTo(Equal(inplace.Stuck))
+			a.Expect(a.recorder.events).To(BeEmpty())
+			a.says = refuses("nothing", nil)
+			moves, _, _ = a.preflight()
+			a.Expect(moves).To(Equal([]string{"MarkNotReady sample-1", "MarkNotReady sample-0"}))
+		})
+	}
+}
+
+func TestPreflightAfterTheContextEnded(t *testing.T) {
+	a := newAdmission(t, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	plan, result := a.executor.Preflight(ctx, a.recorder.workload, a.workload, a.clock.Now())
+	a.Expect(plan.Moves).To(BeEmpty())
+	a.Expect(result.Errors()).To(ConsistOf(MatchError(context.Canceled)))
+}
+
+func TestPreflightTakesARefusalFromAnyWords(t *testing.T) {
+	for name, err := range map[string]error{
+		"forbidden":         forbidden("denied"),
+		"invalid":           apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "sample-0", nil),
+		"a webhook is down": apierrors.NewInternalError(errors.New("failed calling webhook")),
+		"bad request":       apierrors.NewBadRequest(`admission webhook "w" denied the request: no`),
+		"a code of its own": &apierrors.StatusError{ErrStatus: statusWithCode(418)},
+		"a webhook is slow": apierrors.NewInternalError(fmt.Errorf("failed calling webhook: %w", context.DeadlineExceeded)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAdmission(t, 1)
+			a.says = refuses("try", err)
+			moves, plan, _ := a.preflight()
+			a.Expect(moves).To(BeEmpty())
+			a.Expect(plan.Pods[0].Step.Reason).To(Equal(inplace.ReasonAdmissionDenied))
+		})
+	}
+}
+
+func TestPreflightProceedsWhereNoDryRunIsPossible(t *testing.T) {
+	a := newAdmission(t, 1)
+	a.says = refuses("try", apierrors.NewBadRequest(`admission webhook "w" does not support dry run`))
+	moves, _, result := a.preflight()
+	a.Expect(moves).To(Equal([]string{"MarkNotReady sample-0"}))
+	a.Expect(result).To(Equal(Result{}))
+}
+
+// A refused write puts the pod back. Where the dry run says otherwise, it is
+// drained again less and less often.
+func TestRefusedWritesAreLearned(t *testing.T) {
+	a := newAdmission(t, 1)
+	a.preflight()
+	a.drain()
+	a.says = refuses("write", forbidden("denied"))
+	for _, seconds := range []int{15, 30, 60, 120, 240, 480, 480} {
+		period := time.Duration(seconds) * time.Second
+		a.Expect(a.run().Refused).To(Equal(1))
+		moves, _, _ := a.preflight()
+		a.Expect(moves).To(Equal([]string{"MarkReady sample-0"}))
+		a.clock.Step(period - time.Second)
+		moves, _, _ = a.preflight()
+		a.Expect(moves).To(Equal([]string{"MarkReady sample-0"}), "after %s", a.clock.Now())
+		a.Expect(a.requests).To(BeEmpty())
+		a.clock.Step(time.Second)
+		moves, _, _ = a.preflight()
+		a.Expect(moves).To(Equal([]string{"Patch sample-0"}), "after %s", period)
+	}
+	a.says = refuses("nothing", nil)
+	a.Expect(a.run().Refused).To(BeZero())
+	a.says = refuses("write", forbidden("denied"))
+	a.run()
+	a.clock.Step(15 * time.Second)
+	moves, _, _ := a.preflight()
+	a.Expect(moves).To(Equal([]string{"Patch sample-0"}), "a write that was accepted makes up for it")
+}
+
+// Several writes at a time are one surprise, and a policy that came in the middle
+// is found by the next dry run.
+func TestRefusedWritesOfManyPodsAreOneSurprise(t *testing.T) {
+	a := newAdmission(t, 5)
+	a.preflight()
+	a.drain()
+	a.says = func(string) error { return forbidden("denied") }
+	a.Expect(a.run().Refused).To(Equal(5))
+	moves, _, _ := a.preflight()
+	a.Expect(moves).To(HaveLen(5))
+	a.Expect(moves).To(HaveEach(HavePrefix("MarkReady")))
+	a.Expect(a.requests).To(BeEmpty())
+	a.clock.Step(15 * time.Second)
+	moves, _, _ = a.preflight()
+	a.Expect(moves).To(HaveEach(HavePrefix("MarkReady")))
+	a.Expect(a.requests).To(HaveLen(2))
+	a.Expect(a.requests).To(HaveEach(HavePrefix("try")))
+}
+
+// The pods that were refused may be gone; the others are not written to unasked.
+func TestAChangeThatWasRefusedIsTriedOnOtherPods(t *testing.T) {
+	a := newAdmission(t, 5)
+	a.drain()
+	a.says = func(string) error { return forbidden("denied") }
+	a.run()
+	a.workload.Pods = a.workload.Pods[:2]
+	a.clock.Step(15 * time.Second)
+	a.preflight()
+	a.Expect(a.requests).To(Equal([]string{"try sample-4", "try sample-3"}))
+}
+
+// A write that says nothing of the change leaves the pod drained for the next one.
+func TestFailedWritesAreNotRefused(t *testing.T) {
+	a := newAdmission(t, 1)
+	a.preflight()
+	a.drain()
+	a.says = refuses("write", apierrors.NewServiceUnavailable("starting"))
+	result := a.run()
+	a.Expect(result.Refused).To(BeZero())
+	a.Expect(result.Failed).To(HaveLen(1))
+	moves, _, _ := a.preflight()
+	a.Expect(moves).To(Equal([]string{"Patch sample-0"}))
+}
+
+func TestLongRefusalsAreCut(t *testing.T) {
+	a := newAdmission(t, 1)
+	a.says = refuses("try", forbidden(strings.Repeat("no ", 10000)))
+	_, plan, _ := a.preflight()
+	a.Expect(len(plan.Blockers[0].Message)).To(BeNumerically("<", 1024))
+}
+
+func TestTheMemoryIsBounded(t *testing.T) {
+	g := NewWithT(t)
+	m := newMemory()
+	first := m.verdictsOn("0", "a")
+	g.Expect(m.verdictsOn("0", "a")).To(BeIdenticalTo(first))
+	for i := range rememberedWorkloads {
+		m.verdictsOn(types.UID(fmt.Sprint(i+1)), "a")
+	}
+	g.Expect(m.workloads.Len()).To(Equal(rememberedWorkloads))
+	g.Expect(m.verdictsOn("0", "a")).NotTo(BeIdenticalTo(first))
+}
+
+func TestResultsAddUp(t *testing.T) {
+	g := NewWithT(t)
+	one, other := errors.New("one"), errors.New("other")
+	g.Expect(Result{Conflicts: 1, Refused: 2, Failed: map[string]error{"a": one}}.With(Result{Conflicts: 3, Refused: 4, Failed: map[string]error{"b": other}})).
+		To(Equal(Result{Conflicts: 4, Refused: 6, Failed: map[string]error{"a": one, "b": other}}))
+	g.Expect(Result{}.With(Result{})).To(Equal(Result{Failed: map[string]error{}}))
+}
+
+func statusWithCode(code int32) metav1.Status {
+	return metav1.Status{Status: metav1.StatusFailure, Code: code, Message: "denied in a way of its own"}
+}
