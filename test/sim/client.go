@@ -247,6 +247,7 @@ func (r *liveReader) Get(_ context.Context, key client.ObjectKey, obj client.Obj
 	}
 	if partial, ok := obj.(*metav1.PartialObjectMetadata); ok {
 		partial.SetUID(found.GetUID())
+		partial.SetGeneration(found.GetGeneration())
 		partial.SetDeletionTimestamp(found.GetDeletionTimestamp())
 		return nil
 	}

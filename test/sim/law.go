@@ -154,8 +154,15 @@ func (l *law) looksAvailable(pod *corev1.Pod, set *appsv1beta1.StatefulSet) bool
 // isAvailable reports whether a pod serves in truth: its containers run what
 // they should, on a node that is there.
 func (w *World) isAvailable(pod *corev1.Pod) bool {
-	worker, node := w.worker(pod), w.node(pod)
-	if worker == nil || node.isDead() || pod.DeletionTimestamp != nil ||
+	node := w.node(pod)
+	return node != nil && !node.isDead() && w.isBack(pod)
+}
+
+// isBack reports whether a pod serves as far as anybody can know: that its node
+// has just died is not known yet.
+func (w *World) isBack(pod *corev1.Pod) bool {
+	worker := w.worker(pod)
+	if worker == nil || pod.DeletionTimestamp != nil ||
 		!conditionIs(pod, corev1.PodReady, corev1.ConditionTrue) || conditionIs(pod, appsv1beta1.InPlaceUpdateReady, corev1.ConditionFalse) {
 		return false
 	}
@@ -260,7 +267,7 @@ func (w *World) checkDrained(pod *corev1.Pod, containers []string) {
 // look sees which pods are back in service.
 func (l *law) look() {
 	for name := range l.disturbed {
-		if pod, ok := get[*corev1.Pod](l.world.server, name); ok && l.world.isAvailable(pod) {
+		if pod, ok := get[*corev1.Pod](l.world.server, name); ok && l.world.isBack(pod) {
 			l.disturbed.Delete(name)
 		}
 	}
