@@ -55,6 +55,7 @@ func Add(mgr ctrl.Manager, options Options) error {
 		Named(controllerName).
 		For(&appsv1beta1.StatefulSet{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Owns(&corev1.Pod{}).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.adoptingSets)).
 		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(r.drainingSets)).
 		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(r.claimingSets)).
 		WithOptions(controller.Options{
@@ -89,6 +90,24 @@ func (r *Reconciler) drainingSets(ctx context.Context, slice client.Object) []re
 		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: pod.Namespace, Name: owner.Name}})
 	}
 	return requests
+}
+
+// adoptingSets maps a pod without a controller to the set that its name is one
+// of, which may have to adopt it. Owned pods are mapped by their owner.
+func (r *Reconciler) adoptingSets(ctx context.Context, pod client.Object) []reconcile.Request {
+	end := strings.LastIndex(pod.GetName(), "-")
+	if end < 0 || metav1.GetControllerOfNoCopy(pod) != nil {
+		return nil
+	}
+	key := client.ObjectKey{Namespace: pod.GetNamespace(), Name: pod.GetName()[:end]}
+	err := r.client.Get(ctx, key, &appsv1beta1.StatefulSet{}, client.DisableReadYourWritesConsistency)
+	if err != nil {
+		if !apierrors.IsNotFound(err) {
+			ctrl.LoggerFrom(ctx).Error(err, "Failed to map pod", "Pod", klog.KObj(pod))
+		}
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: key}}
 }
 
 // claimingSets maps a claim to the sets that may have made it. Claims may

@@ -264,7 +264,6 @@ func describe(obj client.Object) string {
 	return kindOf(obj) + " " + obj.GetName()
 }
 
-
 // isAbout reports whether a write is to a kind, e.g. "patch Pod".
 func (w write) isAbout(verbAndKind string) bool {
 	return strings.HasPrefix(w.words, verbAndKind+" ")

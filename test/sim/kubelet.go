@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
@@ -283,6 +284,7 @@ func (w *worker) status(name string) corev1.ContainerStatus {
 		}
 		return status
 	}
+	status.Started = ptr.To(true)
 	status.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(c.started)}}
 	status.Ready = w.isReady(c)
 	return status
@@ -311,15 +313,22 @@ func (w *worker) judge(pod *corev1.Pod) {
 	setPodCondition(pod, corev1.PodReady, ready, w.now())
 }
 
-// rebooted forgets what ran: the machine was started again.
+// rebooted starts everything again, from what the pods say now: the machine was
+// started again.
 func (k *kubelet) rebooted() {
 	k.deadSince = time.Time{}
 	byName := func(a, b *worker) int { return strings.Compare(a.name, b.name) }
 	for _, w := range slices.SortedFunc(maps.Values(k.workers), byName) {
 		w.stopping, w.stopUntil = nil, time.Time{}
-		for _, name := range slices.Sorted(maps.Keys(w.running)) {
-			w.crash(name)
+		pod, ok := get[*corev1.Pod](k.world.server, w.name)
+		if !ok || pod.UID != w.uid {
+			continue
 		}
+		w.seen, w.wanted = pod.Generation, images(pod)
+		for _, name := range slices.Sorted(maps.Keys(w.running)) {
+			w.start(name)
+		}
+		w.publish()
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -78,6 +79,8 @@ func (l *law) judge(w write) {
 	case w.isAbout("create Pod"):
 		l.checkImages(w)
 		l.checkPartition(w)
+	case w.isAbout("patch PersistentVolumeClaim"):
+		l.checkClaim(w)
 	case w.isAbout("delete PersistentVolumeClaim"):
 		l.world.violate("invariant 7: %s", w.words)
 	}
@@ -176,8 +179,17 @@ func (w *World) isBack(pod *corev1.Pod) bool {
 			since = c.started
 		}
 	}
-	minReady := time.Duration(w.settings.minReadySeconds) * time.Second
+	minReady := time.Duration(w.minReadySeconds()) * time.Second
 	return minReady == 0 || w.clock.Now().After(since.Add(minReady))
+}
+
+// minReadySeconds returns how long a pod must have been ready, as far as the
+// operator was shown: without a rolling update there is no such time.
+func (w *World) minReadySeconds() int32 {
+	if seen := w.law.seenSet; seen != nil {
+		return seen.GetMinReadySeconds()
+	}
+	return w.set().GetMinReadySeconds()
 }
 
 // checkImages asserts invariant 3: what a pod says it is at, it runs.
@@ -199,10 +211,17 @@ func (l *law) checkImages(w write) {
 func (l *law) checkPartition(w write) {
 	pod, ok := get[*corev1.Pod](l.world.server, w.obj.GetName())
 	set := l.seenSet
-	if !ok || set == nil || !l.isHeld(pod.Name, set) {
+	if !ok || set == nil {
 		return
 	}
 	name := revisionOf(pod)
+	if l.world.settings.unordered {
+		l.checkNumber(w, name)
+		return
+	}
+	if !l.isHeld(pod.Name, set) {
+		return
+	}
 	if before, ok := w.before.(*corev1.Pod); ok && revisionOf(before) != name {
 		l.world.violate("invariant 2: %s moves to %s, which the partition holds", w.words, name)
 	}
@@ -211,8 +230,42 @@ func (l *law) checkPartition(w write) {
 	}
 }
 
+// checkNumber asserts invariant 2 where the partition is a number of pods.
+func (l *law) checkNumber(w write, name string) {
+	before, existed := w.before.(*corev1.Pod)
+	current := l.seenSet.Status.CurrentRevision
+	if existed && revisionOf(before) == name || name == current || current == "" || l.imagesOf(current) == nil {
+		return
+	}
+	at := 0
+	for _, ordinal := range l.seenSet.GetOrdinals() {
+		if pod, ok := get[*corev1.Pod](l.world.server, setName+"-"+strconv.Itoa(ordinal)); ok && revisionOf(pod) == name {
+			at++
+		}
+	}
+	if room := len(l.seenSet.GetOrdinals()) - int(l.seenSet.GetPartition()); at > room {
+		l.world.violate("invariant 2: %s makes %d pods at %s, the partition leaves room for %d", w.words, at, name, room)
+	}
+}
+
 func revisionOf(pod *corev1.Pod) string {
 	return pod.Labels[appsv1beta1.ControllerRevisionHashLabel]
+}
+
+// checkClaim asserts that no pod that is wanted owns its claim: it would go with
+// the pod, and all data with it.
+func (l *law) checkClaim(w write) {
+	claim, ok := get[*corev1.PersistentVolumeClaim](l.world.server, w.obj.GetName())
+	set := l.seenSet
+	if !ok || set == nil {
+		return
+	}
+	for _, ordinal := range set.GetOrdinals() {
+		pod := setName + "-" + strconv.Itoa(ordinal)
+		if claim.Name == "data-"+pod && slices.ContainsFunc(claim.OwnerReferences, func(r metav1.OwnerReference) bool { return r.Kind == "Pod" }) {
+			l.world.violate("invariant 7: %s gives the claim to %s, which is wanted", w.words, pod)
+		}
+	}
 }
 
 func (l *law) isHeld(pod string, set *appsv1beta1.StatefulSet) bool {
@@ -246,7 +299,8 @@ func (l *law) imagesOf(revision string) map[string]string {
 // written and read before, no traffic reaches a container that is stopped for an
 // update, and it has had its grace period.
 func (w *World) checkDrained(pod *corev1.Pod, containers []string) {
-	if !isGated(pod) {
+	keptReady := w.settings.keepReady && len(containers) == 1 && containers[0] == sidecarName
+	if !isGated(pod) || keptReady {
 		return
 	}
 	switch {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -64,9 +63,7 @@ func (m *manager) observe(kind string, before, after client.Object) {
 			return
 		}
 	case "Pod":
-		if !isOwned(before) && !isOwned(after) {
-			return
-		}
+		// Owned pods and orphans: the controller watches both.
 	case "EndpointSlice":
 		if !m.isDraining() {
 			return
@@ -75,10 +72,6 @@ func (m *manager) observe(kind string, before, after client.Object) {
 		return
 	}
 	m.queue(m.world.clock.Now())
-}
-
-func isOwned(obj client.Object) bool {
-	return obj != nil && metav1.GetControllerOfNoCopy(obj) != nil
 }
 
 // isDraining reports whether the cache shows a pod that may wait for an

@@ -231,4 +231,3 @@ many containers restarted in all, and how many pods were recreated.
 	}
 	return head + names + "\n" + line + "\n"
 }()
-

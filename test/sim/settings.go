@@ -21,8 +21,14 @@ type settings struct {
 	replicas, maxUnavailable int
 	policy                   appsv1beta1.PodUpdateStrategyType
 	ordered, gated, claims   bool
-	minReadySeconds          int
-	gracePeriod, deadline    time.Duration
+	// unordered: the partition is a number of pods, whichever they are.
+	unordered bool
+	// sidecar: the pods have a native sidecar; keepReady: it restarts in service.
+	sidecar, keepReady bool
+	// deleteScaled: claims go with the pods that a scale-down removes.
+	deleteScaled          bool
+	minReadySeconds       int
+	gracePeriod, deadline time.Duration
 
 	// How long containers take to stop, and to become ready, and EndpointSlices
 	// to follow at most.
@@ -62,7 +68,11 @@ func chosen(c *Choices) settings {
 	if !s.ordered {
 		s.maxUnavailable = 1 + c.intN(s.replicas)
 	}
-	s.claims = c.oneIn(4)
+	s.unordered = !s.ordered && c.oneIn(4)
+	s.sidecar = c.oneIn(3)
+	s.keepReady = s.sidecar && c.oneIn(2)
+	s.claims = c.oneIn(3)
+	s.deleteScaled = s.claims && c.oneIn(2)
 	s.minReadySeconds = 3 * c.intN(3)
 	s.gracePeriod = pick(c, []time.Duration{0, 3 * time.Second, 10 * time.Second, 20 * time.Second})
 	if c.oneIn(4) {
@@ -82,9 +92,9 @@ func chosen(c *Choices) settings {
 }
 
 func (s settings) String() string {
-	return fmt.Sprintf("%d pods, %d at a time, %s, ordered %t, gate %t, claims %t, minReadySeconds %d, grace %s, deadline %s; "+
+	return fmt.Sprintf("%d pods, %d at a time, %s, ordered %t, unordered %t, gate %t, sidecar %t, kept ready %t, claims %t, deleted with pods %t, minReadySeconds %d, grace %s, deadline %s; "+
 		"stops within %ds, ready after %s, endpoints within %ds, old kubelets %t, lag %ds, faults 1/%d, deaths 1/%d",
-		s.replicas, s.maxUnavailable, s.policy, s.ordered, s.gated, s.claims, s.minReadySeconds, s.gracePeriod, s.deadline,
+		s.replicas, s.maxUnavailable, s.policy, s.ordered, s.unordered, s.gated, s.sidecar, s.keepReady, s.claims, s.deleteScaled, s.minReadySeconds, s.gracePeriod, s.deadline,
 		s.maxStopTime, s.readyTime, s.endpointDelay, s.oldKubelets, s.lag, s.faults, s.deaths)
 }
 
@@ -117,9 +127,16 @@ var revisions = []revision{
 	{"a", func(*corev1.PodTemplateSpec) {}},
 	{"b", func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Image = bImage }},
 	{"b again", func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Image = sameImage }},
-	{"both", func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Image, t.Spec.Containers[1].Image = "app:c", "log:c" }},
+	{"both", func(t *corev1.PodTemplateSpec) {
+		t.Spec.Containers[0].Image, t.Spec.Containers[1].Image = "app:c", "log:c"
+	}},
 	{"log", func(t *corev1.PodTemplateSpec) { t.Spec.Containers[1].Image = "log:b" }},
 	{"label", func(t *corev1.PodTemplateSpec) { t.Labels["tier"] = "web" }},
+	{"proxy", func(t *corev1.PodTemplateSpec) {
+		for i := range t.Spec.InitContainers {
+			t.Spec.InitContainers[i].Image = "proxy:b"
+		}
+	}},
 	{"env", func(t *corev1.PodTemplateSpec) {
 		t.Spec.Containers[0].Image = bImage
 		t.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "LEVEL", Value: "debug"}}
@@ -129,7 +146,7 @@ var revisions = []revision{
 }
 
 // goodRevisions is how many of the revisions become ready.
-const goodRevisions = 7
+const goodRevisions = 8
 
 func (s settings) template(r revision) corev1.PodTemplateSpec {
 	t := corev1.PodTemplateSpec{
@@ -139,12 +156,18 @@ func (s settings) template(r revision) corev1.PodTemplateSpec {
 			Containers:                    []corev1.Container{{Name: "app", Image: "app:a"}, {Name: "log", Image: "log:a"}},
 		},
 	}
+	if s.sidecar {
+		t.Spec.InitContainers = []corev1.Container{{Name: sidecarName, Image: "proxy:a", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}}
+	}
 	if s.gated {
 		t.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: appsv1beta1.InPlaceUpdateReady}}
 	}
 	r.write(&t)
 	return t
 }
+
+// sidecarName is the name of the native sidecar.
+const sidecarName = "proxy"
 
 // set returns the StatefulSet at a revision.
 func (s settings) set(r revision) *appsv1beta1.StatefulSet {
@@ -171,6 +194,17 @@ func (s settings) set(r revision) *appsv1beta1.StatefulSet {
 				},
 			},
 		},
+	}
+	if s.keepReady {
+		inPlace.KeepReady = []string{sidecarName}
+	}
+	if s.unordered {
+		set.Spec.UpdateStrategy.RollingUpdate.UnorderedUpdate = &appsv1beta1.UnorderedUpdateStrategy{}
+	}
+	if s.deleteScaled {
+		set.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1beta1.StatefulSetPersistentVolumeClaimRetentionPolicy{
+			WhenScaled: appsv1beta1.DeletePersistentVolumeClaimRetentionPolicyType,
+		}
 	}
 	if s.ordered {
 		set.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement

@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
@@ -38,6 +39,8 @@ var disturbances = []disturbance{
 	{"budget", (*World).changeBudget, 1},
 	{"scale", (*World).scale, 3},
 	{"pod deleted", (*World).deletePod, 3},
+	{"pod to be deleted", (*World).askForDeletion, 2},
+	{"pod taken out", (*World).takeOut, 1},
 	{"pod evicted", (*World).evictPod, 1},
 	{"container ends", (*World).crashContainer, 4},
 	{"kubelet silent", (*World).silenceKubelet, 3},
@@ -126,7 +129,9 @@ func (w *World) changeBudget() {
 	}
 	budget := 1 + w.choices.intN(w.settings.replicas)
 	w.say("user: maxUnavailable %d", budget)
-	w.rolling(func(r *appsv1beta1.RollingUpdateStatefulSetStrategy) { r.MaxUnavailable = ptr.To(intstr.FromInt(budget)) })
+	w.rolling(func(r *appsv1beta1.RollingUpdateStatefulSetStrategy) {
+		r.MaxUnavailable = ptr.To(intstr.FromInt(budget))
+	})
 }
 
 func (w *World) scale() {
@@ -135,19 +140,54 @@ func (w *World) scale() {
 	w.changeSet(func(set *appsv1beta1.StatefulSet) { set.Spec.Replicas = ptr.To(int32(replicas)) })
 }
 
-// anyPod returns one of the pods; nil if there is none.
+// anyPod returns one of the pods, to do something to it; nil if there is none.
+// If it is out of service now, that is no longer the operator's doing.
 func (w *World) anyPod() *corev1.Pod {
 	pods := all[*corev1.Pod](w.server)
 	if len(pods) == 0 {
 		return nil
 	}
-	return pods[pick(w.choices, slices.Sorted(maps.Keys(pods)))]
+	name := pick(w.choices, slices.Sorted(maps.Keys(pods)))
+	w.law.disturbed.Delete(name)
+	return pods[name]
 }
 
 func (w *World) deletePod() {
 	if pod := w.anyPod(); pod != nil {
 		w.say("user: deletes %s", pod.Name)
 		_ = w.server.delete(objectKey{"Pod", pod.Name}, nil) // it is there: it was just seen
+	}
+}
+
+// askForDeletion labels a pod, to be deleted within the budget.
+func (w *World) askForDeletion() {
+	if pod := w.anyPod(); pod != nil {
+		w.say("user: labels %s, to be deleted", pod.Name)
+		mutate(w.server, pod.Name, func(pod *corev1.Pod) { metav1.SetMetaDataLabel(&pod.ObjectMeta, appsv1beta1.SpecifiedDeleteKey, "") })
+	}
+}
+
+// takeOut takes a pod out of the set, or gives back one that is out.
+func (w *World) takeOut() {
+	pod := w.anyPod()
+	if pod == nil {
+		return
+	}
+	mutate(w.server, pod.Name, func(pod *corev1.Pod) {
+		if _, is := pod.Labels["app"]; is {
+			w.say("user: takes %s out of the set", pod.Name)
+			delete(pod.Labels, "app")
+		} else {
+			w.say("user: gives %s back", pod.Name)
+			metav1.SetMetaDataLabel(&pod.ObjectMeta, "app", setName)
+		}
+	})
+}
+
+// giveBack gives back all pods that are out of the set.
+func (w *World) giveBack() {
+	for _, name := range slices.Sorted(maps.Keys(all[*corev1.Pod](w.server))) {
+		mutate(w.server, name, func(pod *corev1.Pod) { metav1.SetMetaDataLabel(&pod.ObjectMeta, "app", setName) })
 	}
 }
 
@@ -276,6 +316,7 @@ func (w *World) calmDown(last revision) {
 		node.silentUntil = time.Time{}
 	}
 	w.ask(last)
+	w.giveBack()
 	w.changeSet(func(set *appsv1beta1.StatefulSet) {
 		budget := set.GetMaxUnavailable()
 		set.Spec.UpdateStrategy = w.settings.set(last).Spec.UpdateStrategy
