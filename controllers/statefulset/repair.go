@@ -26,17 +26,15 @@ func identityLabels(set string, ordinal int) map[string]string {
 	}
 }
 
-// repairIdentity sets labels of the identity again that a pod has lost, or never
-// had: releases of OpenKruise and Kubernetes before the index was a label left
-// such pods. Labels restart nothing, and pods that have both, as present
-// releases make them, are taken over without a write.
+// repairIdentity sets labels of the identity again that a pod has lost, or that
+// are wrong. A pod that never had an index is left without: it was made by a
+// release before the index was a label, and taking it over costs no write.
 //
 // It comes before everything else that is done to pods, which then is decided on
 // what the API server answered.
 func (r *Reconciler) repairIdentity(ctx context.Context, s *scope) error {
 	for _, m := range s.members {
-		wrong := identityLabels(s.set.Name, m.ordinal)
-		maps.DeleteFunc(wrong, func(key, value string) bool { return m.Labels[key] == value })
+		wrong := wrongIdentity(s.set.Name, m)
 		if len(wrong) == 0 || m.DeletionTimestamp != nil {
 			continue
 		}
@@ -52,6 +50,16 @@ func (r *Reconciler) repairIdentity(ctx context.Context, s *scope) error {
 		}
 	}
 	return nil
+}
+
+// wrongIdentity returns the labels of the identity that are to be set again.
+func wrongIdentity(set string, m *member) map[string]string {
+	wrong := identityLabels(set, m.ordinal)
+	maps.DeleteFunc(wrong, func(key, value string) bool {
+		current, exists := m.Labels[key]
+		return current == value || !exists && key == appsv1beta1.PodIndexLabel
+	})
+	return wrong
 }
 
 // podReference names a pod for a write, whose answer goes into it.

@@ -21,9 +21,9 @@ var _ = Describe("The identity of a pod", func() {
 		w := newWorld(ctx)
 		w.create(reference().MaxUnavailable(3))
 		uids := w.uids()
-		w.unlabel("sample-0", "apps.kubernetes.io/pod-index")
+		w.unlabel("sample-0", "statefulset.kubernetes.io/pod-name")
 		w.label("sample-1", "statefulset.kubernetes.io/pod-name", "sample-7")
-		w.unlabel("sample-1", "apps.kubernetes.io/pod-index")
+		w.label("sample-1", "apps.kubernetes.io/pod-index", "7")
 		w.manager.forget()
 		w.setImage("nginx:latest")
 		w.settle()
@@ -47,7 +47,7 @@ var _ = Describe("The identity of a pod", func() {
 	It("is set in the same reconciliation as a change that looks at the pod's version", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference().Ungated())
-		w.unlabel("sample-2", "apps.kubernetes.io/pod-index")
+		w.unlabel("sample-2", "statefulset.kubernetes.io/pod-name")
 		w.setImage("nginx:latest")
 		w.manager.forget()
 		w.reconcile()
@@ -58,7 +58,7 @@ var _ = Describe("The identity of a pod", func() {
 	It("that cannot be set is reported, and is tried again when the pod changed", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference())
-		w.unlabel("sample-1", "apps.kubernetes.io/pod-index")
+		w.unlabel("sample-1", "statefulset.kubernetes.io/pod-name")
 		w.refuse("patch Pod sample-1", apierrors.NewForbidden(corev1.Resource("pods"), "sample-1", errors.New("denied by a webhook")))
 		w.reconcileFailing()
 		Expect(conditionOf(w.refresh(), appsv1beta1.ConditionFailedUpdatePod).Message).To(And(
@@ -68,14 +68,21 @@ var _ = Describe("The identity of a pod", func() {
 		w.manager.before = nil
 		w.settle()
 		w.expectSettled(3)
-		Expect(w.pod("sample-1").Labels).To(HaveKeyWithValue("apps.kubernetes.io/pod-index", "1"))
+		Expect(w.pod("sample-1").Labels).To(HaveKeyWithValue("statefulset.kubernetes.io/pod-name", "sample-1"))
+	})
+
+	It("is taken as it is without an index, as releases before that label made it", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.create(reference())
+		w.unlabel("sample-1", "apps.kubernetes.io/pod-index")
+		w.expectNoWrites()
 	})
 
 	It("is not set on a pod that is being deleted, or is to be", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference())
-		w.unlabel("sample-1", "apps.kubernetes.io/pod-index")
-		w.unlabel("sample-2", "apps.kubernetes.io/pod-index")
+		w.unlabel("sample-1", "statefulset.kubernetes.io/pod-name")
+		w.unlabel("sample-2", "statefulset.kubernetes.io/pod-name")
 		w.deletePod("sample-1")
 		w.scale(2)
 		w.manager.forget()

@@ -58,7 +58,7 @@ func run(names []string) error {
 }
 
 // violation matches the first line of what a failed run says.
-var violation = regexp.MustCompile(`(?m)^\s+\S+_test\.go:\d+: (seed-\d+: .*)$|VIOLATED: (.*)$|^\s+--- FAIL: (\S+)`)
+var violation = regexp.MustCompile(`(?m)^\s+\S+_test\.go:\d+: (seed-\d+: .*)$|VIOLATED: (.*)$|^\s*--- FAIL: (\S+)`)
 
 // hunt runs the simulation with the bug, and returns what it found; empty for
 // nothing.
@@ -69,7 +69,7 @@ func (m mutant) hunt(dir string) (string, error) {
 	}
 	// #nosec G204 -- the arguments are the program's own
 	cmd := exec.Command("go", "test", "-overlay", overlay, "-timeout", "20m", "-failfast", "./test/sim", "-run", "^(TestSeeds|TestCrashAtEveryWrite|TestAnyStateAnyRevision)$",
-		"-args", "-seeds", "600", "-stop-after", "1", "-keep=false")
+		"-args", "-seeds", "2500", "-stop-after", "1", "-keep=false")
 	out, err := cmd.CombinedOutput()
 	exit := &exec.ExitError{}
 	switch {
