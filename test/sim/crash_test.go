@@ -134,7 +134,8 @@ func TestCrashAfterEveryWriteInARow(t *testing.T) {
 			before = w.uids()
 			lives := 200
 			w.fate = func(write) fate {
-				if lives--; lives > 0 {
+				lives--
+				if lives > 0 {
 					return killedAfter
 				}
 				return succeeds

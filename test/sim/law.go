@@ -202,7 +202,7 @@ func (l *law) checkImages(w write) {
 	wanted := l.imagesOf(name)
 	for container, image := range images(pod) {
 		if wanted != nil && wanted[container] != image {
-			l.world.violate("invariant 3: %s leaves it labelled %s with container %s at %s instead of %s", w.words, name, container, image, wanted[container])
+			l.world.violate("invariant 3: %s leaves it labeled %s with container %s at %s instead of %s", w.words, name, container, image, wanted[container])
 		}
 	}
 }

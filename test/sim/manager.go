@@ -169,7 +169,7 @@ func (w *World) fateOf(written write) fate {
 	if w.calm {
 		return succeeds
 	}
-	f := succeeds
+	var f fate
 	switch {
 	case w.choices.oneIn(w.settings.deaths):
 		f = pick(w.choices, []fate{killedAfter, killedBefore, strays})
@@ -204,6 +204,8 @@ func noteIn(line string) string {
 type recorder struct{ world *World }
 
 // Eventf implements events.EventRecorder.
+//
+//nolint:revive // the interface has that many arguments
 func (r *recorder) Eventf(regarding, _ runtime.Object, eventType, reason, _, note string, args ...any) {
 	if eventType == corev1.EventTypeWarning && kindOf(regarding) == "StatefulSet" {
 		r.world.say("event: %s: %s", reason, fmt.Sprintf(note, args...))

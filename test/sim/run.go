@@ -3,10 +3,7 @@
 
 package sim
 
-import (
-	"errors"
-	"time"
-)
+import "errors"
 
 var errImage = errors.New("a policy refuses the image")
 
@@ -67,9 +64,4 @@ func (w *World) replaceManager() {
 	for range 30 {
 		w.step()
 	}
-}
-
-// elapsed returns how long the run has lasted, on its own clock.
-func (w *World) elapsed() time.Duration {
-	return w.clock.Now().Sub(start)
 }

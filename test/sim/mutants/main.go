@@ -9,6 +9,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,13 +23,13 @@ import (
 )
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
+	if err := run(context.Background(), os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(names []string) error {
+func run(ctx context.Context, names []string) error {
 	dir, err := os.MkdirTemp("", "mutants-")
 	if err != nil {
 		return err
@@ -39,12 +40,12 @@ func run(names []string) error {
 		if len(names) > 0 && !slices.Contains(names, m.name) {
 			continue
 		}
-		began := time.Now() //nolint:forbidigo // a command tells how long it takes
-		found, err := m.hunt(dir)
+		began := time.Now()
+		found, err := m.hunt(ctx, dir)
 		if err != nil {
 			return fmt.Errorf("mutant %s: %w", m.name, err)
 		}
-		took := time.Since(began).Round(time.Second) //nolint:forbidigo // see above
+		took := time.Since(began).Round(time.Second)
 		if found == "" {
 			survivors = append(survivors, m.name)
 			found = "NOT FOUND"
@@ -62,13 +63,13 @@ var violation = regexp.MustCompile(`(?m)^\s+\S+_test\.go:\d+: (seed-\d+: .*)$|VI
 
 // hunt runs the simulation with the bug, and returns what it found; empty for
 // nothing.
-func (m mutant) hunt(dir string) (string, error) {
+func (m mutant) hunt(ctx context.Context, dir string) (string, error) {
 	overlay, err := m.overlay(dir)
 	if err != nil {
 		return "", err
 	}
 	// #nosec G204 -- the arguments are the program's own
-	cmd := exec.Command("go", "test", "-overlay", overlay, "-timeout", "20m", "-failfast", "./test/sim", "-run", "^(TestSeeds|TestCrashAtEveryWrite|TestAnyStateAnyRevision)$",
+	cmd := exec.CommandContext(ctx, "go", "test", "-overlay", overlay, "-timeout", "20m", "-failfast", "./test/sim", "-run", "^(TestSeeds|TestCrashAtEveryWrite|TestAnyStateAnyRevision)$",
 		"-args", "-seeds", "2500", "-stop-after", "1", "-keep=false")
 	out, err := cmd.CombinedOutput()
 	exit := &exec.ExitError{}
