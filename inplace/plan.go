@@ -134,6 +134,8 @@ type view struct {
 	// wants is true when the pod is to become the target revision, or is asked
 	// to be recreated.
 	wants bool
+	// recheck is when time alone completes an earlier change; zero if it does not.
+	recheck time.Time
 	// asked is true when a label asks for the recreation of the pod.
 	asked bool
 }
@@ -161,6 +163,8 @@ func newView(w Workload, i int, now time.Time) *view {
 		facts: facts,
 		asked: asksForDeletion(facts),
 		class: classOf(pod, progress.Complete),
+
+		recheck: progress.Recheck,
 	}
 	v.wants = v.asked || !atTarget && !facts.Held && !w.Stopped
 	v.PodState = PodState{
@@ -233,6 +237,7 @@ func (p *planner) count(views []*view) {
 			continue
 		}
 		p.out = append(p.out, v.Pod.Name)
+		p.recheckAt(v.recheck)
 		if !IsLost(v.Pod, p.now) && (!v.wants || v.class == begun || v.Pod.DeletionTimestamp != nil) {
 			p.inWork++
 		}

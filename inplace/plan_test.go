@@ -240,6 +240,24 @@ func TestMakePlanSortsBlockersWorstFirst(t *testing.T) {
 		"5 pods are unavailable, maxUnavailable is 1: drains, goes, verifies, restarts, sticks"))
 }
 
+// Two pods serve, and it is not certain yet what they run: time alone will tell,
+// and nothing else happens until then.
+func TestMakePlanComesBackWhenItIsCertainWhatAPodRuns(t *testing.T) {
+	g := NewWithT(t)
+	revisions := testRevisions(t)
+	uncertain := func(name string) PodFacts {
+		pod := builders.Pod(name, "b", latestImage).Generation(2, 2).
+			Record(record(appsv1beta1.InPlaceUpdateContainerStatus{ContainerID: "containerd://main-1"})).Build()
+		return PodFacts{Pod: pod, From: revisions["b"]}
+	}
+	plan := MakePlan(Workload{
+		Target:   Target{Revision: *revisions["a"], Policy: inPlaceIfPossible},
+		Replicas: 2, MaxUnavailable: 1, Pods: []PodFacts{uncertain("sample-1"), uncertain("sample-0")},
+	}, after(20))
+	g.Expect(plan.Moves).To(BeEmpty())
+	g.Expect(plan.Recheck).To(BeTemporally("==", after(45)))
+}
+
 func TestMakePlanNamesFivePodsAtMost(t *testing.T) {
 	g := NewWithT(t)
 	pods := []*builders.PodBuilder{inService("p0")}

@@ -239,7 +239,7 @@ func (l *law) checkNumber(w write, name string) {
 	}
 	at := 0
 	for _, ordinal := range l.seenSet.GetOrdinals() {
-		if pod, ok := get[*corev1.Pod](l.world.server, setName+"-"+strconv.Itoa(ordinal)); ok && revisionOf(pod) == name {
+		if pod, ok := get[*corev1.Pod](l.world.server, setName+"-"+strconv.Itoa(ordinal)); ok && revisionOf(pod) == name && metav1.GetControllerOf(pod) != nil {
 			at++
 		}
 	}
