@@ -131,7 +131,7 @@ func (c *managerClient) Delete(_ context.Context, obj client.Object, opts ...cli
 	options := (&client.DeleteOptions{}).ApplyOptions(opts)
 	key := objectKey{kindOf(obj), obj.GetName()}
 	if options.Preconditions == nil || options.Preconditions.UID == nil {
-		return fmt.Errorf("invariant 6: %s %s is deleted without the UID as precondition", key.kind, key.name)
+		return fmt.Errorf("invariant 5: %s %s is deleted without the UID as precondition", key.kind, key.name)
 	}
 	return c.write(write{words: "delete " + describe(obj), obj: obj, do: func() error {
 		return c.server.delete(key, options.Preconditions)

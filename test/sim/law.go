@@ -59,6 +59,7 @@ func (l *law) notice(list client.ObjectList) {
 		l.seen[obj.GetName()], _ = obj.(*corev1.Pod)
 	}
 	l.seenSet, _ = cache.objects[objectKey{"StatefulSet", setName}].(*appsv1beta1.StatefulSet)
+	l.look() // by the minReadySeconds of this set
 }
 
 // judge asserts what a single write could break.
@@ -82,7 +83,7 @@ func (l *law) judge(w write) {
 	case w.isAbout("patch PersistentVolumeClaim"):
 		l.checkClaim(w)
 	case w.isAbout("delete PersistentVolumeClaim"):
-		l.world.violate("invariant 7: %s", w.words)
+		l.world.violate("invariant 9: %s", w.words)
 	}
 }
 
@@ -90,7 +91,6 @@ func (l *law) judge(w write) {
 // when it arrives. The budget is not among it: the next manager, which may have
 // taken out a pod meanwhile, could not know of it.
 func (l *law) judgeStray(w write) {
-	l.disturbed.Insert(w.obj.GetName())
 	if w.isAbout("patch Pod") {
 		l.checkImages(w)
 	}
@@ -263,7 +263,7 @@ func (l *law) checkClaim(w write) {
 	for _, ordinal := range set.GetOrdinals() {
 		pod := setName + "-" + strconv.Itoa(ordinal)
 		if claim.Name == "data-"+pod && slices.ContainsFunc(claim.OwnerReferences, func(r metav1.OwnerReference) bool { return r.Kind == "Pod" }) {
-			l.world.violate("invariant 7: %s gives the claim to %s, which is wanted", w.words, pod)
+			l.world.violate("invariant 9: %s gives the claim to %s, which is wanted", w.words, pod)
 		}
 	}
 }
@@ -327,7 +327,7 @@ func (l *law) look() {
 	}
 }
 
-// end asserts invariant 10 after a reconciliation that wrote nothing: what is
+// end asserts invariant 8 after a reconciliation that wrote nothing: what is
 // not ready names what it waits for.
 func (l *law) end() {
 	set := l.world.set()
@@ -339,11 +339,11 @@ func (l *law) end() {
 	scaling := len(l.seen) != len(set.GetOrdinals())
 	if !ready && !resting && !scaling && len(set.Status.Blockers) == 0 &&
 		meta.FindStatusCondition(set.Status.Conditions, appsv1beta1.ConditionFailedCreatePod) == nil {
-		l.world.violate("invariant 10: not ready, and nothing is named that it waits for: %s", conditionWords(set))
+		l.world.violate("invariant 8: not ready, and nothing is named that it waits for: %s", conditionWords(set))
 	}
 	for _, b := range set.Status.Blockers {
 		if b.Reason == "" || b.Message == "" || b.Since.IsZero() {
-			l.world.violate("invariant 10: the blocker of %s says nothing: %+v", b.Pod, b)
+			l.world.violate("invariant 8: the blocker of %s says nothing: %+v", b.Pod, b)
 		}
 	}
 }

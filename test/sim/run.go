@@ -41,7 +41,7 @@ func (w *World) result() Result {
 }
 
 // rest brings everything to rest, and asserts that it is as it should be and
-// stays so: a new manager that finds it writes nothing (invariant 8).
+// stays so: a new manager that finds it writes nothing (invariant 6).
 func (w *World) rest() {
 	w.settle()
 	if w.failure != nil {
@@ -54,7 +54,7 @@ func (w *World) rest() {
 	version := w.server.version
 	w.replaceManager()
 	if w.server.version != version {
-		w.violate("invariant 8: a new manager writes to what is settled")
+		w.violate("invariant 6: a new manager writes to what is settled")
 	}
 }
 
