@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -53,7 +54,7 @@ func Add(mgr ctrl.Manager, options Options) error {
 	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("insitu-"+controllerName), clock.RealClock{})
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
-		For(&appsv1beta1.StatefulSet{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		For(&appsv1beta1.StatefulSet{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, replacedPredicate))).
 		Owns(&corev1.Pod{}).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.adoptingSets)).
 		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(r.drainingSets)).
@@ -91,6 +92,12 @@ func (r *Reconciler) drainingSets(ctx context.Context, slice client.Object) []re
 	}
 	return requests
 }
+
+// replacedPredicate passes a set that took the place of another of its name while
+// the watch was interrupted: it looks like an update, at the same generation.
+var replacedPredicate = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	return e.ObjectOld != nil && e.ObjectNew != nil && e.ObjectOld.GetUID() != e.ObjectNew.GetUID()
+}}
 
 // adoptingSets maps a pod without a controller to the set that its name is one
 // of, which may have to adopt it. Owned pods are mapped by their owner.

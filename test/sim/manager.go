@@ -59,7 +59,7 @@ func (w *World) startManager(ctx context.Context) error {
 func (m *manager) observe(kind string, before, after client.Object) {
 	switch kind {
 	case "StatefulSet":
-		if before != nil && after != nil && before.GetGeneration() == after.GetGeneration() {
+		if before != nil && after != nil && before.GetGeneration() == after.GetGeneration() && before.GetUID() == after.GetUID() {
 			return
 		}
 	case "Pod":

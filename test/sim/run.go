@@ -47,10 +47,10 @@ func (w *World) rest() {
 	if w.failure != nil {
 		return
 	}
-	w.law.checkRest()
 	if w.lateArrival {
-		w.replaceManager() // nothing told the old one of a revision that arrived
+		w.replaceManager() // nothing told this one of a status or a revision that arrived
 	}
+	w.law.checkRest()
 	version := w.server.version
 	w.replaceManager()
 	if w.server.version != version {

@@ -56,7 +56,7 @@ type World struct {
 	containers int
 	// returns are the writes of dead managers that are still on their way.
 	returns []stray
-	// lateArrival: one of them arrived when all was calm.
+	// lateArrival: one of them arrived.
 	lateArrival bool
 	// fate, if set, decides what becomes of writes, instead of the choices.
 	fate func(write) fate
@@ -192,7 +192,7 @@ func (w *World) arrive() {
 		}
 		s.write.before = w.server.objects[objectKey{kindOf(s.write.obj), s.write.obj.GetName()}]
 		err := s.write.do()
-		w.lateArrival = w.lateArrival || w.calm
+		w.lateArrival = true
 		w.say("a write of a dead manager arrives: %s: %v", s.write.words, err)
 		if err == nil {
 			w.law.judgeStray(s.write)
