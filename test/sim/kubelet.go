@@ -59,8 +59,11 @@ type worker struct {
 // container is a container that was started, or that cannot be.
 type container struct {
 	id, image string
-	started   time.Time
-	restarts  int32
+	// ran is the image that the container with this ID was started from, which is
+	// not the present one while that cannot be had.
+	ran      string
+	started  time.Time
+	restarts int32
 	// waiting is why it does not run; retryAt when it is tried again, tries how
 	// often it was.
 	waiting string
@@ -190,7 +193,7 @@ func (w *worker) start(name string) {
 	image, before := w.wanted[name], w.running[name]
 	c := &container{image: image}
 	if before != nil {
-		c.id, c.restarts, c.started = before.id, before.restarts, before.started
+		c.id, c.ran, c.restarts, c.started = before.id, before.ran, before.restarts, before.started
 		if before.image == image {
 			c.tries = before.tries
 		}
@@ -206,7 +209,7 @@ func (w *worker) start(name string) {
 		}
 		w.kubelet.world.containers++
 		c.id = fmt.Sprintf("containerd://c%d", w.kubelet.world.containers)
-		c.started = w.now()
+		c.ran, c.started = image, w.now()
 		w.say("runs %s from %s", name, image)
 	}
 	w.running[name] = c
@@ -275,7 +278,7 @@ func (w *worker) status(name string) corev1.ContainerStatus {
 	status.Image, status.RestartCount = c.image, c.restarts
 	if c.id != "" {
 		status.ContainerID = c.id
-		status.ImageID = imageID(c.image)
+		status.ImageID = imageID(c.ran)
 	}
 	if c.waiting != "" {
 		status.State = waitingFor(c.waiting)
