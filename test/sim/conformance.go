@@ -80,15 +80,16 @@ var PodStories = []PodStory{
 		{Container: "app", Image: ImageA, Until: runs("app", 2, 1)},
 	}},
 	{Name: "an image crashes", Containers: []string{"app"}, Acts: []Act{
-		{Container: "app", Image: ImageCrash, Until: isIn("app", StateCrashLoop)},
-		{Container: "app", Image: ImageA, Until: runs("app", 3, 1)},
+		{Container: "app", Image: ImageCrash, Until: crashed("app", 3)},
+		{Container: "app", Image: ImageA, Until: runs("app", 4, 1)},
 	}},
 	{Name: "another tag has the same digest", Containers: []string{"app"}, Acts: []Act{
 		{Container: "app", Image: ImageB, Until: runs("app", 2, 2)},
 		{Container: "app", Image: ImageBAgain, Until: runs("app", 3, 2)},
 	}},
-	{Name: "a native sidecar changes", Sidecar: "proxy", Containers: []string{"app"}, Acts: []Act{
+	{Name: "a native sidecar changes, to a missing image too", Sidecar: "proxy", Containers: []string{"app"}, Acts: []Act{
 		{Container: "proxy", Image: ImageB, Until: runs("proxy", 2, 2)},
+		{Container: "proxy", Image: ImageMissing, Until: isIn("proxy", StateEnded)},
 		{Container: "proxy", Image: ImageA, Until: runs("proxy", 3, 1)},
 	}},
 }
@@ -104,6 +105,15 @@ func runs(container string, n, image int) func(Observation) bool {
 
 func isIn(container string, state State) func(Observation) bool {
 	return func(o Observation) bool { return o.Current && o.container(container).State == state }
+}
+
+// crashed waits until the n-th container of a name has ended. That it is in a
+// crash loop may show for a moment only, when it is tried again.
+func crashed(container string, n int) func(Observation) bool {
+	return func(o Observation) bool {
+		c := o.container(container)
+		return o.Current && c.ID >= n && (c.State == StateEnded || c.State == StateCrashLoop)
+	}
 }
 
 func isReady(ready bool) func(Observation) bool {
