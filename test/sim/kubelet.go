@@ -59,11 +59,15 @@ type worker struct {
 // container is a container that was started, or that cannot be.
 type container struct {
 	id, image string
-	started   time.Time
-	restarts  int32
+	// ran is the image that the container with this ID was started from, which is
+	// not the present one while that cannot be had.
+	ran      string
+	started  time.Time
+	restarts int32
 	// waiting is why it does not run; retryAt when it is tried again, tries how
-	// often it was.
+	// often it was. Until it is tried, it may show no more than that it ended.
 	waiting string
+	ended   bool
 	retryAt time.Time
 	tries   int
 }
@@ -115,7 +119,10 @@ func (w *worker) step(pod *corev1.Pod) {
 	case w.now().Before(w.stopUntil):
 	case len(w.stopping) > 0:
 		w.restart()
-		w.publish()
+		// What was started may be published with the next generation only.
+		if !w.kubelet.world.choices.oneIn(3) {
+			w.publish()
+		}
 	default:
 		w.sync(pod)
 	}
@@ -143,6 +150,7 @@ func (w *worker) sync(pod *corev1.Pod) {
 	if w.seen != pod.Generation {
 		w.seen = pod.Generation
 		w.wanted = images(pod)
+		w.admitCrashLoops()
 		w.publish()
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.wanted)) {
@@ -156,8 +164,19 @@ func (w *worker) sync(pod *corev1.Pod) {
 		w.stopUntil = w.now().Add(w.kubelet.world.stopTime())
 		return
 	}
+	w.admitCrashLoops()
 	w.startMissing()
 	w.publish()
+}
+
+// admitCrashLoops lets containers show why they are not started again, sooner or
+// later.
+func (w *worker) admitCrashLoops() {
+	for _, name := range slices.Sorted(maps.Keys(w.running)) {
+		if c := w.running[name]; c.ended {
+			c.ended = w.kubelet.world.choices.oneIn(3)
+		}
+	}
 }
 
 // restart starts what was stopped, from the images that it saw.
@@ -177,12 +196,21 @@ func (w *worker) startMissing() {
 		case c == nil || c.waiting != "" && (c.image != w.wanted[name] || !w.now().Before(c.retryAt)):
 			w.start(name)
 		case c.waiting == "" && c.image == crashImage && w.now().After(c.started):
-			c.tries++
-			c.waiting = "CrashLoopBackOff"
-			c.retryAt = w.now().Add(time.Duration(5<<min(c.tries, 5)) * time.Second)
 			w.say("%s crashes", name)
+			w.backOff(c)
 		}
 	}
+}
+
+// backOff lets a container wait that has crashed; after the first time, only for
+// its turn.
+func (w *worker) backOff(c *container) {
+	c.waiting, c.retryAt = "CrashLoopBackOff", w.now()
+	c.ended = c.tries == 0 || w.kubelet.world.choices.oneIn(2)
+	if c.tries > 0 {
+		c.retryAt = w.now().Add(time.Duration(5<<min(c.tries, 5)) * time.Second)
+	}
+	c.tries++
 }
 
 // start starts a container, if it has an image.
@@ -190,7 +218,7 @@ func (w *worker) start(name string) {
 	image, before := w.wanted[name], w.running[name]
 	c := &container{image: image}
 	if before != nil {
-		c.id, c.restarts, c.started = before.id, before.restarts, before.started
+		c.id, c.ran, c.restarts, c.started = before.id, before.ran, before.restarts, before.started
 		if before.image == image {
 			c.tries = before.tries
 		}
@@ -206,7 +234,7 @@ func (w *worker) start(name string) {
 		}
 		w.kubelet.world.containers++
 		c.id = fmt.Sprintf("containerd://c%d", w.kubelet.world.containers)
-		c.started = w.now()
+		c.ran, c.started = image, w.now()
 		w.say("runs %s from %s", name, image)
 	}
 	w.running[name] = c
@@ -243,7 +271,7 @@ func (w *worker) publish() {
 			started = started || w.running[c.Name] != nil && w.running[c.Name].id != ""
 		}
 		for _, c := range pod.Spec.InitContainers {
-			pod.Status.InitContainerStatuses = append(pod.Status.InitContainerStatuses, w.status(c.Name))
+			pod.Status.InitContainerStatuses = append(pod.Status.InitContainerStatuses, w.sidecarStatus(c.Name))
 		}
 		if started {
 			pod.Status.Phase = corev1.PodRunning
@@ -275,18 +303,32 @@ func (w *worker) status(name string) corev1.ContainerStatus {
 	status.Image, status.RestartCount = c.image, c.restarts
 	if c.id != "" {
 		status.ContainerID = c.id
-		status.ImageID = imageID(c.image)
+		status.ImageID = imageID(c.ran)
 	}
 	if c.waiting != "" {
 		status.State = waitingFor(c.waiting)
 		if c.id != "" {
 			status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ContainerID: c.id, ExitCode: 1, StartedAt: metav1.NewTime(c.started)}
 		}
+		if c.ended {
+			status.State, status.LastTerminationState = status.LastTerminationState, corev1.ContainerState{}
+		}
 		return status
 	}
 	status.Started = ptr.To(true)
 	status.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(c.started)}}
 	status.Ready = w.isReady(c)
+	return status
+}
+
+// sidecarStatus is the status of a sidecar. Of one that was stopped, the kubelet
+// does not say why it does not run again.
+func (w *worker) sidecarStatus(name string) corev1.ContainerStatus {
+	status := w.status(name)
+	if stopped := status.LastTerminationState.Terminated; stopped != nil && w.running[name].image == missingImage {
+		stopped.ExitCode = 0
+		status.State, status.LastTerminationState = status.LastTerminationState, corev1.ContainerState{}
+	}
 	return status
 }
 
