@@ -103,7 +103,7 @@ func (m *manager) deliver() {
 	}
 	for _, kind := range kinds {
 		behind := m.cache.behind(kind)
-		if behind == 0 {
+		if behind == 0 || kind == m.world.withheld {
 			continue
 		}
 		if lag := m.world.settings.lag; !m.world.calm && lag > 0 && m.world.choices.intN(lag+1) > 0 {

@@ -60,6 +60,8 @@ type World struct {
 	lateArrival bool
 	// fate, if set, decides what becomes of writes, instead of the choices.
 	fate func(write) fate
+	// withheld is a kind of which caches get no news.
+	withheld string
 	// log holds the writes that were carried out, in words.
 	log []string
 	// failure is the first thing that went wrong.
