@@ -35,9 +35,9 @@ var storyImages = map[sim.Image]string{
 var _ = Describe("The simulated kubelet conforms to the real one", func() {
 	for _, story := range sim.PodStories {
 		It("when "+story.Name, func(ctx context.Context) {
-			behaviour, err := story.Behaviour(storySeeds)
+			behavior, err := story.Behavior(storySeeds)
 			Expect(err).NotTo(HaveOccurred())
-			Expect(behaviour.Check(play(ctx, newNamespace(ctx), story))).To(Succeed())
+			Expect(behavior.Check(play(ctx, newNamespace(ctx), story))).To(Succeed())
 		})
 	}
 })

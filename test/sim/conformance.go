@@ -18,7 +18,7 @@ import (
 )
 
 // PodStory is what an operator does to one pod that has no owner, told such that
-// the modelled kubelet and a real one can be given the same to do. The pod has the
+// the simulated kubelet and a real one can be given the same to do. The pod has the
 // readiness gate of in-place updates, and its story begins when it is ready.
 type PodStory struct {
 	Name string
@@ -280,7 +280,7 @@ var modelImages = map[Image]string{
 // storyLimit is longer than any story takes.
 const storyLimit = 10 * time.Minute
 
-// Play plays a story on the modelled kubelet, and returns what was seen.
+// Play plays a story on the simulated kubelet, and returns what was seen.
 func (s PodStory) Play(choices *Choices) ([]Observation, error) {
 	w := newPodWorld(choices)
 	pod := s.Pod(modelImages)
@@ -322,16 +322,16 @@ func newPodWorld(choices *Choices) *World {
 	return w
 }
 
-// Behaviour is all that the model can show in a story.
-type Behaviour struct {
+// Behavior is all that the model can show in a story.
+type Behavior struct {
 	story PodStory
 	steps map[[2]Observation]bool
 	ends  map[Observation]bool
 }
 
-// Behaviour plays a story with so many seeds, and returns what was seen in all.
-func (s PodStory) Behaviour(seeds int) (*Behaviour, error) {
-	b := &Behaviour{story: s, steps: map[[2]Observation]bool{}, ends: map[Observation]bool{}}
+// Behavior plays a story with so many seeds, and returns what was seen in all.
+func (s PodStory) Behavior(seeds int) (*Behavior, error) {
+	b := &Behavior{story: s, steps: map[[2]Observation]bool{}, ends: map[Observation]bool{}}
 	for seed := range seeds {
 		seen, err := s.Play(FromSeed(uint64(seed))) //nolint:gosec // never negative
 		if err != nil {
@@ -347,7 +347,7 @@ func (s PodStory) Behaviour(seeds int) (*Behaviour, error) {
 
 // Check returns an error that names all that was seen and the model cannot show;
 // nil if there is nothing.
-func (b *Behaviour) Check(seen []Observation) error {
+func (b *Behavior) Check(seen []Observation) error {
 	var strange []string
 	for i := 1; i < len(seen); i++ {
 		if !b.steps[[2]Observation{seen[i-1], seen[i]}] {

@@ -12,7 +12,7 @@ import (
 func TestPodStories(t *testing.T) {
 	for _, story := range PodStories {
 		t.Run(story.Name, func(t *testing.T) {
-			behaviour, err := story.Behaviour(200)
+			behavior, err := story.Behavior(200)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -21,12 +21,12 @@ func TestPodStories(t *testing.T) {
 			if !slices.Equal(first, again) {
 				t.Errorf("one seed shows\n%s\nand then\n%s", tell(first), tell(again))
 			}
-			if err := behaviour.Check(first); err != nil {
+			if err := behavior.Check(first); err != nil {
 				t.Error(err)
 			}
 			backwards := slices.Clone(first)
 			slices.Reverse(backwards)
-			if behaviour.Check(backwards) == nil {
+			if behavior.Check(backwards) == nil {
 				t.Error("the story passes when it is told backwards")
 			}
 		})

@@ -15,6 +15,9 @@
 // decided by a source of choices (choices.go), so a run can be repeated to the
 // letter, shrunk and kept as a test.
 //
+// The kubelet is the model that matters most: conformance.go has stories that it
+// and a real one play (test/e2e), and what the real one shows, it must be able to.
+//
 // After each write the invariants of docs/design.md are asserted (invariants.go).
 // When the user and the faults stop, everything must come to rest at what the
 // user asked for last. What a run did is told as a story, one line an event.
