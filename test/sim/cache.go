@@ -54,6 +54,10 @@ func (c *cache) deliver(kind string, n int) {
 	log := c.server.log[kind]
 	from := c.read[kind]
 	c.read[kind] = from + n
+	if kind == "Pod" && n > 0 {
+		// See docs/design.md: the EndpointSlices are not behind the pods.
+		c.deliverUpTo("EndpointSlice", log[from+n-1].version)
+	}
 	last := map[string]int{}
 	for i := from; i < from+n; i++ {
 		last[log[i].name] = i

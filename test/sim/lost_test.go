@@ -5,6 +5,7 @@ package sim
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 )
@@ -12,7 +13,9 @@ import (
 // The answer to a write is lost and the cache does not show it: what is decided
 // then on the old view must not be carried out. Here a pod was changed to b; told
 // to go from a to a revision that only adds a label, the operator believes that
-// only the label differs. The pod would say so and run b for ever.
+// only the label differs: the pod would say so and run b for ever. Told to go
+// back, it believes that a drained pod only has to be put into service: it would
+// take traffic while its container is stopped.
 func TestWhatTheCacheDoesNotShow(t *testing.T) {
 	for _, next := range []string{"label", "a", "both", "env"} {
 		for _, gated := range []bool{true, false} {
@@ -28,6 +31,9 @@ func TestWhatTheCacheDoesNotShow(t *testing.T) {
 						return succeeds
 					}
 					lost, w.withheld = true, "Pod"
+					for _, node := range w.nodes {
+						node.silentUntil = w.clock.Now().Add(5 * time.Second)
+					}
 					return unanswered
 				}
 				to("b")(w)

@@ -46,8 +46,8 @@ var mutants = []mutant{
 	{
 		// A rollback that overtakes the kubelet waits for a restart that never comes.
 		"rollback-never-done", "inplace/completion.go",
-		"fromPresent := sameID && e.entry.Image == liveImage(pod, e.name)",
-		"fromPresent := false && sameID && e.entry.Image == liveImage(pod, e.name)",
+		"fromPresent := sameID && e.entry.Image == e.image",
+		"fromPresent := false && sameID && e.entry.Image == e.image",
 	},
 	{
 		// A change that the kubelet may still act on is forgotten.
@@ -92,8 +92,8 @@ var mutants = []mutant{
 	{
 		// A pod that the partition holds comes back at the new revision.
 		"partition-forgets-new-pods", "controllers/statefulset/scope.go",
-		"if s.isHeld(ordinal) {",
-		"if s.isHeld(ordinal) && len(s.members) == len(s.ordinals) {",
+		"if s.held.Has(ordinal) {",
+		"if s.held.Has(ordinal) && len(s.members) == len(s.ordinals) {",
 	},
 	{
 		// A pod that was made again meanwhile is deleted in place of another.
@@ -116,7 +116,7 @@ var mutants = []mutant{
 	{
 		// A conflict is taken for the end of it.
 		"conflict-not-retried", "controllers/statefulset/rollout.go",
-		"if result.Conflicts > 0 {",
-		"if result.Conflicts > 99 {",
+		"if result.Conflicts > 0 || result.Refused > 0 {",
+		"if result.Conflicts > 99 || result.Refused > 0 {",
 	},
 }
