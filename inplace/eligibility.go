@@ -27,8 +27,8 @@ const (
 	// ReasonEnvFromMetadata: an environment variable is read from a label or an
 	// annotation that changes. A running container keeps the old value.
 	ReasonEnvFromMetadata = "EnvFromMetadata"
-	// ReasonAdmissionDenied: the API server refuses the change: a policy, a
-	// webhook or a quota. Only the server can tell, see PodFacts.Refused.
+	// ReasonAdmissionDenied: the API server refuses the change: a policy or a
+	// webhook. Only the server can tell, see PodFacts.Refused.
 	ReasonAdmissionDenied = "AdmissionDenied"
 	// ReasonAdmissionUnknown: the API server was asked, and has not answered,
 	// whether it accepts the change.

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// refusalPeriod is how long a refusal is taken as it is. Policies, webhooks
-	// and quotas change without an event on the workload or its pods.
+	// refusalPeriod is how long a refusal is taken as it is. Policies and
+	// webhooks change without an event on the workload or its pods.
 	refusalPeriod = 15 * time.Second
 	// maxDoublings limits how far the period grows, to 8 minutes.
 	maxDoublings = 5

@@ -44,7 +44,7 @@ type progress struct {
 }
 
 func progressOf(s *scope) progress {
-	c := countPods(s)
+	c := s.counts
 	wanted := len(s.ordinals)
 	switch {
 	case len(s.members) != wanted || len(s.condemned) > 0:

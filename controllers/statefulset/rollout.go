@@ -24,8 +24,9 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 	}
 	plan, tried := r.executor.Preflight(ctx, s.set, s.workload(facts), s.now)
 	s.plan, s.planned = plan, true
+	s.counts = countPods(s)
 	if s.isUpdated() {
-		s.current = s.update
+		s.current, s.counts.current = s.update, s.counts.updated
 	}
 	if !s.plan.Recheck.IsZero() {
 		s.requeue(max(s.plan.Recheck.Sub(s.now), time.Millisecond))
@@ -41,7 +42,7 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 // isUpdated reports whether no pod needs the current revision any more: all are
 // there, ready and at the update revision.
 func (s *scope) isUpdated() bool {
-	return len(s.condemned) == 0 && int(countPods(s).updatedReady) == len(s.ordinals)
+	return len(s.condemned) == 0 && int(s.counts.updatedReady) == len(s.ordinals)
 }
 
 func (s *scope) workload(facts []inplace.PodFacts) inplace.Workload {

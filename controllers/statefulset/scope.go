@@ -48,9 +48,10 @@ type scope struct {
 	// revision, whether they have a pod or not.
 	held sets.Set[int]
 
-	// plan is valid when planned is true.
+	// plan and counts are valid when planned is true.
 	plan    inplace.Plan
 	planned bool
+	counts  counts
 	// refused holds the errors of moves that failed, by pod name.
 	refused map[string]error
 

@@ -75,7 +75,7 @@ func (r *Reconciler) computeCounts(ctx context.Context, s *scope, status *appsv1
 	if err != nil {
 		return err
 	}
-	c := countPods(s)
+	c := s.counts
 	status.Replicas, status.ReadyReplicas, status.AvailableReplicas = c.replicas, c.ready, c.available
 	status.CurrentReplicas, status.UpdatedReplicas = c.current, c.updated
 	status.UpdatedReadyReplicas, status.UpdatedAvailableReplicas = c.updatedReady, c.updatedAvailable

@@ -56,7 +56,7 @@ type write struct {
 // managerClient is the client of a manager: it reads from the cache, which has
 // always seen what this client has written.
 type managerClient struct {
-	client.Client // nil: what is not implemented here is not used
+	client.Client // nil: any other method panics
 
 	server  *server
 	cache   *cache
@@ -71,8 +71,6 @@ type managerClient struct {
 	fateOf func(write) fate
 	stray  func(write)
 	done   func(write)
-	// dryRuns counts the writes that were only tried.
-	dryRuns int
 	// listed is told what the reconciliation gets to see.
 	listed func(client.ObjectList)
 }
@@ -166,7 +164,6 @@ func (c *managerClient) patch(obj client.Object, patch client.Patch, request pat
 		if c.dead {
 			return errDead
 		}
-		c.dryRuns++
 		return send()
 	}
 	return c.write(write{words: words, obj: obj, body: body, do: send})
@@ -224,7 +221,7 @@ func (c *managerClient) Status() client.SubResourceWriter {
 
 // statusClient writes the status subresource.
 type statusClient struct {
-	client.SubResourceWriter // nil: what is not implemented here is not used
+	client.SubResourceWriter // nil: any other method panics
 
 	c *managerClient
 }

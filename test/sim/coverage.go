@@ -21,12 +21,10 @@ type Coverage struct {
 	counts map[string]map[inplace.State]int
 }
 
-func newCoverage() *Coverage {
+// NewCoverage returns an empty Coverage, to add those of runs to.
+func NewCoverage() *Coverage {
 	return &Coverage{counts: map[string]map[inplace.State]int{}}
 }
-
-// NewCoverage returns an empty Coverage, to add those of runs to.
-func NewCoverage() *Coverage { return newCoverage() }
 
 // Add adds what another Coverage counted.
 func (c *Coverage) Add(other *Coverage) {

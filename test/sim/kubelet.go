@@ -45,8 +45,6 @@ type worker struct {
 	wanted map[string]string
 	// running holds the containers, by name; gone once they were stopped.
 	running map[string]*container
-	// ids holds the last status of containers that are not running.
-	last map[string]corev1.ContainerStatus
 	// stopping are being stopped until stopUntil.
 	stopping  []string
 	stopUntil time.Time
@@ -100,7 +98,7 @@ func (k *kubelet) worker(pod *corev1.Pod) *worker {
 	if k.workers[pod.UID] == nil {
 		k.workers[pod.UID] = &worker{
 			kubelet: k, uid: pod.UID, name: pod.Name,
-			running: map[string]*container{}, last: map[string]corev1.ContainerStatus{},
+			running: map[string]*container{},
 		}
 	}
 	return k.workers[pod.UID]

@@ -24,7 +24,7 @@ type Result struct {
 func Run(choices *Choices) Result {
 	w, err := newWorld(choices, chosen(choices))
 	if err != nil {
-		return Result{Err: err, Coverage: newCoverage()}
+		return Result{Err: err, Coverage: NewCoverage()}
 	}
 	for range chaosFor + choices.intN(100) {
 		if w.failure == nil {

@@ -77,7 +77,7 @@ type stray struct {
 func newWorld(choices *Choices, s settings) (*World, error) {
 	w := &World{
 		settings: s, choices: choices, clock: clocktesting.NewFakePassiveClock(start),
-		story: newStory(), coverage: newCoverage(), wish: revisions[0], previous: revisions[1],
+		story: newStory(), coverage: NewCoverage(), wish: revisions[0], previous: revisions[1],
 	}
 	w.server = newServer(w.clock)
 	w.slices, w.law = newEndpoints(w), newLaw(w)
@@ -107,7 +107,7 @@ func (w *World) violate(format string, args ...any) {
 // step lets one second pass.
 func (w *World) step() {
 	w.clock.SetTime(w.clock.Now().Add(time.Second))
-	actors := []func(){w.stepKubernetes, w.manager.deliver, w.stepManager}
+	actors := []func(){w.stepKubernetes, w.manager.deliver, w.manager.step}
 	for i := range actors {
 		// Any order may be: a manager may act before the news of this second.
 		j := i + w.choices.intN(len(actors)-i)
@@ -119,10 +119,6 @@ func (w *World) step() {
 		w.disturb()
 	}
 	w.law.look()
-}
-
-func (w *World) stepManager() {
-	w.manager.step()
 }
 
 // stepKubernetes is a second of all that is not under test.

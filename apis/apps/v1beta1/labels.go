@@ -36,7 +36,7 @@ const (
 	InPlaceUpdateStateKey = "apps.kruise.io/inplace-update-state"
 
 	// InPlaceUpdateStateKeyOld is the spelling of InPlaceUpdateStateKey on pods
-	// that early OpenKruise releases left. It is read, never written.
+	// that early OpenKruise releases left. It is neither read nor written.
 	InPlaceUpdateStateKeyOld = "inplace-update-state"
 
 	// InPlaceUpdateGraceKey is an annotation with the change that waits for the
@@ -44,7 +44,7 @@ const (
 	InPlaceUpdateGraceKey = "apps.kruise.io/inplace-update-grace"
 
 	// InPlaceUpdateGraceKeyOld is the spelling of InPlaceUpdateGraceKey on pods
-	// that early OpenKruise releases left. It is read, never written.
+	// that early OpenKruise releases left. It is neither read nor written.
 	InPlaceUpdateGraceKeyOld = "inplace-update-grace"
 
 	// RuntimeContainersMetaKey is an annotation that the OpenKruise node agent
