@@ -46,6 +46,7 @@ func scopeOf(t *testing.T, set *appsv1beta1.StatefulSet, pods ...seen) *scope {
 		s.plan.Pods = append(s.plan.Pods, state)
 	}
 	s.held = s.heldOrdinals()
+	s.counts = countPods(s)
 	return s
 }
 
