@@ -5,7 +5,9 @@ package inplace
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -17,7 +19,10 @@ import (
 type Revision struct {
 	// Name is the name of the ControllerRevision and the value of the pods'
 	// controller-revision-hash label.
-	Name     string
+	Name string
+	// Hash is the value of the label pod-template-hash on pods at the revision;
+	// empty for kinds whose pods do not have it.
+	Hash     string
 	Template *Template
 }
 
@@ -27,9 +32,12 @@ type Change struct {
 	// Labels and Annotations hold the keys to set; a nil value removes the key.
 	Labels      map[string]*string
 	Annotations map[string]*string
-	// Images holds the containers whose image changes, in the order of
+	// Images holds the containers that are changed now, in the order of
 	// Template.Containers.
 	Images []ImageChange
+	// Later holds those that are changed when the containers before them in the
+	// launch order are ready.
+	Later []ImageChange
 }
 
 // ImageChange is the change of one container's image.
@@ -38,6 +46,33 @@ type ImageChange struct {
 	// Sidecar is true for a native sidecar, which is in spec.initContainers.
 	Sidecar  bool
 	From, To string
+	// Restart is true when the container runs what it ran, and is changed to have
+	// it restarted.
+	Restart bool
+	// StandsFor is the image that To spells otherwise; empty if To is spelled as
+	// the templates do.
+	StandsFor string
+	// Reads is the field of the pod which the container's environment is read
+	// from, and which changes, too; empty if there is none.
+	Reads string
+}
+
+// String says the change in words.
+func (c ImageChange) String() string {
+	switch {
+	case !c.Restart:
+		return fmt.Sprintf("image of %s: %s to %s", c.Container, c.From, c.To)
+	case c.Reads == "":
+		return fmt.Sprintf("restart of %s as %s", c.Container, c.To)
+	default:
+		return fmt.Sprintf("restart of %s as %s, since it reads %s", c.Container, c.To, c.Reads)
+	}
+}
+
+// isEmpty reports whether the change leaves the pod as it is, but for the label of
+// its revision.
+func (c Change) isEmpty() bool {
+	return len(c.Images)+len(c.Labels)+len(c.Annotations) == 0
 }
 
 // Restarts reports whether the change restarts a container.
@@ -45,10 +80,19 @@ func (c Change) Restarts() bool {
 	return len(c.Images) > 0
 }
 
+// all returns the containers that are changed, now and later.
+func (c Change) all() []ImageChange {
+	return slices.Concat(c.Images, c.Later)
+}
+
 // containers returns the names of the containers that the change restarts.
 func (c Change) containers() []string {
-	names := make([]string, 0, len(c.Images))
-	for _, image := range c.Images {
+	return containersOf(c.all())
+}
+
+func containersOf(images []ImageChange) []string {
+	names := make([]string, 0, len(images))
+	for _, image := range images {
 		names = append(names, image.Container)
 	}
 	return names
@@ -58,13 +102,16 @@ func (c Change) containers() []string {
 func (c Change) String() string {
 	words := make([]string, 0, len(c.Images)+1)
 	for _, image := range c.Images {
-		words = append(words, fmt.Sprintf("image of %s: %s to %s", image.Container, image.From, image.To))
+		words = append(words, image.String())
 	}
 	if len(c.Labels)+len(c.Annotations) > 0 {
 		words = append(words, "labels or annotations")
 	}
 	if len(words) == 0 {
 		return "revision label only"
+	}
+	if len(c.Later) > 0 {
+		words = append(words, "then "+strings.Join(containersOf(c.Later), ", "))
 	}
 	return strings.Join(words, ", ")
 }
@@ -78,34 +125,32 @@ func (c Change) String() string {
 // way into the pod is not a change. Keys of labels and annotations that the
 // templates do not name are left alone. What the pod already is, is not changed
 // again.
-func Compare(pod *corev1.Pod, from, to *Template) (Change, *Refusal) {
+//
+// A container whose environment is read from what changes is restarted. Where
+// its image stays, it is spelled otherwise for that: see equivalentImages.
+func Compare(pod *corev1.Pod, from, to *Template, now time.Time) (Change, *Refusal) {
 	if r := refusal(from, to); r != nil {
 		return Change{}, r
 	}
-	return Change{
+	images, refused := imageChanges(pod, from, to, now)
+	if refused != nil {
+		return Change{}, refused
+	}
+	change := Change{
 		Labels:      keyChanges(pod.Labels, from.Labels(), to.Labels()),
 		Annotations: keyChanges(pod.Annotations, from.Annotations(), to.Annotations()),
-		Images:      imageChanges(pod, from, to),
-	}, nil
-}
-
-func imageChanges(pod *corev1.Pod, from, to *Template) []ImageChange {
-	var changes []ImageChange
-	for _, wanted := range to.Containers() {
-		before := from.image(wanted.Name)
-		live := liveImage(pod, wanted.Name)
-		if wanted.Image != before && wanted.Image != live {
-			changes = append(changes, ImageChange{Container: wanted.Name, Sidecar: wanted.Sidecar, From: live, To: wanted.Image})
-		}
 	}
-	return changes
+	change.Images, change.Later = splitBatch(pod, images)
+	return change, nil
 }
 
 // ownedKeys are the labels and annotations that the operator itself gives a pod.
 // What a template says of them is nothing that changes.
 var ownedKeys = sets.New(
 	appsv1beta1.ControllerRevisionHashLabel, appsv1beta1.PodNameLabel, appsv1beta1.PodIndexLabel,
-	appsv1beta1.InPlaceUpdateStateKey,
+	appsv1beta1.PodTemplateHashLabel, appsv1beta1.CloneSetInstanceIDKey,
+	appsv1beta1.InPlaceUpdateStateKey, appsv1beta1.RestartCountKey, appsv1beta1.PodRestartCountKey,
+	appsv1beta1.LifecycleStateKey, appsv1beta1.LifecycleTimestampKey, appsv1beta1.PendingUpdateKey,
 )
 
 // keyChanges returns what to set and remove on live, so that what was added,

@@ -5,9 +5,11 @@ package inplace
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/insitu-dev/insitu/test/builders"
@@ -127,7 +129,7 @@ func TestCompareRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			_, refused := Compare(builders.Pod("sample-0", "a", "a").Build(), parse(t, tc.from), parse(t, tc.to))
+			_, refused := Compare(builders.Pod("sample-0", "a", "a").Build(), parse(t, tc.from), parse(t, tc.to), patched)
 			g.Expect(refused).NotTo(BeNil())
 			g.Expect(refused.Reason).To(Equal(tc.reason))
 			g.Expect(refused.Field).To(Equal(tc.field))
@@ -137,7 +139,7 @@ func TestCompareRefuses(t *testing.T) {
 }
 
 func TestCompareRefusesAnUnknownRevision(t *testing.T) {
-	_, refused := Compare(builders.Pod("sample-0", "a", alpineImage).Build(), nil, simple(t, alpineImage))
+	_, refused := Compare(builders.Pod("sample-0", "a", alpineImage).Build(), nil, simple(t, alpineImage), patched)
 	NewWithT(t).Expect(refused).To(HaveField("Reason", ReasonRevisionUnknown))
 }
 
@@ -145,13 +147,13 @@ func TestCompareImages(t *testing.T) {
 	g := NewWithT(t)
 	pod := builders.Pod("sample-0", "a", alpineImage).Build()
 
-	change, refused := Compare(pod, simple(t, alpineImage), simple(t, latestImage))
+	change, refused := Compare(pod, simple(t, alpineImage), simple(t, latestImage), patched)
 	g.Expect(refused).To(BeNil())
 	g.Expect(change).To(Equal(Change{Images: []ImageChange{{Container: "main", From: alpineImage, To: latestImage}}}))
 	g.Expect(change.Restarts()).To(BeTrue())
 	g.Expect(change.String()).To(Equal("image of main: nginx:alpine to nginx:latest"))
 
-	change, refused = Compare(pod, simple(t, alpineImage), simple(t, alpineImage))
+	change, refused = Compare(pod, simple(t, alpineImage), simple(t, alpineImage), patched)
 	g.Expect(refused).To(BeNil())
 	g.Expect(change).To(BeZero())
 	g.Expect(change.String()).To(Equal("revision label only"))
@@ -162,7 +164,7 @@ func TestCompareLeavesAnImageThatAdmissionRewroteAlone(t *testing.T) {
 	pod := builders.Pod("sample-0", "a", "nginx:alpine@sha256:0123").Build()
 	to := parse(t, `{"metadata":{"labels":{"app":"sample","new":"x"}},"spec":{"containers":[{"name":"main","image":"nginx:alpine"}]}}`)
 
-	change, refused := Compare(pod, simple(t, alpineImage), to)
+	change, refused := Compare(pod, simple(t, alpineImage), to, patched)
 	g.Expect(refused).To(BeNil())
 	g.Expect(change).To(Equal(Change{Labels: map[string]*string{"new": ptr.To("x")}}))
 }
@@ -171,7 +173,7 @@ func TestCompareDoesNotRepeatWhatThePodIs(t *testing.T) {
 	g := NewWithT(t)
 	pod := builders.Pod("sample-0", "a", latestImage).Build()
 
-	change, refused := Compare(pod, simple(t, alpineImage), simple(t, latestImage))
+	change, refused := Compare(pod, simple(t, alpineImage), simple(t, latestImage), patched)
 	g.Expect(refused).To(BeNil())
 	g.Expect(change.Restarts()).To(BeFalse())
 }
@@ -184,7 +186,7 @@ func TestCompareMetadata(t *testing.T) {
 	from := parse(t, `{"metadata":{"labels":{"kept":"1","changed":"1","removed":"1","gone":"1","touched":"1"},"annotations":{"note":"old"}},"spec":{}}`)
 	to := parse(t, `{"metadata":{"labels":{"kept":"1","changed":"2","added":"1","touched":"1"},"annotations":{"note":"new"}},"spec":{}}`)
 
-	change, refused := Compare(pod, from, to)
+	change, refused := Compare(pod, from, to, patched)
 	g.Expect(refused).To(BeNil())
 	g.Expect(change.Labels).To(Equal(map[string]*string{"changed": ptr.To("2"), "added": ptr.To("1"), "removed": nil}))
 	g.Expect(change.Annotations).To(Equal(map[string]*string{"note": ptr.To("new")}))
@@ -196,30 +198,71 @@ const envFromMetadata = `{"metadata":{"annotations":{"level":"%s"},"labels":{"zo
 	`{"name":"main","image":"%s","env":[{"name":"LEVEL","valueFrom":{"fieldRef":{"fieldPath":"metadata.annotations['level']"}}}]},` +
 	`{"name":"side","image":"side:1","env":[{"name":"ZONE","valueFrom":{"fieldRef":{"fieldPath":"metadata.labels['zone']"}}}]}]}}`
 
-// A running container keeps the environment that it was started with.
-func TestCompareRefusesWhatARunningContainerDoesNotSee(t *testing.T) {
+// A running container keeps the environment that it was started with, so it is
+// restarted: by its new image, or by another spelling of the present one.
+func TestCompareRestartsWhatReadsMetadata(t *testing.T) {
+	alpineOtherwise, sideOtherwise := pinned(alpineImage), pinned("side:1")
 	for name, tc := range map[string]struct {
 		level, zone, image string
-		field              string
+		want               []string
 	}{
-		"an annotation that an env reads":              {"2", "a", alpineImage, "spec.containers[main].env[LEVEL]"},
-		"a label that an env reads":                    {"1", "b", alpineImage, "spec.containers[side].env[ZONE]"},
-		"the container that reads it restarts anyway":  {"2", "a", latestImage, ""},
-		"another container restarts, not the one that": {"2", "b", latestImage, "spec.containers[side].env[ZONE]"},
-		"nothing that an env reads":                    {"1", "a", latestImage, ""},
+		"an annotation that an env reads": {"2", "a", alpineImage, []string{
+			"restart of main as " + alpineOtherwise + ", since it reads metadata.annotations['level']",
+		}},
+		"a label that an env reads": {"1", "b", alpineImage, []string{
+			"restart of side as " + sideOtherwise + ", since it reads metadata.labels['zone']",
+		}},
+		"the container that reads it restarts anyway": {"2", "a", latestImage, []string{"image of main: nginx:alpine to nginx:latest"}},
+		"both": {"2", "b", latestImage, []string{
+			"image of main: nginx:alpine to nginx:latest", "restart of side as " + sideOtherwise + ", since it reads metadata.labels['zone']",
+		}},
+		"nothing that an env reads": {"1", "a", alpineImage, []string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			from := parse(t, fmt.Sprintf(envFromMetadata, "1", "a", alpineImage))
-			to := parse(t, fmt.Sprintf(envFromMetadata, tc.level, tc.zone, tc.image))
-			_, refused := Compare(builders.Pod("sample-0", "a", alpineImage).Build(), from, to)
-			if tc.field == "" {
-				g.Expect(refused).To(BeNil())
-				return
+			change, refused := Compare(readingPod().Build(), readingTemplate(t, "1", "a", alpineImage),
+				readingTemplate(t, tc.level, tc.zone, tc.image), patched)
+			g.Expect(refused).To(BeNil())
+			words := make([]string, 0, len(change.Images))
+			for _, image := range change.Images {
+				words = append(words, image.String())
 			}
-			g.Expect(refused).To(And(HaveField("Reason", ReasonEnvFromMetadata), HaveField("Field", tc.field)))
+			g.Expect(words).To(Equal(tc.want))
 		})
 	}
+}
+
+// readingPod is made from the template of readingTemplate, and its containers run.
+func readingPod() *builders.PodBuilder {
+	return builders.Pod("sample-0", "a", alpineImage).Label("zone", "a").Annotation("level", "1").With(func(p *corev1.Pod) {
+		p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "side", Image: "side:1"})
+		p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, builders.RunningContainer("side", "side-1", "side:1", builders.Start))
+	})
+}
+
+func readingTemplate(t *testing.T, level, zone, image string) *Template {
+	t.Helper()
+	return parse(t, fmt.Sprintf(envFromMetadata, level, zone, image))
+}
+
+// pinned spells an image with its digest.
+func pinned(image string) string {
+	_, digest, _ := strings.Cut(builders.ImageID(image), "@")
+	return image + "@" + digest
+}
+
+func TestCompareRefusesWhatCannotBeRestarted(t *testing.T) {
+	g := NewWithT(t)
+	loaded := readingPod().With(func(p *corev1.Pod) { p.Status.ContainerStatuses[0].ImageID = "sha256:0123" })
+	_, refused := Compare(loaded.Build(), readingTemplate(t, "1", "a", "registry.example.com/app:1"),
+		readingTemplate(t, "2", "a", "registry.example.com/app:1"), patched)
+	g.Expect(refused).To(BeNil(), "the image in the pod is one of Docker Hub")
+
+	loaded.With(func(p *corev1.Pod) { p.Spec.Containers[0].Image = "registry.example.com/app:1" })
+	_, refused = Compare(loaded.Build(), readingTemplate(t, "1", "a", "registry.example.com/app:1"),
+		readingTemplate(t, "2", "a", "registry.example.com/app:1"), patched)
+	g.Expect(refused).To(And(HaveField("Reason", ReasonEnvFromMetadata), HaveField("Field", "spec.containers[main].env[LEVEL]"),
+		HaveField("Message", ContainSubstring("of registry.example.com/app:1 no other spelling is known"))))
 }
 
 // A manifest pasted together from the YAML of a pod has the pod's own labels.
@@ -229,8 +272,24 @@ func TestCompareLeavesTheOperatorsOwnKeysAlone(t *testing.T) {
 	to := parse(t, `{"metadata":{"labels":{"app":"sample","statefulset.kubernetes.io/pod-name":"sample-0","controller-revision-hash":"x"}},`+
 		`"spec":{"containers":[{"name":"main","image":"nginx:alpine"}]}}`)
 	for _, way := range [][2]*Template{{simple(t, alpineImage), to}, {to, simple(t, alpineImage)}} {
-		change, refused := Compare(pod, way[0], way[1])
+		change, refused := Compare(pod, way[0], way[1], patched)
 		g.Expect(refused).To(BeNil())
 		g.Expect(change).To(BeZero())
 	}
+}
+
+func TestCompareRefusesWhatAnInitContainerHasRead(t *testing.T) {
+	g := NewWithT(t)
+	const raw = `{"metadata":{"annotations":{"level":"1"}},"spec":{"initContainers":[{"name":"setup","image":"setup:1","env":[` +
+		`{"name":"LEVEL","valueFrom":{"fieldRef":{"fieldPath":"metadata.annotations['level']"}}}]}],"containers":[{"name":"main","image":"nginx:alpine"}]}}`
+	_, refused := Compare(settledPod().Build(), parse(t, raw), parse(t, strings.Replace(raw, `"level":"1"`, `"level":"2"`, 1)), patched)
+	g.Expect(refused).To(And(HaveField("Reason", ReasonEnvFromMetadata), HaveField("Field", "spec.initContainers[setup].env[LEVEL]"),
+		HaveField("Message", ContainSubstring("does not run again"))))
+}
+
+func TestCompareRestartsASidecarThatReadsMetadata(t *testing.T) {
+	g := NewWithT(t)
+	change, refused := Compare(sidecarPod("a", proxyV1, oldProxy()).Build(), sidecarTemplate(t), sidecarTemplate(t, `"level":"info"`, `"level":"debug"`), patched)
+	g.Expect(refused).To(BeNil())
+	g.Expect(change.Images).To(ConsistOf(And(HaveField("Container", "proxy"), HaveField("Sidecar", true), HaveField("To", pinned(proxyV1)))))
 }

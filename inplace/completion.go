@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
@@ -30,6 +31,9 @@ const (
 	// ReasonSettling: the container runs, and it will be certain that it stays
 	// when the settle time is over.
 	ReasonSettling = "Settling"
+	// ReasonNextBatch: the containers changed so far are done, others of the pod
+	// are changed after them.
+	ReasonNextBatch = "NextBatch"
 )
 
 // Progress tells how far the last in-place update of a pod has come.
@@ -48,6 +52,9 @@ type Progress struct {
 	Since time.Time
 	// Recheck is when time alone can complete the update; zero if it cannot.
 	Recheck time.Time
+	// Next holds the containers whose turn comes when those changed so far are
+	// ready. While there are any, the update is neither complete nor proved.
+	Next []ImageChange
 }
 
 // Observe judges the last in-place update of a pod by what the pod shows.
@@ -58,12 +65,9 @@ type Progress struct {
 // replaced by another of the same digest. The evidence is the container ID: see
 // evidence.judge.
 func Observe(pod *corev1.Pod, now time.Time) Progress {
-	state, err := readState(pod)
-	if err != nil || state == nil {
-		return Progress{Complete: true, Proved: true}
-	}
-	progress := Progress{Complete: true, Proved: true, Since: state.UpdateTimestamp.Time}
-	all := evidenceOf(pod, now)
+	before := pastOf(pod, now)
+	progress := Progress{Complete: true, Proved: true, Since: before.state.UpdateTimestamp.Time}
+	all := before.evidence
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		progress.Proved = progress.Proved && all[name].proved()
 		if all[name].done() {
@@ -75,6 +79,13 @@ func Observe(pod *corev1.Pod, now time.Time) Progress {
 		}
 		if at := all[name].settledAt; !at.IsZero() && (progress.Recheck.IsZero() || at.Before(progress.Recheck)) {
 			progress.Recheck = at
+		}
+	}
+	if progress.Next = before.next(pod); len(progress.Next) > 0 {
+		progress.Proved = false
+		if progress.Complete {
+			progress.Complete = false
+			progress.Reason, progress.Message = ReasonNextBatch, "to be changed next: "+strings.Join(containersOf(progress.Next), ", ")
 		}
 	}
 	return progress
@@ -103,6 +114,9 @@ type evidence struct {
 	observed bool
 	// imageFailed: the kubelet saw the present spec and cannot get the image.
 	imageFailed bool
+	// settled: the kubelet has had the time to stop a container that does not
+	// match the present spec.
+	settled bool
 	// settledAt is when the verdict falls if nothing changes until then; zero if
 	// time does not decide.
 	settledAt time.Time
@@ -118,6 +132,21 @@ func (e *evidence) proved() bool {
 // to restart it again, or has been told to go back and never will.
 func (e *evidence) isCertain() bool {
 	return e.verdict == kept || e.verdict == restarted && e.status.ImageID != e.entry.ImageID
+}
+
+// isOpen reports whether the container may still run from another reference than
+// the present one. There is no evidence of a container that was never changed.
+func (e *evidence) isOpen() bool {
+	return e != nil && !e.isCertain() && !e.settled && !e.imageFailed
+}
+
+// mayRun returns the references that the container may have been started from.
+func (e *evidence) mayRun() sets.Set[string] {
+	references := sets.New(e.image)
+	if e.isOpen() {
+		references.Insert(e.entry.EarlierImages...).Insert(e.entry.Image)
+	}
+	return references.Delete("")
 }
 
 func (e *evidence) done() bool {
@@ -146,13 +175,24 @@ func (e *evidence) missing() (reason, message string) {
 	}
 }
 
-// evidenceOf returns the evidence for every container that the pod's record
-// names and the pod still has.
-func evidenceOf(pod *corev1.Pod, now time.Time) map[string]*evidence {
+// past is what is known of the in-place updates of a pod up to now.
+type past struct {
+	// state is the zero state if there was none.
+	state appsv1beta1.InPlaceUpdateState
+	// evidence has an entry for every container that the record names and the
+	// pod still has.
+	evidence map[string]*evidence
+}
+
+func pastOf(pod *corev1.Pod, now time.Time) past {
 	state, err := readState(pod)
 	if err != nil || state == nil {
-		return nil
+		return past{}
 	}
+	return past{state: *state, evidence: evidenceOf(pod, state, now)}
+}
+
+func evidenceOf(pod *corev1.Pod, state *appsv1beta1.InPlaceUpdateState, now time.Time) map[string]*evidence {
 	all := map[string]*evidence{}
 	for _, container := range liveContainers(pod) {
 		entry, ok := state.LastContainerStatuses[container.name]
@@ -198,6 +238,7 @@ func (e *evidence) judge(pod *corev1.Pod, changed, now time.Time) {
 	started := startedAt(e.status)
 	settledAt := e.settlesAt(pod, latest(started, changed))
 	settled := !settledAt.IsZero() && !now.Before(settledAt)
+	e.settled = settled
 
 	newID := e.status.ContainerID != "" && e.status.ContainerID != e.entry.ContainerID
 	sameID := e.status.ContainerID != "" && !newID

@@ -21,6 +21,11 @@ type liveContainer struct {
 	name, image string
 	// sidecar: the container is in spec.initContainers.
 	sidecar bool
+	// pullPolicy is as the API server defaulted it.
+	pullPolicy corev1.PullPolicy
+	// priority is the container's place in the order of changes, the highest
+	// first; nil if it has none.
+	priority *int
 	// status is the zero status if the kubelet has not reported one.
 	status corev1.ContainerStatus
 }
@@ -30,7 +35,10 @@ func liveContainers(pod *corev1.Pod) []liveContainer {
 	all := make([]liveContainer, 0, len(pod.Spec.Containers)+len(pod.Spec.InitContainers))
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
-		all = append(all, liveContainer{name: c.Name, image: c.Image, status: statusOf(c.Name, pod.Status.ContainerStatuses)})
+		all = append(all, liveContainer{
+			name: c.Name, image: c.Image, pullPolicy: c.ImagePullPolicy, priority: launchPriority(pod, i),
+			status: statusOf(c.Name, pod.Status.ContainerStatuses),
+		})
 	}
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
@@ -38,7 +46,8 @@ func liveContainers(pod *corev1.Pod) []liveContainer {
 			continue
 		}
 		all = append(all, liveContainer{
-			name: c.Name, image: c.Image, sidecar: true, status: statusOf(c.Name, pod.Status.InitContainerStatuses),
+			name: c.Name, image: c.Image, sidecar: true, pullPolicy: c.ImagePullPolicy, priority: priorityIn(c.Env),
+			status: statusOf(c.Name, pod.Status.InitContainerStatuses),
 		})
 	}
 	return all
@@ -52,10 +61,6 @@ func findContainer(pod *corev1.Pod, name string) liveContainer {
 		return all[i]
 	}
 	return liveContainer{}
-}
-
-func liveImage(pod *corev1.Pod, container string) string {
-	return findContainer(pod, container).image
 }
 
 // containerStatus returns the status of a live container; the zero status if the

@@ -25,7 +25,8 @@ const (
 	// was changed. The API server accepts that, and nothing comes of it.
 	ReasonRunsOnce = "RunsOnce"
 	// ReasonEnvFromMetadata: an environment variable is read from a label or an
-	// annotation that changes. A running container keeps the old value.
+	// annotation that changes. A running container keeps the old value, and this
+	// one cannot be restarted: it runs once, or its image has no other name.
 	ReasonEnvFromMetadata = "EnvFromMetadata"
 	// ReasonAdmissionDenied: the API server refuses the change: a policy or a
 	// webhook. Only the server can tell, see PodFacts.Refused.
@@ -124,18 +125,27 @@ func refuseImagesThatRunOnce(from, to *Template) *Refusal {
 	return nil
 }
 
-// refuseEnvFromMetadata objects unless the container is restarted anyway: then
-// it reads the new value.
+// refuseEnvFromMetadata objects if an init container has read what changes, and
+// has ended. A container that runs is restarted, see restartOf.
 func refuseEnvFromMetadata(from, to *Template) *Refusal {
-	for _, ref := range to.fieldRefs {
-		restarts := ref.container != "" && from.image(ref.container) != to.image(ref.container)
-		if restarts || !fieldChanges(ref.field, from, to) {
-			continue
-		}
-		return &Refusal{
-			Reason:  ReasonEnvFromMetadata,
-			Field:   ref.env,
-			Message: fmt.Sprintf("%s reads %s, which was changed, and a running container keeps the old value", ref.env, ref.field),
+	ref := staleEnv("", from, to)
+	if ref == nil {
+		return nil
+	}
+	return &Refusal{
+		Reason:  ReasonEnvFromMetadata,
+		Field:   ref.env,
+		Message: fmt.Sprintf("%s reads %s, which was changed, and the init container does not run again", ref.env, ref.field),
+	}
+}
+
+// staleEnv returns the first environment variable of a container that is read
+// from what changes between two templates; nil if there is none. The empty name
+// stands for the init containers that run once.
+func staleEnv(container string, from, to *Template) *fieldRef {
+	for i, ref := range to.fieldRefs {
+		if ref.container == container && fieldChanges(ref.field, from, to) {
+			return &to.fieldRefs[i]
 		}
 	}
 	return nil

@@ -12,12 +12,16 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
 
-// hasGate reports whether the pod declares the readiness gate through which it
-// is taken out of service. Readiness gates of a live pod cannot change.
-func hasGate(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Spec.ReadinessGates, func(gate corev1.PodReadinessGate) bool {
-		return gate.ConditionType == appsv1beta1.InPlaceUpdateReady
-	})
+// hasGate reports whether the pod declares a readiness gate. Readiness gates of a
+// live pod cannot change.
+func hasGate(pod *corev1.Pod, gate corev1.PodConditionType) bool {
+	return slices.ContainsFunc(pod.Spec.ReadinessGates, func(g corev1.PodReadinessGate) bool { return g.ConditionType == gate })
+}
+
+// canDrain reports whether the pod has a readiness gate through which it is taken
+// out of service.
+func (t Target) canDrain(pod *corev1.Pod) bool {
+	return hasGate(pod, appsv1beta1.InPlaceUpdateReady) || t.marksNotReady() && hasGate(pod, appsv1beta1.KruisePodReady)
 }
 
 // condition returns a condition of the pod; the zero condition if it is not
@@ -32,24 +36,42 @@ func condition(pod *corev1.Pod, conditionType corev1.PodConditionType) corev1.Po
 }
 
 // IsMarkedNotReady reports whether the pod was taken out of service for an
-// update: its readiness gate is there and False.
+// update: a readiness gate of ours is there and False.
 func IsMarkedNotReady(pod *corev1.Pod) bool {
-	return hasGate(pod) && condition(pod, appsv1beta1.InPlaceUpdateReady).Status == corev1.ConditionFalse
+	return isGatedOff(pod) || isMarkedFor(pod, notReadyKeyUpdate)
 }
 
-// needsMarkReady reports whether the pod has the gate and nobody has said that
+func isGatedOff(pod *corev1.Pod) bool {
+	return hasGate(pod, appsv1beta1.InPlaceUpdateReady) && condition(pod, appsv1beta1.InPlaceUpdateReady).Status == corev1.ConditionFalse
+}
+
+// needsMarkReady reports whether the pod has a gate, and it is for us to say that
 // it may serve.
 func needsMarkReady(pod *corev1.Pod) bool {
-	return hasGate(pod) && condition(pod, appsv1beta1.InPlaceUpdateReady).Status != corev1.ConditionTrue
+	return hasGate(pod, appsv1beta1.InPlaceUpdateReady) && condition(pod, appsv1beta1.InPlaceUpdateReady).Status != corev1.ConditionTrue ||
+		needsKruiseReady(pod)
+}
+
+// needsKruiseReady reports whether nobody has set KruisePodReady of a pod that has
+// its gate, or we keep it False.
+func needsKruiseReady(pod *corev1.Pod) bool {
+	if !hasGate(pod, appsv1beta1.KruisePodReady) {
+		return false
+	}
+	return condition(pod, appsv1beta1.KruisePodReady).Status == "" || isMarkedFor(pod, notReadyKeyUpdate, notReadyKeyDelete)
 }
 
 // unreadySince returns since when a pod that was marked not ready has been out
 // of service: both the mark and the kubelet's answer are there.
 func unreadySince(pod *corev1.Pod) time.Time {
-	return latest(
-		condition(pod, appsv1beta1.InPlaceUpdateReady).LastTransitionTime.Time,
-		condition(pod, corev1.PodReady).LastTransitionTime.Time,
-	)
+	since := condition(pod, corev1.PodReady).LastTransitionTime.Time
+	if isGatedOff(pod) {
+		since = latest(since, condition(pod, appsv1beta1.InPlaceUpdateReady).LastTransitionTime.Time)
+	}
+	if isMarkedFor(pod, notReadyKeyUpdate) {
+		since = latest(since, condition(pod, appsv1beta1.KruisePodReady).LastTransitionTime.Time)
+	}
+	return since
 }
 
 // isReadyButForKubelet reports whether all that makes a pod ready is there, and

@@ -18,7 +18,7 @@ import (
 // earlier change is still restarting does not count: the pod is out of service
 // for that one, and stays so until it is complete.
 func (t Target) keepsReady(change Change) bool {
-	return change.Restarts() && !slices.ContainsFunc(change.Images, func(image ImageChange) bool {
+	return change.Restarts() && !slices.ContainsFunc(change.all(), func(image ImageChange) bool {
 		return !slices.Contains(t.KeepReady, image.Container)
 	})
 }
@@ -29,7 +29,7 @@ func whyNotDrained(pod *corev1.Pod, change Change) string {
 	switch {
 	case !change.Restarts() || IsMarkedNotReady(pod):
 		return ""
-	case !hasGate(pod):
+	case !hasGate(pod, appsv1beta1.InPlaceUpdateReady):
 		return fmt.Sprintf("the pod has no readiness gate %s", appsv1beta1.InPlaceUpdateReady)
 	default:
 		return "keepReady names " + strings.Join(change.containers(), ", ")

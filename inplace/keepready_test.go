@@ -129,7 +129,7 @@ func TestKeepReadyOvertakesAChangeThatDrained(t *testing.T) {
 	g.Expect(step.Change.Images).To(ConsistOf(proxyTo(proxyV1, proxyV2)))
 	g.Expect(step.Record.LastContainerStatuses).To(And(HaveKeyWithValue("main", entry(alpineImage)), HaveKey("proxy")))
 
-	patch, err := RevisionPatch(pod, step, "c")
+	patch, err := RevisionPatch(pod, step)
 	g.Expect(err).NotTo(HaveOccurred())
 	changed := mergePod(t, pod, patch)
 	changed.Status.InitContainerStatuses[2] = newProxy(3)

@@ -208,6 +208,8 @@ func (m *model) carryOut(move Move) {
 		m.patchPod(n, move)
 	case Recreate:
 		n.delete()
+	case SetLifecycle:
+		m.fail("a workload without hooks: %s", move.Note)
 	case Wait:
 		m.fail("a move that does nothing: %s", move.Note)
 	}
@@ -250,7 +252,7 @@ func (m *model) patchStatus(n *node, move Move) {
 
 func (m *model) patchPod(n *node, move Move) {
 	m.t.Helper()
-	patch, err := RevisionPatch(move.Pod, move.Step, m.workload.Target.Name)
+	patch, err := RevisionPatch(move.Pod, move.Step)
 	m.Expect(err).NotTo(HaveOccurred())
 	result := m.merge(n, patch)
 	if result == nil {

@@ -29,6 +29,8 @@ type Target struct {
 	// Deadline is after how long an update of one pod is reported as stuck;
 	// zero means never.
 	Deadline time.Duration
+	// Lifecycle holds the hooks of the workload; nil if it has none.
+	Lifecycle *appsv1beta1.Lifecycle
 }
 
 // PodFacts is what is known of one pod.
@@ -55,17 +57,20 @@ type PodFacts struct {
 func Next(facts PodFacts, target Target, now time.Time) Step {
 	pod := facts.Pod
 	if asksForDeletion(facts) {
-		return Step{Action: Recreate, State: Recreating, Reason: ReasonSpecifiedDelete, Message: specifiedDelete}
+		return remove(pod, target, Step{Reason: ReasonSpecifiedDelete, Message: specifiedDelete}, now)
 	}
 	if pod.DeletionTimestamp != nil || revisionName(pod) == target.Name {
-		return finish(pod, target.Deadline, now)
+		return finish(pod, target, now)
 	}
-	change, refused := compareFacts(facts, target)
+	change, refused := compareFacts(facts, target, now)
 	if refused != nil {
 		return refuse(facts, target, refused, now)
 	}
 	if facts.Refused != nil {
 		return deny(facts, target, now)
+	}
+	if step := hold(pod, target, change, now); step != nil {
+		return *step
 	}
 	if !change.Restarts() || target.keepsReady(change) {
 		return patch(pod, change, target, now)
@@ -78,12 +83,12 @@ func Next(facts PodFacts, target Target, now time.Time) Step {
 
 // compareFacts compares the pod with the target, as far as its policy allows a
 // change in place. A revision that differs in nothing is always taken in place.
-func compareFacts(facts PodFacts, target Target) (Change, *Refusal) {
+func compareFacts(facts PodFacts, target Target, now time.Time) (Change, *Refusal) {
 	var from *Template
 	if facts.From != nil {
 		from = facts.From.Template
 	}
-	change, refused := Compare(facts.Pod, from, target.Template)
+	change, refused := Compare(facts.Pod, from, target.Template, now)
 	recreates := target.Policy != appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType &&
 		target.Policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType
 	if refused == nil && recreates && !from.Equal(target.Template) {
@@ -96,9 +101,9 @@ func compareFacts(facts PodFacts, target Target) (Change, *Refusal) {
 // user wants no recreation, stays what it is.
 func refuse(facts PodFacts, target Target, refused *Refusal, now time.Time) Step {
 	if target.Policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
-		return Step{Action: Recreate, State: Recreating, Reason: refused.Reason, Message: refused.Message}
+		return remove(facts.Pod, target, Step{Reason: refused.Reason, Message: refused.Message}, now)
 	}
-	if step := finish(facts.Pod, target.Deadline, now); step.State != Settled {
+	if step := finish(facts.Pod, target, now); step.State != Settled {
 		return step
 	}
 	return Step{
@@ -112,8 +117,8 @@ func refuse(facts PodFacts, target Target, refused *Refusal, now time.Time) Step
 // recreated: whoever wrote the rule that refuses it did not ask for that, and the
 // rule may refuse the new pod as well.
 func deny(facts PodFacts, target Target, now time.Time) Step {
-	step := finish(facts.Pod, target.Deadline, now)
-	if step.Action == MarkReady {
+	step := finish(facts.Pod, target, now)
+	if step.Action != Wait {
 		return step
 	}
 	until := facts.Refused.Until
@@ -129,24 +134,27 @@ func deny(facts PodFacts, target Target, now time.Time) Step {
 // be drained.
 func drain(facts PodFacts, target Target, change Change, now time.Time) *Step {
 	pod := facts.Pod
-	if !hasGate(pod) {
+	if !target.canDrain(pod) {
 		return nil
 	}
 	step := &Step{State: Draining, Change: change, Since: unreadySince(pod)}
 	if !IsMarkedNotReady(pod) {
 		step.Action, step.Since = MarkNotReady, time.Time{}
 		step.Message = "to be updated to " + target.Name
-		step.Record = newState(pod, change, target.Name, now)
+		step.Record, step.Hash = newState(pod, change, target.Name, now), target.Hash
+		if target.marksNotReady() && hasGate(pod, appsv1beta1.KruisePodReady) {
+			step.NotReadyKey = notReadyKeyUpdate
+		}
 		return step
 	}
 	if condition(pod, corev1.PodReady).Status == corev1.ConditionTrue {
 		step.Reason, step.Message = ReasonStillReady, kubeletOn(pod.Spec.NodeName)+" has not reported the pod not ready yet"
-		return ptr.To(overdue(*step, target.Deadline, now))
+		return overdueStep(*step, target.Deadline, now)
 	}
 	if len(facts.Services) > 0 {
 		step.Reason = ReasonEndpointsReady
 		step.Message = "still in the EndpointSlices of Service " + strings.Join(facts.Services, ", ")
-		return ptr.To(overdue(*step, target.Deadline, now))
+		return overdueStep(*step, target.Deadline, now)
 	}
 	if until := unreadySince(pod).Add(target.GracePeriod); now.Before(until) {
 		step.State, step.Reason, step.Until = Grace, ReasonGracePeriod, until
@@ -161,18 +169,32 @@ func patch(pod *corev1.Pod, change Change, target Target, now time.Time) Step {
 	if why := whyNotDrained(pod, change); why != "" {
 		message += fmt.Sprintf(" (not drained: %s)", why)
 	}
-	return Step{
+	step := Step{
 		Action: Patch, State: Patching, Message: message, Change: change,
-		Record: newState(pod, change, target.Name, now),
+		Record: newState(pod, change, target.Name, now), Hash: target.Hash,
 	}
+	switch {
+	case target.Lifecycle == nil:
+	case change.Restarts():
+		step.Lifecycle = appsv1beta1.LifecycleStateUpdating
+	case lifecycleState(pod) == appsv1beta1.LifecycleStatePreparingUpdate:
+		step.Lifecycle = target.stateAtRest(pod) // nothing is left to wait for
+	}
+	return step
 }
 
 // finish brings a pod that stays at its revision back into service.
-func finish(pod *corev1.Pod, deadline time.Duration, now time.Time) Step {
+func finish(pod *corev1.Pod, target Target, now time.Time) Step {
 	if pod.DeletionTimestamp != nil {
 		return terminate(pod, now)
 	}
-	progress := Observe(pod, now)
+	if target.Lifecycle != nil && lifecycleState(pod) == appsv1beta1.LifecycleStatePreparingDelete && !target.revives() {
+		return remove(pod, target, Step{Reason: ReasonPreDeleteHook, Message: "it was marked not ready for its deletion"}, now)
+	}
+	deadline, progress := target.Deadline, Observe(pod, now)
+	if progress.Reason == ReasonNextBatch {
+		return nextBatch(pod, target, progress, now)
+	}
 	if !progress.Complete {
 		// A container that ends long after its update is not overdue by that.
 		if ready := condition(pod, corev1.PodReady); ready.Status != corev1.ConditionTrue {
@@ -184,7 +206,14 @@ func finish(pod *corev1.Pod, deadline time.Duration, now time.Time) Step {
 		}, deadline, now)
 	}
 	if needsMarkReady(pod) {
-		return Step{Action: MarkReady, State: Verifying, Since: progress.Since, Message: "every container runs what it should"}
+		step := Step{Action: MarkReady, State: Verifying, Since: progress.Since, Message: "every container runs what it should"}
+		if state := target.stateAtRest(pod); target.Lifecycle != nil && state != lifecycleState(pod) {
+			step.Lifecycle = state
+		}
+		return step
+	}
+	if step := rest(pod, target, now); step != nil && step.Action != Wait {
+		return *step
 	}
 	if ready := condition(pod, corev1.PodReady); ready.Status != corev1.ConditionTrue {
 		reason, message := whyNotReady(pod, ready)
@@ -193,7 +222,32 @@ func finish(pod *corev1.Pod, deadline time.Duration, now time.Time) Step {
 			Since: latest(progress.Since, ready.LastTransitionTime.Time),
 		}, deadline, now)
 	}
+	if step := rest(pod, target, now); step != nil {
+		return *step
+	}
 	return Step{State: Settled}
+}
+
+// nextBatch changes the containers whose turn comes when those before them are
+// ready.
+func nextBatch(pod *corev1.Pod, target Target, progress Progress, now time.Time) Step {
+	before := pastOf(pod, now)
+	if container := before.notReadyBefore(pod); container != "" {
+		return overdue(Step{
+			State: Verifying, Reason: ReasonNextBatch, Since: progress.Since,
+			Message: fmt.Sprintf("container %s is not ready; %s", container, progress.Message),
+		}, target.Deadline, now)
+	}
+	change := Change{}
+	change.Images, change.Later = splitBatch(pod, progress.Next)
+	return Step{
+		Action: Patch, State: Patching, Message: change.String() + " (the containers before are ready)", Change: change,
+		Record: newState(pod, change, before.state.Revision, now),
+	}
+}
+
+func overdueStep(step Step, deadline time.Duration, now time.Time) *Step {
+	return ptr.To(overdue(step, deadline, now))
 }
 
 // overdue turns a step that takes longer than the deadline into Stuck.

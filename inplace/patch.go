@@ -7,9 +7,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
@@ -27,6 +29,8 @@ type metadataPatch struct {
 	ResourceVersion string             `json:"resourceVersion,omitempty"`
 	Labels          map[string]*string `json:"labels,omitempty"`
 	Annotations     map[string]*string `json:"annotations,omitempty"`
+	// Finalizers are added to those that are there.
+	Finalizers []string `json:"finalizers,omitempty"`
 }
 
 // specPatch merges its items into the lists by name, which keeps the order of
@@ -61,25 +65,46 @@ const (
 )
 
 // RevisionPatch returns the strategic merge patch that carries out a Patch step
-// on a pod: the change, the record of what ran before, and the revision label,
-// in one request. Of a MarkNotReady step it is the patch that will follow. The
-// server refuses it if the pod is no longer the one that the step was decided on:
-// decided on an old view of the pod, even a patch of nothing but the label would
-// claim a revision that the pod does not run.
-func RevisionPatch(pod *corev1.Pod, step Step, revision string) ([]byte, error) {
+// on a pod: the change, the record of what ran before, and the label of the
+// revision that the record names, in one request. The server refuses it if the pod
+// is no longer the one that the step was decided on: decided on an old view of the
+// pod, even a patch of nothing but the label would claim a revision that the pod
+// does not run.
+func RevisionPatch(pod *corev1.Pod, step Step) ([]byte, error) {
 	record, err := json.Marshal(step.Record)
 	if err != nil {
 		return nil, fmt.Errorf("marshal record of in-place update: %w", err)
 	}
-	body := objectPatch{Metadata: metadataPatch{
-		UID: string(pod.UID), ResourceVersion: pod.ResourceVersion,
-		Labels:      withKey(step.Change.Labels, appsv1beta1.ControllerRevisionHashLabel, revision),
-		Annotations: withKey(step.Change.Annotations, appsv1beta1.InPlaceUpdateStateKey, string(record)),
-	}}
+	revision := step.Record.Revision
+	metadata, err := lifecycleMetadata(pod, step, step.Record.UpdateTimestamp)
+	if err != nil {
+		return nil, err
+	}
+	metadata.ResourceVersion = pod.ResourceVersion
+	metadata.Labels = withKeys(step.Change.Labels, metadata.Labels)
+	metadata.Labels[appsv1beta1.ControllerRevisionHashLabel] = &revision
+	if step.Hash != "" {
+		metadata.Labels[appsv1beta1.PodTemplateHashLabel] = &step.Hash
+	}
+	metadata.Annotations = withKeys(step.Change.Annotations, metadata.Annotations)
+	metadata.Annotations[appsv1beta1.InPlaceUpdateStateKey] = ptr.To(string(record))
+	for key, value := range restartCounts(pod, step.Change, revision) {
+		metadata.Annotations[key] = &value
+	}
+	body := objectPatch{Metadata: metadata}
 	if step.Change.Restarts() {
 		body.Spec = newSpecPatch(step.Change.Images)
 	}
 	return json.Marshal(body)
+}
+
+// TrialPatch returns the patch that a step leads to, for a dry run: with the
+// containers of all batches, since what is refused for a later one is refused for
+// the pod.
+func TrialPatch(pod *corev1.Pod, step Step) ([]byte, error) {
+	step.Action, step.Lifecycle = Patch, ""
+	step.Change.Images, step.Change.Later = step.Change.all(), nil
+	return RevisionPatch(pod, step)
 }
 
 func newSpecPatch(images []ImageChange) *specPatch {
@@ -98,25 +123,87 @@ func newSpecPatch(images []ImageChange) *specPatch {
 // out a MarkReady or MarkNotReady step. The server refuses to mark a pod ready
 // that is no longer the one that the step was decided on: it may have been
 // changed, and its container be about to stop. Marking it not ready is safe at
-// any time.
+// any time, unless it adds to what others have written.
 func ReadinessPatch(pod *corev1.Pod, step Step, now metav1.Time) ([]byte, error) {
-	gate := conditionPatch{
-		Type: appsv1beta1.InPlaceUpdateReady, Status: corev1.ConditionTrue,
-		Reason: conditionReasonReady, LastTransitionTime: now,
+	metadata, err := lifecycleMetadata(pod, step, now)
+	if err != nil {
+		return nil, err
 	}
-	if step.Action == MarkNotReady {
-		gate.Status, gate.Reason, gate.Message = corev1.ConditionFalse, conditionReasonUpdating, step.Message
-	}
-	metadata := metadataPatch{UID: string(pod.UID)}
-	if step.Action == MarkReady {
+	if step.Action == MarkReady || step.NotReadyKey != "" {
 		metadata.ResourceVersion = pod.ResourceVersion
 	}
-	return json.Marshal(objectPatch{Metadata: metadata, Status: &statusPatch{Conditions: []conditionPatch{gate}}})
+	return json.Marshal(objectPatch{Metadata: metadata, Status: &statusPatch{Conditions: gateConditions(pod, step, now)}})
 }
 
-func withKey(changes map[string]*string, key, value string) map[string]*string {
-	all := make(map[string]*string, len(changes)+1)
-	maps.Copy(all, changes)
-	all[key] = &value
-	return all
+// LifecyclePatch returns the strategic merge patch that carries out a SetLifecycle
+// step, and whether it is one of pods/status, which takes labels and annotations,
+// too. The server refuses it if the pod is no longer the one that the step was
+// decided on.
+func LifecyclePatch(pod *corev1.Pod, step Step, now metav1.Time) (body []byte, status bool, err error) {
+	metadata, err := lifecycleMetadata(pod, step, now)
+	if err != nil {
+		return nil, false, err
+	}
+	metadata.ResourceVersion = pod.ResourceVersion
+	patch := objectPatch{Metadata: metadata}
+	marked := hasGate(pod, appsv1beta1.KruisePodReady) && (step.NotReadyKey != "" || isMarkedFor(pod, notReadyKeyUpdate, notReadyKeyDelete))
+	if marked {
+		patch.Status = &statusPatch{Conditions: []conditionPatch{withNotReady(pod, step.NotReadyKey, now)}}
+	}
+	body, err = json.Marshal(patch)
+	return body, marked, err
+}
+
+// gateConditions returns the conditions of the gates that a step opens or closes.
+func gateConditions(pod *corev1.Pod, step Step, now metav1.Time) []conditionPatch {
+	var conditions []conditionPatch
+	if hasGate(pod, appsv1beta1.InPlaceUpdateReady) {
+		gate := conditionPatch{
+			Type: appsv1beta1.InPlaceUpdateReady, Status: corev1.ConditionTrue,
+			Reason: conditionReasonReady, LastTransitionTime: now,
+		}
+		if step.Action == MarkNotReady {
+			gate.Status, gate.Reason, gate.Message = corev1.ConditionFalse, conditionReasonUpdating, step.Message
+		}
+		conditions = append(conditions, gate)
+	}
+	if step.NotReadyKey != "" || step.Action == MarkReady && needsKruiseReady(pod) {
+		conditions = append(conditions, withNotReady(pod, step.NotReadyKey, now))
+	}
+	return conditions
+}
+
+// lifecycleMetadata returns what a step says of the lifecycle of a pod, with the
+// identity of the pod.
+func lifecycleMetadata(pod *corev1.Pod, step Step, now metav1.Time) (metadataPatch, error) {
+	metadata := metadataPatch{UID: string(pod.UID)}
+	if step.Lifecycle == "" {
+		return metadata, nil
+	}
+	metadata.Labels = map[string]*string{appsv1beta1.LifecycleStateKey: ptr.To(string(step.Lifecycle))}
+	metadata.Annotations = map[string]*string{appsv1beta1.LifecycleTimestampKey: ptr.To(now.UTC().Format(time.RFC3339))}
+	if step.Pending != nil {
+		raw, err := json.Marshal(step.Pending)
+		if err != nil {
+			return metadata, fmt.Errorf("marshal pending update: %w", err)
+		}
+		metadata.Annotations[appsv1beta1.PendingUpdateKey] = ptr.To(string(raw))
+	} else if _, there := pod.Annotations[appsv1beta1.PendingUpdateKey]; there {
+		metadata.Annotations[appsv1beta1.PendingUpdateKey] = nil
+	}
+	if step.Handler != nil {
+		for key, value := range step.Handler.LabelsHandler {
+			metadata.Labels[key] = &value
+		}
+		metadata.Finalizers = handlerFinalizers(step.Handler, pod)
+	}
+	return metadata, nil
+}
+
+// withKeys returns the keys of both, those of more where both have one.
+func withKeys(all, more map[string]*string) map[string]*string {
+	merged := make(map[string]*string, len(all)+len(more)+2)
+	maps.Copy(merged, all)
+	maps.Copy(merged, more)
+	return merged
 }

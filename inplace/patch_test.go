@@ -5,6 +5,7 @@ package inplace
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -56,31 +57,34 @@ func imageStep(pod *corev1.Pod) Step {
 func TestRevisionPatchOfAnImage(t *testing.T) {
 	g := NewWithT(t)
 	pod := twoContainers().Build()
-	patch, err := RevisionPatch(pod, imageStep(pod), "b")
+	patch, err := RevisionPatch(pod, imageStep(pod))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(patch).To(MatchJSON(`{
+	g.Expect(patch).To(MatchJSON(fmt.Sprintf(`{
 		"metadata": {
 			"uid": "uid-sample-0",
 			"resourceVersion": "41",
 			"labels": {"controller-revision-hash": "b", "tier": null, "zone": "1"},
 			"annotations": {
 				"note": null,
-				"apps.kruise.io/inplace-update-state": "{\"revision\":\"b\",\"updateTimestamp\":\"2026-01-02T12:10:00Z\",\"lastContainerStatuses\":{\"main\":{\"imageID\":\"docker.io/library/nginx@sha256:6e67696e783a616c70696e65\",\"containerID\":\"containerd://main-1\",\"image\":\"nginx:alpine\"}}}"
+				"apps.kruise.io/inplace-update-state": "{\"revision\":\"b\",\"updateTimestamp\":\"2026-01-02T12:10:00Z\",\"lastContainerStatuses\":{\"main\":{\"imageID\":\"%s\",\"containerID\":\"containerd://main-1\",\"image\":\"nginx:alpine\"}}}",
+				"apps.kruise.io/restart-count-before-last-update": "{\"main\":{\"revision\":\"b\",\"restartCount\":0}}",
+				"apps.kruise.io/pod-restart-count-before-last-update": "0"
 			}
 		},
 		"spec": {"containers": [{"name": "main", "image": "nginx:latest"}]}
-	}`))
+	}`, builders.ImageID(alpineImage))))
 }
 
 func TestRevisionPatchMerges(t *testing.T) {
 	g := NewWithT(t)
 	pod := twoContainers().Build()
-	patch, err := RevisionPatch(pod, imageStep(pod), "b")
+	patch, err := RevisionPatch(pod, imageStep(pod))
 	g.Expect(err).NotTo(HaveOccurred())
 	merged := mergePod(t, pod, patch)
 
 	g.Expect(merged.Labels).To(Equal(map[string]string{"app": "sample", "zone": "1", appsv1beta1.ControllerRevisionHashLabel: "b"}))
-	g.Expect(merged.Annotations).To(HaveLen(1))
+	g.Expect(merged.Annotations).To(HaveLen(3))
+	g.Expect(merged.Annotations).To(And(HaveKey(appsv1beta1.RestartCountKey), HaveKey(appsv1beta1.PodRestartCountKey)))
 	state, err := readState(merged)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(state).To(BeComparableTo(ptr.To(record(entry(alpineImage)))))
@@ -102,7 +106,7 @@ func TestRevisionPatchIsRefusedWhenThePodHasChanged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			pod := twoContainers().Build()
-			patch, err := RevisionPatch(pod, Step{Action: Patch, Change: change, Record: newState(pod, change, "b", patched)}, "b")
+			patch, err := RevisionPatch(pod, Step{Action: Patch, Change: change, Record: newState(pod, change, "b", patched)})
 			g.Expect(err).NotTo(HaveOccurred())
 			sent := metav1.PartialObjectMetadata{}
 			g.Expect(json.Unmarshal(patch, &sent)).To(Succeed())
@@ -116,7 +120,7 @@ func TestRevisionPatchOfMetadataHasNoSpec(t *testing.T) {
 	g := NewWithT(t)
 	pod := twoContainers().Build()
 	change := Change{Labels: map[string]*string{"tier": ptr.To("db")}}
-	patch, err := RevisionPatch(pod, Step{Action: Patch, Change: change, Record: newState(pod, change, "b", patched)}, "b")
+	patch, err := RevisionPatch(pod, Step{Action: Patch, Change: change, Record: newState(pod, change, "b", patched)})
 	g.Expect(err).NotTo(HaveOccurred())
 	fields := map[string]any{}
 	g.Expect(json.Unmarshal(patch, &fields)).To(Succeed())
@@ -136,7 +140,7 @@ func TestRevisionPatchLeavesTheStepAlone(t *testing.T) {
 	g := NewWithT(t)
 	pod := twoContainers().Build()
 	step := imageStep(pod)
-	_, err := RevisionPatch(pod, step, "b")
+	_, err := RevisionPatch(pod, step)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(step).To(Equal(imageStep(pod)))
 }

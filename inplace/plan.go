@@ -19,7 +19,9 @@ type Workload struct {
 	// Replicas is the number of pods wanted. Those that are missing count as
 	// unavailable.
 	Replicas int
-	// MaxUnavailable is the number of pods that may be unavailable; at least 1.
+	// MaxUnavailable is the number of pods that may be unavailable. It may be 0
+	// only where there are more pods than Replicas at times: those that are
+	// available beyond Replicas give room to others.
 	MaxUnavailable int
 	// MinReadySeconds is how long a pod must have been ready to be available.
 	MinReadySeconds int32
@@ -162,7 +164,7 @@ func newView(w Workload, i int, now time.Time) *view {
 	v := &view{
 		facts: facts,
 		asked: asksForDeletion(facts),
-		class: classOf(pod, progress.Complete),
+		class: classOf(pod, w.Target, progress.Complete),
 
 		recheck: progress.Recheck,
 	}
@@ -172,21 +174,21 @@ func newView(w Workload, i int, now time.Time) *view {
 		Proved:    progress.Proved,
 		Updated:   atTarget && progress.Proved,
 		Ready:     isReady(pod),
-		Available: progress.Complete && !IsMarkedNotReady(pod) && isAvailable(pod, w.MinReadySeconds, now),
+		Available: progress.Complete && !IsMarkedNotReady(pod) && !w.Target.isHeldBack(pod) && isAvailable(pod, w.MinReadySeconds, now),
 	}
 	if v.wants {
 		v.Step = Next(facts, w.Target, now)
 	} else {
-		v.Step = finish(pod, w.Target.Deadline, now)
+		v.Step = finish(pod, w.Target, now)
 	}
 	return v
 }
 
-func classOf(pod *corev1.Pod, complete bool) class {
+func classOf(pod *corev1.Pod, target Target, complete bool) class {
 	switch {
 	case IsBroken(pod):
 		return broken
-	case !complete || IsMarkedNotReady(pod):
+	case !complete || IsMarkedNotReady(pod) || target.isGivenUp(pod):
 		return begun
 	case !isReady(pod):
 		return unready
@@ -246,7 +248,7 @@ func (p *planner) count(views []*view) {
 		}
 	}
 	p.inWork += max(p.workload.Replicas-len(views), 0)
-	p.unavailable = max(p.workload.Replicas-available, 0)
+	p.unavailable = p.workload.Replicas - available
 }
 
 // decide plans the step of one pod.
@@ -269,12 +271,9 @@ func (p *planner) decide(v *view) {
 // watchCondemned names the pods that were to go and do not.
 func (p *planner) watchCondemned() {
 	for _, pod := range p.workload.Condemned {
-		if pod.DeletionTimestamp == nil {
-			continue
-		}
-		v := &view{PodState: PodState{Pod: pod, Step: terminate(pod, p.now)}}
+		v := &view{PodState: PodState{Pod: pod, Step: Remove(pod, p.workload.Target, p.now)}}
 		p.recheckAt(v.Step.Until)
-		if v.Step.State == Stuck {
+		if v.Step.State == Stuck || v.Step.State == HookHeld && v.Step.Action == Wait {
 			p.block(v, v.Step.State, v.Step.Reason, v.Step.Message)
 		}
 	}
@@ -285,21 +284,21 @@ func (p *planner) decideDisruption(v *view) {
 	switch {
 	case v.class == broken:
 		p.move(v, "broken: outside the budget")
-	case v.class == begun && v.Ready && !IsMarkedNotReady(v.Pod) && p.unavailable > limit:
+	case v.class == begun && v.Ready && !p.isOut(v) && p.unavailable > limit:
 		// It is not certain what it runs, but it serves.
 		p.block(v, Waiting, ReasonBudget, p.budgetMessage())
-	case v.class == begun && v.Ready && !IsMarkedNotReady(v.Pod):
+	case v.class == begun && v.Ready && !p.isOut(v):
 		p.move(v, "being changed already")
 	case v.class == begun:
 		p.move(v, "out of service already")
 	case !v.Available:
-		if p.inWork >= limit && needsMarkReady(v.Pod) {
+		if p.inWork >= max(limit, 1) && needsMarkReady(v.Pod) {
 			// A new pod serves at its revision meanwhile.
-			v.Step = finish(v.Pod, p.workload.Target.Deadline, p.now)
+			v.Step = finish(v.Pod, p.workload.Target, p.now)
 			p.move(v, "until its turn comes")
 			return
 		}
-		if p.inWork >= limit {
+		if p.inWork >= max(limit, 1) {
 			p.block(v, Waiting, ReasonBudget, fmt.Sprintf("%d pods are being updated, maxUnavailable is %d", p.inWork, limit))
 			return
 		}
@@ -317,6 +316,12 @@ func (p *planner) decideDisruption(v *view) {
 	}
 }
 
+// isOut reports whether a pod is out of service by our own act, whatever its
+// conditions say.
+func (p *planner) isOut(v *view) bool {
+	return IsMarkedNotReady(v.Pod) || p.workload.Target.isGivenUp(v.Pod)
+}
+
 func (p *planner) budgetMessage() string {
 	const shown = 5
 	names := p.out
@@ -324,7 +329,7 @@ func (p *planner) budgetMessage() string {
 	if len(names) > shown {
 		names, more = names[:shown], ", ..."
 	}
-	message := fmt.Sprintf("%d pods are unavailable, maxUnavailable is %d", p.unavailable, p.workload.MaxUnavailable)
+	message := fmt.Sprintf("%d pods are unavailable, maxUnavailable is %d", max(p.unavailable, 0), p.workload.MaxUnavailable)
 	if len(names) == 0 {
 		return message + ": pods are missing"
 	}
@@ -372,7 +377,7 @@ func severity(state State) int {
 		return 2
 	case Recreating:
 		return 3
-	case Draining, Grace:
+	case HookHeld, Draining, Grace:
 		return 4
 	case Settled, Waiting, Patching:
 		return 5

@@ -143,9 +143,9 @@ func TestMakePlan(t *testing.T) {
 			pods: pods{notReady(inService("p1")), inService("p0")}, limit: 1, with: func(w *Workload) { w.Replicas = 3 },
 			blockers: []string{"p1 Waiting MaxUnavailable", "p0 Waiting MaxUnavailable"},
 		},
-		"one more pod than wanted is no room": {
+		"an available pod more than wanted gives room": {
 			pods: pods{inService("p2"), inService("p1"), inService("p0")}, limit: 1, with: func(w *Workload) { w.Replicas = 2 },
-			moves: []string{"MarkNotReady p2"}, blockers: []string{"p1 Waiting MaxUnavailable", "p0 Waiting MaxUnavailable"},
+			moves: []string{"MarkNotReady p2", "MarkNotReady p1"}, blockers: []string{"p0 Waiting MaxUnavailable"},
 		},
 		"terminating pods count": {
 			pods: pods{inService("p1").Deleted(after(50)), inService("p0")}, limit: 1,

@@ -6,10 +6,12 @@ package inplace
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
@@ -44,44 +46,68 @@ func UpdatedInPlace(pod *corev1.Pod) bool {
 // that is still under way is forgotten when the next revision overtakes it.
 func newState(pod *corev1.Pod, change Change, revision string, now time.Time) *appsv1beta1.InPlaceUpdateState {
 	entries := map[string]appsv1beta1.InPlaceUpdateContainerStatus{}
-	evidence := evidenceOf(pod, now)
-	for name, e := range evidence {
+	before := pastOf(pod, now)
+	for name, e := range before.evidence {
 		if !e.proved() {
 			entries[name] = e.entry
 		}
 	}
 	for _, image := range change.Images {
-		entries[image.Container] = newEntry(pod, image.Container, evidence[image.Container])
+		entries[image.Container] = newEntry(pod, image, before.evidence[image.Container])
 	}
-	return &appsv1beta1.InPlaceUpdateState{
+	state := &appsv1beta1.InPlaceUpdateState{
 		Revision:              revision,
 		UpdateTimestamp:       metav1.NewTime(now),
 		LastContainerStatuses: entries,
+		EquivalentImages:      spelledOtherwise(before.state.EquivalentImages, change),
 	}
+	recordBatches(state, before.state, change)
+	return state
+}
+
+// spelledOtherwise returns the images that stand for others after a change.
+func spelledOtherwise(before map[string]string, change Change) map[string]string {
+	all := map[string]string{}
+	maps.Copy(all, before)
+	for _, image := range change.all() {
+		delete(all, image.Container)
+		if image.StandsFor != "" {
+			all[image.Container] = image.StandsFor
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return all
 }
 
 // newEntry records what runs in a container before it is restarted. earlier is
 // the evidence of its earlier change, nil if there was none.
-func newEntry(pod *corev1.Pod, container string, earlier *evidence) appsv1beta1.InPlaceUpdateContainerStatus {
-	live := findContainer(pod, container)
+func newEntry(pod *corev1.Pod, change ImageChange, earlier *evidence) appsv1beta1.InPlaceUpdateContainerStatus {
+	live := findContainer(pod, change.Container)
 	entry := appsv1beta1.InPlaceUpdateContainerStatus{
 		ImageID:     live.status.ImageID,
 		ContainerID: lastContainerID(live.status),
 		Image:       live.image,
+		EnvChanged:  change.Restart || change.Reads != "",
 	}
-	switch {
-	case earlier == nil || earlier.isCertain():
-		return entry
-	case earlier.proved():
-		entry.Image = ""
+	if earlier == nil || earlier.isCertain() {
 		return entry
 	}
-	// The kubelet may not have acted on the earlier change yet. While it fails
-	// to get the image, it is not about to start a container from it.
-	entry.Superseding = !earlier.imageFailed
 	entry.Image = ""
-	if entry.ContainerID == earlier.entry.ContainerID {
-		entry.Image = earlier.entry.Image
+	if !earlier.proved() {
+		// The kubelet may not have acted on the earlier change yet. While it fails
+		// to get the image, it is not about to start a container from it.
+		entry.Superseding = !earlier.imageFailed
+		if entry.ContainerID == earlier.entry.ContainerID {
+			entry.Image = earlier.entry.Image
+		}
+	}
+	if earlier.isOpen() {
+		entry.EnvChanged = entry.EnvChanged || earlier.entry.EnvChanged
+	}
+	if earlier.isOpen() && entry.EnvChanged {
+		entry.EarlierImages = sets.List(earlier.mayRun().Delete(entry.Image))
 	}
 	return entry
 }

@@ -94,13 +94,13 @@ func TestCompareOfSidecars(t *testing.T) {
 	g := NewWithT(t)
 	pod := sidecarPod("a", proxyV1, oldProxy()).Build()
 
-	change, refused := Compare(pod, sidecarTemplate(t), sidecarTemplate(t, "proxy:1", proxyV2))
+	change, refused := Compare(pod, sidecarTemplate(t), sidecarTemplate(t, "proxy:1", proxyV2), patched)
 	g.Expect(refused).To(BeNil())
 	g.Expect(change).To(Equal(Change{Images: []ImageChange{proxyTo(proxyV1, proxyV2)}}))
 	g.Expect(change.Restarts()).To(BeTrue())
 	g.Expect(change.String()).To(Equal("image of proxy: proxy:1 to proxy:2"))
 
-	change, refused = Compare(pod, sidecarTemplate(t), sidecarTemplate(t, "proxy:1", proxyV2, "log:1", "log:2", alpineImage, latestImage))
+	change, refused = Compare(pod, sidecarTemplate(t), sidecarTemplate(t, "proxy:1", proxyV2, "log:1", "log:2", alpineImage, latestImage), patched)
 	g.Expect(refused).To(BeNil())
 	g.Expect(change.Images).To(Equal([]ImageChange{
 		{Container: "main", From: alpineImage, To: latestImage},
@@ -108,12 +108,12 @@ func TestCompareOfSidecars(t *testing.T) {
 		proxyTo(proxyV1, proxyV2),
 	}))
 
-	change, refused = Compare(pod, sidecarTemplate(t, "proxy:1", "proxy:0"), sidecarTemplate(t))
+	change, refused = Compare(pod, sidecarTemplate(t, "proxy:1", "proxy:0"), sidecarTemplate(t), patched)
 	g.Expect(refused).To(BeNil())
 	g.Expect(change.Restarts()).To(BeFalse(), "the pod is that already")
 
 	// The sidecar reads the annotation, and restarts.
-	_, refused = Compare(pod, sidecarTemplate(t), sidecarTemplate(t, `"level":"info"`, `"level":"debug"`, "proxy:1", proxyV2))
+	_, refused = Compare(pod, sidecarTemplate(t), sidecarTemplate(t, `"level":"info"`, `"level":"debug"`, "proxy:1", proxyV2), patched)
 	g.Expect(refused).To(BeNil())
 }
 
@@ -148,13 +148,15 @@ func TestCompareRefusesOfInitContainers(t *testing.T) {
 			[]string{log, `{"name":"log","image":"log:2","restartPolicy":"Always","args":["-v"]}`},
 			ReasonFieldImmutable, "spec.initContainers[log].args", "was added",
 		},
-		"an annotation that a sidecar reads": {
-			[]string{`"level":"info"`, `"level":"debug"`, "log:1", "log:2"}, ReasonEnvFromMetadata, "spec.initContainers[proxy].env[LEVEL]", "keeps the old value",
+		"an annotation that one has read which runs once": {
+			[]string{`"level":"info"`, `"level":"debug"`, `"image":"setup:1"`,
+				`"image":"setup:1","env":[{"name":"LEVEL","valueFrom":{"fieldRef":{"fieldPath":"metadata.annotations['level']"}}}]`},
+			ReasonFieldImmutable, "spec.initContainers[setup].env", "was added",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			_, refused := Compare(sidecarPod("a", proxyV1, oldProxy()).Build(), sidecarTemplate(t), sidecarTemplate(t, tc.to...))
+			_, refused := Compare(sidecarPod("a", proxyV1, oldProxy()).Build(), sidecarTemplate(t), sidecarTemplate(t, tc.to...), patched)
 			g.Expect(refused).NotTo(BeNil())
 			g.Expect(refused.Reason).To(Equal(tc.reason))
 			g.Expect(refused.Field).To(Equal(tc.field))
@@ -262,7 +264,7 @@ func TestWhatRanOnceHoldsUpNothing(t *testing.T) {
 	state := proxyRecord(proxyV1)
 	state.LastContainerStatuses["setup"] = appsv1beta1.InPlaceUpdateContainerStatus{ContainerID: "containerd://setup-1", Image: "setup:0"}
 	pod := sidecarPod("b", proxyV2, newProxy(2)).Record(state).Generation(3, 3).Build()
-	g.Expect(finish(pod, 0, after(3))).To(Equal(Step{State: Settled}))
+	g.Expect(finish(pod, Target{}, after(3))).To(Equal(Step{State: Settled}))
 
 	pod = sidecarPod("b", proxyV2, newProxy(2)).Record(state).Generation(3, 3).Ready(false, after(2)).Build()
 	g.Expect(IsBroken(pod)).To(BeFalse())
@@ -300,7 +302,7 @@ func TestRevisionPatchOfASidecar(t *testing.T) {
 		},
 	} {
 		change := Change{Images: tc.images}
-		patch, err := RevisionPatch(pod, Step{Action: Patch, Change: change, Record: newState(pod, change, "b", patched)}, "b")
+		patch, err := RevisionPatch(pod, Step{Action: Patch, Change: change, Record: newState(pod, change, "b", patched)})
 		g.Expect(err).NotTo(HaveOccurred())
 		sent := map[string]json.RawMessage{}
 		g.Expect(json.Unmarshal(patch, &sent)).To(Succeed())
@@ -335,7 +337,7 @@ func TestNextOfASidecarForthAndBack(t *testing.T) {
 	}
 	write := func(pod *corev1.Pod, step Step, revision string) *corev1.Pod {
 		g.Expect(step.Action).To(Equal(Patch), step.Message)
-		patch, err := RevisionPatch(pod, step, revision)
+		patch, err := RevisionPatch(pod, step)
 		g.Expect(err).NotTo(HaveOccurred())
 		merged := mergePod(t, pod, patch)
 		merged.Generation++

@@ -19,6 +19,8 @@ const (
 	Settled State = "Settled"
 	// Waiting: the pod has not started to change.
 	Waiting State = "Waiting"
+	// HookHeld: a lifecycle hook of the workload holds the pod.
+	HookHeld State = "HookHeld"
 	// Draining: the pod is being taken out of service.
 	Draining State = "Draining"
 	// Grace: the pod is out of service, its grace period runs.
@@ -48,6 +50,8 @@ const (
 	Patch Action = "Patch"
 	// MarkReady: set the readiness gate of the pod to True.
 	MarkReady Action = "MarkReady"
+	// SetLifecycle: write Step.Lifecycle to the pod.
+	SetLifecycle Action = "SetLifecycle"
 	// Recreate: delete the pod.
 	Recreate Action = "Recreate"
 )
@@ -74,6 +78,18 @@ const (
 	ReasonSpecifiedDelete = "SpecifiedDelete"
 	// ReasonPolicyReCreate: the workload asks for recreation.
 	ReasonPolicyReCreate = "PolicyReCreate"
+	// ReasonScaleIn: the pod is not wanted any more.
+	ReasonScaleIn = "ScaleIn"
+	// ReasonInPlaceUpdateHook: the hook inPlaceUpdate holds the pod.
+	ReasonInPlaceUpdateHook = "InPlaceUpdateHook"
+	// ReasonUpdatedHook: the pod was updated, and has not got back the labels and
+	// finalizers of the hook inPlaceUpdate.
+	ReasonUpdatedHook = "UpdatedHook"
+	// ReasonPreNormalHook: the pod has not got the labels and finalizers of the
+	// hook preNormal.
+	ReasonPreNormalHook = "PreNormalHook"
+	// ReasonPreDeleteHook: the hook preDelete holds the pod.
+	ReasonPreDeleteHook = "PreDeleteHook"
 	// ReasonBudget: maxUnavailable pods are unavailable.
 	ReasonBudget = "MaxUnavailable"
 )
@@ -94,6 +110,18 @@ type Step struct {
 	// Record is set for Patch, and for MarkNotReady as it would be then: what ran
 	// before, and that the pod was updated in place.
 	Record *appsv1beta1.InPlaceUpdateState
+	// Hash is written with Record, see Revision.Hash.
+	Hash string
+	// Lifecycle is the state to write, with any action; empty if it stays.
+	Lifecycle appsv1beta1.LifecycleStateType
+	// Pending says what the pod is held for, with Lifecycle PreparingUpdate.
+	Pending *appsv1beta1.PendingUpdate
+	// Handler is the hook whose labels and finalizers the pod gets back; nil if it
+	// has them.
+	Handler *appsv1beta1.LifecycleHook
+	// NotReadyKey is what the pod is marked not ready for by KruisePodReady; empty
+	// if it is not.
+	NotReadyKey string
 }
 
 // LeadsToPatch reports whether the step is Patch, or one of those before it:
@@ -102,11 +130,18 @@ func (s Step) LeadsToPatch() bool {
 	switch s.State {
 	case Draining, Grace, Patching:
 		return true
+	case HookHeld:
+		return s.Record != nil
 	case Settled, Waiting, Restarting, Verifying, Recreating, Stuck:
 		return false
 	default:
 		return false
 	}
+}
+
+// IsHold reports whether the step gives a pod to a hook that will hold it.
+func (s Step) IsHold() bool {
+	return s.Lifecycle == appsv1beta1.LifecycleStatePreparingUpdate || s.Lifecycle == appsv1beta1.LifecycleStatePreparingDelete
 }
 
 // disrupts reports whether the step takes an available pod out of service, now
@@ -117,6 +152,8 @@ func (s Step) disrupts() bool {
 		return true
 	case Patch:
 		return s.Change.Restarts()
+	case SetLifecycle:
+		return s.IsHold()
 	case Wait, MarkReady:
 		return false
 	default:

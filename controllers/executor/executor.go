@@ -110,7 +110,7 @@ func newResult(ctx context.Context, moves []inplace.Move, errs []error) Result {
 
 func (e *Executor) carryOut(ctx context.Context, workload client.Object, revision string, move inplace.Move) error {
 	ctrl.LoggerFrom(ctx).Info("Moving pod", "Pod", klog.KObj(move.Pod), "action", move.Step.Action, "note", move.Note)
-	err := e.write(ctx, revision, move)
+	err := e.write(ctx, move)
 	switch {
 	case err == nil:
 		e.report(workload, move.Pod, doneEvent(revision, move))
@@ -138,12 +138,14 @@ func namesUID(err error) bool {
 	})
 }
 
-func (e *Executor) write(ctx context.Context, revision string, move inplace.Move) error {
+func (e *Executor) write(ctx context.Context, move inplace.Move) error {
 	switch move.Step.Action {
 	case inplace.MarkNotReady, inplace.MarkReady:
 		return e.setReadiness(ctx, move)
+	case inplace.SetLifecycle:
+		return e.setLifecycle(ctx, move)
 	case inplace.Patch:
-		return e.patch(ctx, revision, move)
+		return e.patch(ctx, move)
 	case inplace.Recreate:
 		return e.delete(ctx, move.Pod)
 	case inplace.Wait:
@@ -164,8 +166,25 @@ func (e *Executor) setReadiness(ctx context.Context, move inplace.Move) error {
 	return nil
 }
 
-func (e *Executor) patch(ctx context.Context, revision string, move inplace.Move) error {
-	body, err := inplace.RevisionPatch(move.Pod, move.Step, revision)
+func (e *Executor) setLifecycle(ctx context.Context, move inplace.Move) error {
+	body, status, err := inplace.LifecyclePatch(move.Pod, move.Step, metav1.NewTime(e.clock.Now()))
+	if err != nil {
+		return err
+	}
+	patch := client.RawPatch(types.StrategicMergePatchType, body)
+	if status {
+		err = e.client.Status().Patch(ctx, reference(move.Pod), patch)
+	} else {
+		err = e.client.Patch(ctx, reference(move.Pod), patch)
+	}
+	if err != nil {
+		return fmt.Errorf("set lifecycle state of pod %s/%s to %s: %w", move.Pod.Namespace, move.Pod.Name, move.Step.Lifecycle, err)
+	}
+	return nil
+}
+
+func (e *Executor) patch(ctx context.Context, move inplace.Move) error {
+	body, err := inplace.RevisionPatch(move.Pod, move.Step)
 	if err != nil {
 		return err
 	}

@@ -106,7 +106,7 @@ func (v *verdicts) mustTry(move inplace.Move) bool {
 	case known.accepted:
 		return false
 	default:
-		return move.Step.Action == inplace.MarkNotReady || len(known.witnesses) > 0
+		return move.Step.Action != inplace.Patch || len(known.witnesses) > 0
 	}
 }
 

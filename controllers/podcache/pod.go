@@ -5,6 +5,8 @@ package podcache
 
 import (
 	corev1 "k8s.io/api/core/v1"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
 
 // trimPod keeps of a pod what decisions read:
@@ -13,7 +15,7 @@ import (
 //   - of the spec: node name, readiness gates, grace period, resources, the
 //     claims among the volumes, and of each container its name, image, pull
 //     policy, resources, resize and restart policy, and the environment
-//     variables that come from the pod's own fields;
+//     variables that come from the pod's own fields or set its launch order;
 //   - the whole status.
 //
 // It changes the pod it is given, which nobody else has seen yet. Trimming twice
@@ -65,7 +67,7 @@ func trimContainers(containers []corev1.Container) []corev1.Container {
 			Name:            container.Name,
 			Image:           container.Image,
 			ImagePullPolicy: container.ImagePullPolicy,
-			Env:             fieldEnv(container.Env),
+			Env:             decisiveEnv(container.Env),
 			Resources:       container.Resources,
 			ResizePolicy:    container.ResizePolicy,
 			RestartPolicy:   container.RestartPolicy,
@@ -75,19 +77,23 @@ func trimContainers(containers []corev1.Container) []corev1.Container {
 	return trimmed
 }
 
-// fieldEnv returns the variables that come from fields of the pod: a change of
-// the field reaches them only when the container restarts.
-func fieldEnv(env []corev1.EnvVar) []corev1.EnvVar {
-	var fromFields []corev1.EnvVar
+// decisiveEnv returns the variables that come from fields of the pod, since a change
+// of the field reaches them only when the container restarts, and the one that
+// gives the container its place in the launch order.
+func decisiveEnv(env []corev1.EnvVar) []corev1.EnvVar {
+	var kept []corev1.EnvVar
 	for _, variable := range env {
+		if variable.Name == appsv1beta1.ContainerLaunchPriorityEnv {
+			kept = append(kept, corev1.EnvVar{Name: variable.Name, Value: variable.Value})
+		}
 		if variable.ValueFrom == nil || variable.ValueFrom.FieldRef == nil {
 			continue
 		}
-		fromFields = append(fromFields, corev1.EnvVar{
+		kept = append(kept, corev1.EnvVar{
 			Name:      variable.Name,
 			ValueFrom: &corev1.EnvVarSource{FieldRef: variable.ValueFrom.FieldRef},
 		})
 	}
 
-	return fromFields
+	return kept
 }

@@ -86,6 +86,7 @@ func TestTrimPodDropsEnvAndVolumesThatNoDecisionReads(t *testing.T) {
 	pod := &corev1.Pod{Spec: corev1.PodSpec{
 		Containers: []corev1.Container{{Name: "main", Env: []corev1.EnvVar{
 			{Name: "PLAIN", Value: "x"},
+			{Name: "KRUISE_CONTAINER_PRIORITY", Value: "3"},
 			fromField,
 			{Name: "KEY", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{Key: "key"}}},
 		}}},
@@ -98,7 +99,7 @@ func TestTrimPodDropsEnvAndVolumesThatNoDecisionReads(t *testing.T) {
 	_, err := trimPod(pod)
 
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(pod.Spec.Containers[0].Env).To(Equal([]corev1.EnvVar{fromField}))
+	g.Expect(pod.Spec.Containers[0].Env).To(Equal([]corev1.EnvVar{{Name: "KRUISE_CONTAINER_PRIORITY", Value: "3"}, fromField}))
 	g.Expect(pod.Spec.Volumes).To(Equal([]corev1.Volume{claim}))
 }
 

@@ -6,9 +6,11 @@
 package builders
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -53,9 +55,18 @@ func RunningContainer(name, id, image string, started time.Time) corev1.Containe
 	}
 }
 
-// ImageID is the image ID that built statuses show for an image.
+// ImageID is the image ID that built statuses show for an image: a digest made
+// from its text, or the one that it names.
 func ImageID(image string) string {
-	return "docker.io/library/nginx@sha256:" + fmt.Sprintf("%x", image)
+	name, digest, pinned := strings.Cut(image, "@")
+	if !pinned {
+		digest = fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(image)))
+	}
+	repository, _, _ := strings.Cut(name, ":")
+	if !strings.Contains(repository, "/") {
+		repository = "docker.io/library/" + repository
+	}
+	return repository + "@" + digest
 }
 
 // Build returns the pod.

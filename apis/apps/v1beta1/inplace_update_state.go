@@ -21,6 +21,19 @@ type InPlaceUpdateState struct {
 	// lastContainerStatuses holds, per container that the change restarts, what
 	// ran before. Containers that are not named here were not touched.
 	LastContainerStatuses map[string]InPlaceUpdateContainerStatus `json:"lastContainerStatuses,omitempty"`
+	// nextContainerImages holds the images of the containers whose turn comes
+	// when those changed so far are ready. While there are any, the pod is
+	// between two revisions, whatever its label says.
+	NextContainerImages map[string]string `json:"nextContainerImages,omitempty"`
+	// preCheckBeforeNext says what has to be before the next containers are
+	// changed.
+	PreCheckBeforeNext *InPlaceUpdatePreCheckBeforeNext `json:"preCheckBeforeNext,omitempty"`
+	// containerBatchesRecord holds what was changed when, if it was not all at
+	// once.
+	ContainerBatchesRecord []InPlaceUpdateContainerBatch `json:"containerBatchesRecord,omitempty"`
+	// equivalentImages holds, per container that was or is to be restarted by
+	// spelling its image otherwise, the image as it was spelled before.
+	EquivalentImages map[string]string `json:"equivalentImages,omitempty"`
 }
 
 // InPlaceUpdateContainerStatus is what was known of one container when its
@@ -36,8 +49,47 @@ type InPlaceUpdateContainerStatus struct {
 	// that is not certain: the container was restarted after an earlier change
 	// that was never seen to complete.
 	Image string `json:"image,omitempty"`
+	// earlierImages are further references that the container may have been
+	// started from. They are only kept where it matters that it is restarted.
+	EarlierImages []string `json:"earlierImages,omitempty"`
+	// envChanged is true when the change, or one that it overtook, altered a
+	// label or an annotation that the environment of the container is read from.
+	EnvChanged bool `json:"envChanged,omitempty"`
 	// superseding is true when an earlier change had not been seen to complete,
 	// so that the kubelet may still start a container from the earlier reference
 	// before it starts one from the present one.
 	Superseding bool `json:"superseding,omitempty"`
+}
+
+// InPlaceUpdatePreCheckBeforeNext is what has to be before the next containers
+// of a pod are changed.
+//
+// +kubebuilder:object:generate=true
+type InPlaceUpdatePreCheckBeforeNext struct {
+	// containersRequiredReady are the containers that have to be ready.
+	ContainersRequiredReady []string `json:"containersRequiredReady,omitempty"`
+}
+
+// InPlaceUpdateContainerBatch is a batch of containers that were changed
+// together.
+//
+// +kubebuilder:object:generate=true
+type InPlaceUpdateContainerBatch struct {
+	// timestamp is when the change was written.
+	Timestamp metav1.Time `json:"timestamp"`
+	// containers are the names of the containers.
+	Containers []string `json:"containers"`
+}
+
+// InPlaceUpdateContainerRestartCount is how often a container had been restarted
+// before its latest in-place update. It is an entry of the annotation
+// RestartCountKey, by the name of the container.
+//
+// +kubebuilder:object:generate=true
+type InPlaceUpdateContainerRestartCount struct {
+	// revision is the name of the ControllerRevision that the container was
+	// changed to.
+	Revision string `json:"revision"`
+	// restartCount is what the status of the container showed before.
+	RestartCount int32 `json:"restartCount"`
 }

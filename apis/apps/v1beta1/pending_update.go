@@ -1,0 +1,35 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta1
+
+// PendingUpdateKey is an annotation with a PendingUpdate as JSON. A pod has it
+// while the lifecycle hook inPlaceUpdate holds it, so that whoever lets it go can
+// see what is about to happen.
+const PendingUpdateKey = "insitu.dev/pending-update"
+
+// PendingUpdate is the change for which a pod is held. It is not evidence of
+// anything: another revision may overtake it, and then it is replaced.
+//
+// +kubebuilder:object:generate=true
+type PendingUpdate struct {
+	// revision is the name of the ControllerRevision that the pod is to become.
+	Revision string `json:"revision"`
+	// containers are the containers that will be restarted.
+	Containers []PendingContainerUpdate `json:"containers,omitempty"`
+	// labels and annotations are the keys that will be set or removed.
+	Labels      []string `json:"labels,omitempty"`
+	Annotations []string `json:"annotations,omitempty"`
+}
+
+// PendingContainerUpdate is the change of one container.
+//
+// +kubebuilder:object:generate=true
+type PendingContainerUpdate struct {
+	// name is the name of the container or native sidecar.
+	Name string `json:"name"`
+	// image is what it runs, newImage what it will run. They name the same content
+	// when the container is only restarted.
+	Image    string `json:"image"`
+	NewImage string `json:"newImage"`
+}

@@ -1,0 +1,115 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inplace
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+)
+
+// Containers of a pod are changed in the order in which they were launched, where
+// the user asks for one: those of the highest priority first, together with those
+// that have none, and the next when they are ready. The label of the revision
+// moves with the first batch; the record names what is still to come.
+
+// launchPriority returns the place of spec.containers[i] in the launch order; nil
+// if it has none.
+func launchPriority(pod *corev1.Pod, i int) *int {
+	if pod.Annotations[appsv1beta1.ContainerLaunchPriorityKey] == appsv1beta1.ContainerLaunchOrdered {
+		priority := -i
+		return &priority
+	}
+	return priorityIn(pod.Spec.Containers[i].Env)
+}
+
+// priorityIn reads a priority from the environment of a container. A value that
+// is no number counts as none.
+func priorityIn(env []corev1.EnvVar) *int {
+	for _, variable := range env {
+		if variable.Name != appsv1beta1.ContainerLaunchPriorityEnv {
+			continue
+		}
+		if priority, err := strconv.Atoi(variable.Value); err == nil {
+			return &priority
+		}
+	}
+	return nil
+}
+
+// splitBatch returns the changes of the first batch, and those that come later.
+func splitBatch(pod *corev1.Pod, changes []ImageChange) (first, later []ImageChange) {
+	var highest *int
+	for _, change := range changes {
+		if p := findContainer(pod, change.Container).priority; p != nil && (highest == nil || *p > *highest) {
+			highest = p
+		}
+	}
+	for _, change := range changes {
+		if p := findContainer(pod, change.Container).priority; p == nil || *p == *highest {
+			first = append(first, change)
+		} else {
+			later = append(later, change)
+		}
+	}
+	return first, later
+}
+
+// recordBatches notes in a record what is changed later, if anything is, and what
+// was changed when, if it was not all at once.
+func recordBatches(state *appsv1beta1.InPlaceUpdateState, before appsv1beta1.InPlaceUpdateState, change Change) {
+	goesOn := before.Revision == state.Revision && len(before.NextContainerImages) > 0
+	if !goesOn && len(change.Later) == 0 {
+		return
+	}
+	if goesOn {
+		state.ContainerBatchesRecord = before.ContainerBatchesRecord
+	}
+	state.ContainerBatchesRecord = append(slices.Clone(state.ContainerBatchesRecord), appsv1beta1.InPlaceUpdateContainerBatch{
+		Timestamp: state.UpdateTimestamp, Containers: containersOf(change.Images),
+	})
+	if len(change.Later) == 0 {
+		return
+	}
+	state.NextContainerImages = map[string]string{}
+	for _, image := range change.Later {
+		state.NextContainerImages[image.Container] = image.To
+	}
+	state.PreCheckBeforeNext = &appsv1beta1.InPlaceUpdatePreCheckBeforeNext{ContainersRequiredReady: containersOf(change.Images)}
+}
+
+// next returns the changes that the record of a pod leaves for later, in the order
+// of the containers' names.
+func (p past) next(pod *corev1.Pod) []ImageChange {
+	var changes []ImageChange
+	for _, name := range slices.Sorted(maps.Keys(p.state.NextContainerImages)) {
+		live := findContainer(pod, name)
+		if live.name == "" {
+			continue
+		}
+		base, alias := p.state.EquivalentImages[name]
+		changes = append(changes, ImageChange{
+			Container: name, Sidecar: live.sidecar, From: live.image, To: p.state.NextContainerImages[name], Restart: alias, StandsFor: base,
+		})
+	}
+	return changes
+}
+
+// notReadyBefore returns the first container that has to be ready before the next
+// ones are changed, and is not; empty if there is none.
+func (p past) notReadyBefore(pod *corev1.Pod) string {
+	if p.state.PreCheckBeforeNext == nil {
+		return ""
+	}
+	for _, name := range p.state.PreCheckBeforeNext.ContainersRequiredReady {
+		if live := findContainer(pod, name); live.name != "" && !live.status.Ready {
+			return name
+		}
+	}
+	return ""
+}

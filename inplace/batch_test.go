@@ -1,0 +1,202 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inplace
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/test/builders"
+)
+
+// ranked is a pod of containers with images, each with its place in the launch
+// order ("" for none), and a kubelet.
+type ranked struct {
+	t         *testing.T
+	pod       *corev1.Pod
+	revisions map[string]*Template
+	ids       int
+}
+
+var rankedNames = []string{"db", "app", "log"}
+
+func newRanked(t *testing.T, priorities ...string) *ranked {
+	t.Helper()
+	r := &ranked{t: t, revisions: map[string]*Template{}}
+	r.pod = builders.Pod("sample-0", "1", "db:1").Gated(corev1.ConditionFalse, builders.Start).Ready(false, builders.Start).With(func(p *corev1.Pod) {
+		p.Spec.Containers, p.Status.ContainerStatuses = nil, nil
+		for i, name := range rankedNames {
+			container := corev1.Container{Name: name, Image: name + ":1"}
+			if priorities[i] != "" {
+				container.Env = []corev1.EnvVar{{Name: "KRUISE_CONTAINER_PRIORITY", Value: priorities[i]}}
+			}
+			p.Spec.Containers = append(p.Spec.Containers, container)
+			p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, builders.RunningContainer(name, name+"-1", name+":1", builders.Start))
+		}
+	}).Build()
+	return r
+}
+
+// template has an image version for each container: "1", "2", "1".
+func (r *ranked) template(revision string) *Template {
+	r.t.Helper()
+	if r.revisions[revision] == nil {
+		containers := make([]string, len(rankedNames))
+		for i, name := range rankedNames {
+			version := revision
+			if parts := strings.Split(revision, ","); len(parts) > 1 {
+				version = parts[i]
+			}
+			containers[i] = fmt.Sprintf(`{"name":%q,"image":"%s:%s"}`, name, name, version)
+		}
+		r.revisions[revision] = parse(r.t, `{"spec":{"containers":[`+strings.Join(containers, ",")+`]}}`)
+	}
+	return r.revisions[revision]
+}
+
+// step carries out the next step towards a revision, and returns it.
+func (r *ranked) step(revision string) Step {
+	r.t.Helper()
+	from := revisionName(r.pod)
+	step := Next(PodFacts{Pod: r.pod, From: &Revision{Name: from, Template: r.template(from)}},
+		Target{Revision: Revision{Name: revision, Template: r.template(revision)}, Policy: "InPlaceOnly"}, patched)
+	if step.Action == Patch {
+		body, err := RevisionPatch(r.pod, step)
+		NewWithT(r.t).Expect(err).NotTo(HaveOccurred())
+		r.pod = mergePod(r.t, r.pod, body)
+		r.pod.Generation++
+	}
+	return step
+}
+
+// changes says in short what a step changes now, and what later.
+func changes(step Step) string {
+	return fmt.Sprintf("%s %v then %v", step.Action, containersOf(step.Change.Images), containersOf(step.Change.Later))
+}
+
+// act lets the kubelet restart what does not run its image.
+func (r *ranked) act(ready bool) {
+	r.pod.Status.ObservedGeneration = r.pod.Generation
+	for i := range r.pod.Spec.Containers {
+		c, status := &r.pod.Spec.Containers[i], &r.pod.Status.ContainerStatuses[i]
+		if status.Image != c.Image {
+			r.ids++
+			*status = builders.RunningContainer(c.Name, fmt.Sprintf("%s-new-%d", c.Name, r.ids), c.Image, patched.Add(1))
+			status.RestartCount++
+		}
+		status.Ready = ready
+	}
+}
+
+func (r *ranked) runs() string {
+	images := make([]string, len(rankedNames))
+	for i, status := range r.pod.Status.ContainerStatuses {
+		_, images[i], _ = strings.Cut(status.Image, ":")
+	}
+	return strings.Join(images, ",")
+}
+
+func TestContainersAreChangedInTheirOrder(t *testing.T) {
+	for name, tc := range map[string]struct {
+		priorities []string
+		batches    []string
+	}{
+		"no order":                   {[]string{"", "", ""}, []string{"[db app log] then []"}},
+		"one after the other":        {[]string{"3", "2", "1"}, []string{"[db] then [app log]", "[app] then [log]", "[log] then []"}},
+		"backwards, and negative":    {[]string{"-2", "-1", "0"}, []string{"[log] then [db app]", "[app] then [db]", "[db] then []"}},
+		"two together":               {[]string{"5", "1", "5"}, []string{"[db log] then [app]", "[app] then []"}},
+		"without a place, the first": {[]string{"5", "1", ""}, []string{"[db log] then [app]", "[app] then []"}},
+		"not a number":               {[]string{"5", "1", "high"}, []string{"[db log] then [app]", "[app] then []"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			r := newRanked(t, tc.priorities...)
+			for _, batch := range tc.batches {
+				g.Expect(changes(r.step("2"))).To(Equal("Patch " + batch))
+				g.Expect(revisionName(r.pod)).To(Equal("2"))
+				if !strings.HasSuffix(batch, "[]") {
+					g.Expect(Observe(r.pod, patched)).To(HaveField("Proved", false))
+					g.Expect(MakePlan(Workload{Target: Target{Revision: Revision{Name: "2", Template: r.template("2")}}, Replicas: 1, MaxUnavailable: 1,
+						Pods: []PodFacts{{Pod: r.pod}}}, patched).Pods[0].Updated).To(BeFalse(), "it is of neither revision")
+				}
+				g.Expect(r.step("2").Reason).To(Equal(ReasonNotObserved), "each batch is awaited")
+				r.act(false)
+				if !strings.HasSuffix(batch, "[]") {
+					g.Expect(r.step("2")).To(And(HaveField("Action", Wait), HaveField("Reason", ReasonNextBatch)), "and has to be ready")
+				}
+				r.act(true)
+			}
+			g.Expect(r.step("2").Action).To(Equal(MarkReady))
+			g.Expect(r.runs()).To(Equal("2,2,2"))
+			g.Expect(r.ids).To(Equal(3), "each was restarted once")
+			state := pastOf(r.pod, patched).state
+			g.Expect(state.NextContainerImages).To(BeEmpty())
+			if len(tc.batches) > 1 {
+				g.Expect(state.ContainerBatchesRecord).To(HaveLen(len(tc.batches)))
+			} else {
+				g.Expect(state.ContainerBatchesRecord).To(BeEmpty())
+			}
+		})
+	}
+}
+
+func TestTheAnnotationGivesTheOrderOfTheTemplate(t *testing.T) {
+	r := newRanked(t, "", "", "")
+	r.pod.Annotations = map[string]string{appsv1beta1.ContainerLaunchPriorityKey: appsv1beta1.ContainerLaunchOrdered}
+	NewWithT(t).Expect(changes(r.step("2"))).To(Equal("Patch [db] then [app log]"))
+}
+
+// Whatever overtakes an update in the middle, and wherever, the pod ends with what
+// was asked for last, and no container is restarted in vain.
+func TestABatchIsOvertaken(t *testing.T) {
+	for name, tc := range map[string]struct {
+		// batches are how many of the first update are complete, begun is true when
+		// the next was written, too.
+		batches  int
+		begun    bool
+		next     string
+		restarts int
+	}{
+		"by the next revision, after the first": {1, false, "3", 1 + 3},
+		// The kubelet has been told already, and does it.
+		"by the next, in the middle of the second":    {1, true, "3", 1 + 4},
+		"by the previous, after the first":            {1, false, "1", 1 + 1},
+		"by the previous, after the second":           {2, false, "1", 2 + 2},
+		"by one that leaves the rest as it was":       {1, false, "2,1,1", 1},
+		"by one that changes the rest otherwise":      {1, false, "2,3,3", 1 + 2},
+		"by one that wants what is there and to come": {1, false, "2,2,1", 1 + 1},
+		"by one that takes the first back":            {1, false, "1,2,2", 1 + 3},
+		"by itself":                                   {1, false, "2", 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			r := newRanked(t, "3", "2", "1")
+			for range tc.batches {
+				g.Expect(r.step("2").Action).To(Equal(Patch))
+				r.act(true)
+			}
+			if tc.begun {
+				g.Expect(r.step("2").Action).To(Equal(Patch))
+			}
+			for range 20 {
+				if step := r.step(tc.next); step.Action == MarkReady {
+					break
+				}
+				r.act(true)
+			}
+			want := tc.next
+			if len(want) == 1 {
+				want = strings.Join([]string{want, want, want}, ",")
+			}
+			g.Expect(r.step(tc.next).Action).To(Equal(MarkReady))
+			g.Expect(r.runs()).To(Equal(want))
+			g.Expect(r.ids).To(Equal(tc.restarts), "restarts")
+		})
+	}
+}

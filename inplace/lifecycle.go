@@ -1,0 +1,287 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inplace
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+)
+
+// A hook is defined by labels and finalizers. A pod that has one of them is held
+// before it is updated or deleted; one that lacks one of them is held before it
+// counts as available. Whoever wants to have a say puts them on the pod and takes
+// them off. A workload without hooks costs no label and no write.
+
+// lifecycleState returns the state that the label of a pod names.
+func lifecycleState(pod *corev1.Pod) appsv1beta1.LifecycleStateType {
+	return appsv1beta1.LifecycleStateType(pod.Labels[appsv1beta1.LifecycleStateKey])
+}
+
+// lifecycleSince returns since when a pod has been in its state.
+func lifecycleSince(pod *corev1.Pod) time.Time {
+	since, err := time.Parse(time.RFC3339, pod.Annotations[appsv1beta1.LifecycleTimestampKey])
+	if err != nil {
+		return time.Time{}
+	}
+	return since
+}
+
+// handlers returns the labels and finalizers of a hook, in words, for which is
+// true; sorted.
+func handlers(hook *appsv1beta1.LifecycleHook, is func(there bool) bool, pod *corev1.Pod) []string {
+	if hook == nil {
+		return nil
+	}
+	var found []string
+	for _, key := range slices.Sorted(maps.Keys(hook.LabelsHandler)) {
+		value, ok := pod.Labels[key]
+		if is(ok && value == hook.LabelsHandler[key]) {
+			found = append(found, fmt.Sprintf("label %s=%s", key, hook.LabelsHandler[key]))
+		}
+	}
+	for _, finalizer := range hook.FinalizersHandler {
+		if is(slices.Contains(pod.Finalizers, finalizer)) {
+			found = append(found, "finalizer "+finalizer)
+		}
+	}
+	return found
+}
+
+// holding returns the labels and finalizers by which a hook holds a pod.
+func holding(hook *appsv1beta1.LifecycleHook, pod *corev1.Pod) []string {
+	return handlers(hook, func(there bool) bool { return there }, pod)
+}
+
+// missing returns the labels and finalizers of a hook that a pod lacks.
+func missing(hook *appsv1beta1.LifecycleHook, pod *corev1.Pod) []string {
+	return handlers(hook, func(there bool) bool { return !there }, pod)
+}
+
+// hooks returns the hooks of a target; the zero value if there are none.
+func (t Target) hooks() appsv1beta1.Lifecycle {
+	if t.Lifecycle == nil {
+		return appsv1beta1.Lifecycle{}
+	}
+	return *t.Lifecycle
+}
+
+// marksNotReady reports whether pods are marked not ready by KruisePodReady, too,
+// when they are updated.
+func (t Target) marksNotReady() bool {
+	hook := t.hooks().InPlaceUpdate
+	return hook != nil && hook.MarkPodNotReady
+}
+
+// revives reports whether a pod that was held before its deletion may serve again
+// when it is wanted after all. Where it was marked not ready for its deletion, it
+// goes, as in OpenKruise: what serves in its place may be there already.
+func (t Target) revives() bool {
+	hook := t.hooks().PreDelete
+	return hook == nil || !hook.MarkPodNotReady
+}
+
+// isHeldBack reports whether the lifecycle keeps a pod from counting as available,
+// whatever its conditions say.
+func (t Target) isHeldBack(pod *corev1.Pod) bool {
+	if t.Lifecycle == nil {
+		return false
+	}
+	state := lifecycleState(pod)
+	return state != "" && state != appsv1beta1.LifecycleStateNormal
+}
+
+// isGivenUp reports whether a pod is out of service by agreement with its hook:
+// whatever is done to it takes nothing away.
+func (t Target) isGivenUp(pod *corev1.Pod) bool {
+	if t.Lifecycle == nil {
+		return false
+	}
+	switch lifecycleState(pod) {
+	case appsv1beta1.LifecycleStatePreparingUpdate, appsv1beta1.LifecycleStateUpdated, appsv1beta1.LifecycleStatePreparingDelete:
+		return true
+	case "", appsv1beta1.LifecycleStateNormal, appsv1beta1.LifecycleStatePreparingNormal, appsv1beta1.LifecycleStateUpdating:
+		return false
+	default:
+		return false
+	}
+}
+
+// hold stops a pod before it is changed, for as long as the hook inPlaceUpdate
+// holds it; nil if it does not. A pod that was let go is not held a second time
+// for a revision that overtakes the one it was let go for, until it has come to
+// rest.
+func hold(pod *corev1.Pod, target Target, change Change, now time.Time) *Step {
+	hook := target.hooks().InPlaceUpdate
+	if hook == nil || change.isEmpty() {
+		return nil
+	}
+	state, by := lifecycleState(pod), holding(hook, pod)
+	step := &Step{
+		State: HookHeld, Reason: ReasonInPlaceUpdateHook, Change: change, Since: lifecycleSince(pod),
+		Record: newState(pod, change, target.Name, now), Hash: target.Hash, Pending: newPendingUpdate(change, target.Name),
+	}
+	switch {
+	case state == appsv1beta1.LifecycleStateUpdating:
+		return nil
+	case state == appsv1beta1.LifecycleStatePreparingUpdate && len(by) == 0:
+		return nil
+	case state == appsv1beta1.LifecycleStatePreparingUpdate && isAnnounced(pod, step.Pending):
+		step.Message = "held before its update by " + strings.Join(by, ", ")
+		return overdueStep(*step, target.Deadline, now)
+	case state == appsv1beta1.LifecycleStateUpdated && len(missing(hook, pod)) > 0:
+		step.Handler = hook
+	case len(by) == 0:
+		return nil
+	}
+	step.Action, step.Lifecycle = SetLifecycle, appsv1beta1.LifecycleStatePreparingUpdate
+	if state != appsv1beta1.LifecycleStatePreparingUpdate {
+		step.Since = time.Time{}
+	}
+	step.Message = "to be updated to " + target.Name
+	if hook.MarkPodNotReady && !target.keepsReady(change) {
+		step.NotReadyKey = notReadyKeyUpdate
+	}
+	return step
+}
+
+func newPendingUpdate(change Change, revision string) *appsv1beta1.PendingUpdate {
+	pending := &appsv1beta1.PendingUpdate{
+		Revision:    revision,
+		Labels:      slices.Sorted(maps.Keys(change.Labels)),
+		Annotations: slices.Sorted(maps.Keys(change.Annotations)),
+	}
+	for _, image := range change.all() {
+		pending.Containers = append(pending.Containers, appsv1beta1.PendingContainerUpdate{
+			Name: image.Container, Image: image.From, NewImage: image.To,
+		})
+	}
+	return pending
+}
+
+// isAnnounced reports whether a pod says what it is held for.
+func isAnnounced(pod *corev1.Pod, pending *appsv1beta1.PendingUpdate) bool {
+	// Text and slices of texts marshal.
+	raw, _ := json.Marshal(pending)
+	return pod.Annotations[appsv1beta1.PendingUpdateKey] == string(raw)
+}
+
+// Remove returns the step that makes a pod go: it is deleted, when the hook
+// preDelete does not hold it any more.
+func Remove(pod *corev1.Pod, target Target, now time.Time) Step {
+	if pod.DeletionTimestamp != nil {
+		return terminate(pod, now)
+	}
+	return remove(pod, target, Step{Reason: ReasonScaleIn, Message: "it is not wanted any more"}, now)
+}
+
+// remove makes a pod go for the reason that a step names.
+func remove(pod *corev1.Pod, target Target, why Step, now time.Time) Step {
+	hook := target.hooks().PreDelete
+	by := holding(hook, pod)
+	if len(by) == 0 {
+		return Step{Action: Recreate, State: Recreating, Reason: why.Reason, Message: why.Message}
+	}
+	if lifecycleState(pod) == appsv1beta1.LifecycleStatePreparingDelete {
+		return *overdueStep(Step{
+			State: HookHeld, Reason: ReasonPreDeleteHook, Since: lifecycleSince(pod),
+			Message: "held before its deletion by " + strings.Join(by, ", "),
+		}, target.Deadline, now)
+	}
+	step := Step{
+		Action: SetLifecycle, State: HookHeld, Reason: why.Reason, Message: "to be deleted: " + why.Message,
+		Lifecycle: appsv1beta1.LifecycleStatePreparingDelete,
+	}
+	if hook.MarkPodNotReady {
+		step.NotReadyKey = notReadyKeyDelete
+	}
+	return step
+}
+
+// stateAtRest returns the state in which a pod is to be when nothing is done to
+// it; the present one if it cannot leave that yet.
+func (t Target) stateAtRest(pod *corev1.Pod) appsv1beta1.LifecycleStateType {
+	hooks, state := t.hooks(), lifecycleState(pod)
+	switch state {
+	case appsv1beta1.LifecycleStatePreparingUpdate, appsv1beta1.LifecycleStateUpdating, appsv1beta1.LifecycleStateUpdated:
+		if len(missing(hooks.InPlaceUpdate, pod)) > 0 {
+			return appsv1beta1.LifecycleStateUpdated
+		}
+	case appsv1beta1.LifecycleStatePreparingNormal, appsv1beta1.LifecycleStatePreparingDelete:
+		if len(missing(hooks.PreNormal, pod)) > 0 {
+			return appsv1beta1.LifecycleStatePreparingNormal
+		}
+	case "", appsv1beta1.LifecycleStateNormal:
+		return state
+	}
+	return appsv1beta1.LifecycleStateNormal
+}
+
+// rest brings the label of a pod to which nothing is done to where it belongs,
+// and waits for the hooks that have to be there before it counts; nil if there is
+// nothing to do and nothing to wait for.
+func rest(pod *corev1.Pod, target Target, now time.Time) *Step {
+	if target.Lifecycle == nil {
+		return nil
+	}
+	state, wanted := lifecycleState(pod), target.stateAtRest(pod)
+	if state != wanted {
+		return &Step{Action: SetLifecycle, State: Verifying, Lifecycle: wanted, Message: fmt.Sprintf("%s after %s", wanted, state)}
+	}
+	step := Step{State: HookHeld, Since: lifecycleSince(pod)}
+	switch wanted {
+	case appsv1beta1.LifecycleStateUpdated:
+		step.Reason = ReasonUpdatedHook
+		step.Message = "updated; it counts again when it gets back " + strings.Join(missing(target.hooks().InPlaceUpdate, pod), ", ")
+	case appsv1beta1.LifecycleStatePreparingNormal:
+		step.Reason = ReasonPreNormalHook
+		step.Message = "it counts when it gets " + strings.Join(missing(target.hooks().PreNormal, pod), ", ")
+	case "", appsv1beta1.LifecycleStateNormal, appsv1beta1.LifecycleStatePreparingUpdate,
+		appsv1beta1.LifecycleStateUpdating, appsv1beta1.LifecycleStatePreparingDelete:
+		return nil
+	}
+	return overdueStep(step, target.Deadline, now)
+}
+
+// PrepareNew gives a pod that is about to be created what the lifecycle of its
+// workload takes: its first state, and the readiness gate by which it is marked
+// not ready.
+func PrepareNew(pod *corev1.Pod, lifecycle *appsv1beta1.Lifecycle, now time.Time) {
+	if lifecycle == nil {
+		return
+	}
+	state := appsv1beta1.LifecycleStateNormal
+	if len(missing(lifecycle.PreNormal, pod)) > 0 {
+		state = appsv1beta1.LifecycleStatePreparingNormal
+	}
+	pod.Labels = withValues(pod.Labels, map[string]string{appsv1beta1.LifecycleStateKey: string(state)})
+	pod.Annotations = withValues(pod.Annotations, map[string]string{appsv1beta1.LifecycleTimestampKey: now.UTC().Format(time.RFC3339)})
+	marks := func(hook *appsv1beta1.LifecycleHook) bool { return hook != nil && hook.MarkPodNotReady }
+	if (marks(lifecycle.InPlaceUpdate) || marks(lifecycle.PreDelete)) && !hasGate(pod, appsv1beta1.KruisePodReady) {
+		pod.Spec.ReadinessGates = append(pod.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: appsv1beta1.KruisePodReady})
+	}
+}
+
+func withValues(all, more map[string]string) map[string]string {
+	merged := make(map[string]string, len(all)+len(more))
+	maps.Copy(merged, all)
+	maps.Copy(merged, more)
+	return merged
+}
+
+// handlerFinalizers returns the finalizers of a hook that a pod lacks.
+func handlerFinalizers(hook *appsv1beta1.LifecycleHook, pod *corev1.Pod) []string {
+	if hook == nil {
+		return nil
+	}
+	return sets.List(sets.New(hook.FinalizersHandler...).Delete(pod.Finalizers...))
+}
