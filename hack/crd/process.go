@@ -35,7 +35,7 @@ func process(crd *apiextensionsv1.CustomResourceDefinition) error {
 		edit(root, template+".metadata", acceptCreationTimestamp),
 		edit(root, claim, embed),
 		edit(root, claim+".metadata", acceptCreationTimestamp),
-		refine(root),
+		refine(root, crd.Spec.Names.Kind),
 	)
 	if err != nil {
 		return err

@@ -27,22 +27,44 @@ const (
 )
 
 const (
-	template     = "spec.template"
-	claim        = "spec.volumeClaimTemplates.[]"
-	priorityTerm = "spec.updateStrategy.rollingUpdate.unorderedUpdate.priorityStrategy.weightPriority.[]"
+	template = "spec.template"
+	claim    = "spec.volumeClaimTemplates.[]"
 )
+
+// priorityStrategies are the fields of each kind that order pods by their
+// labels.
+var priorityStrategies = map[string][]string{
+	"CloneSet": {
+		"spec.updateStrategy.priorityStrategy",
+		"spec.updateStrategy.rollingUpdate.priorityStrategy",
+	},
+	"StatefulSet": {
+		"spec.updateStrategy.rollingUpdate.unorderedUpdate.priorityStrategy",
+	},
+}
 
 // refine adds to the embedded types, which carry no markers of ours, what a
 // native workload checks when its template is written.
-func refine(root *schemaProps) error {
+func refine(root *schemaProps, kind string) error {
 	return errors.Join(
 		refineContainers(root),
 		refineClaims(root),
 		refineLabels(root, template+".metadata.labels"),
 		refineSelector(root, "spec.selector"),
-		refineSelector(root, priorityTerm+".matchSelector"),
+		refinePriorities(root, kind),
 		refineHooks(root),
 	)
+}
+
+// refinePriorities checks the selectors of pods that are updated first.
+func refinePriorities(root *schemaProps, kind string) error {
+	var errs []error
+
+	for _, path := range priorityStrategies[kind] {
+		errs = append(errs, refineSelector(root, path+".weightPriority.[].matchSelector"))
+	}
+
+	return errors.Join(errs...)
 }
 
 func refineContainers(root *schemaProps) error {

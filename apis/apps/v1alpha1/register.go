@@ -23,7 +23,7 @@ var (
 )
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &StatefulSet{}, &StatefulSetList{})
+	scheme.AddKnownTypes(GroupVersion, &StatefulSet{}, &StatefulSetList{}, &CloneSet{}, &CloneSetList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 
 	return nil

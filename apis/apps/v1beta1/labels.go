@@ -19,6 +19,15 @@ const (
 	// PodIndexLabel is the ordinal of the pod in decimal.
 	PodIndexLabel = appsv1.PodIndexLabel
 
+	// PodTemplateHashLabel is the hash part of the name of the revision that a
+	// pod of a CloneSet runs.
+	PodTemplateHashLabel = appsv1.DefaultDeploymentUniqueLabelKey
+
+	// CloneSetInstanceIDKey is a label on the pods of a CloneSet and on their
+	// claims: what tells one pod from the others, and which claims are its own.
+	// The name of the pod and those of the claims end with it.
+	CloneSetInstanceIDKey = "apps.kruise.io/cloneset-instance-id"
+
 	// SpecifiedDeleteKey is a label that asks for a pod to be deleted and
 	// created again, within the budget. Any value counts. On a pod that has it
 	// from its template it has no effect.
@@ -98,6 +107,10 @@ const (
 	// ImagePreDownloadIgnoredKey is a label on revisions whose image is not to
 	// be sent to the nodes.
 	ImagePreDownloadIgnoredKey = "apps.kruise.io/image-predownload-ignored"
+
+	// CloneSetScalingExcludePreparingDeleteKey is a label on CloneSets: pods that
+	// a preDelete hook holds do not count as replicas, with the value true.
+	CloneSetScalingExcludePreparingDeleteKey = "apps.kruise.io/cloneset-scaling-exclude-preparing-delete"
 
 	// OwnedByStatefulSetKey is an annotation on claims that follow their
 	// template.

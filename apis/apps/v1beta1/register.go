@@ -20,6 +20,10 @@ var (
 	// controller references name it.
 	StatefulSetKind = GroupVersion.WithKind("StatefulSet")
 
+	// CloneSetKind is the group, version and kind of a CloneSet, as controller
+	// references name it.
+	CloneSetKind = GroupVersion.WithKind("CloneSet")
+
 	// SchemeBuilder collects the functions that register these types.
 	SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
 
@@ -34,7 +38,7 @@ func Resource(resource string) schema.GroupResource {
 }
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &StatefulSet{}, &StatefulSetList{})
+	scheme.AddKnownTypes(GroupVersion, &StatefulSet{}, &StatefulSetList{}, &CloneSet{}, &CloneSetList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 
 	return nil
