@@ -6,47 +6,15 @@ package statefulset
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/workload"
 )
-
-// claimsOf returns those of the claims that a pod uses.
-func claimsOf(pod *corev1.Pod, claims []*corev1.PersistentVolumeClaim) []*corev1.PersistentVolumeClaim {
-	return slices.DeleteFunc(claims, func(claim *corev1.PersistentVolumeClaim) bool {
-		return !slices.ContainsFunc(pod.Spec.Volumes, func(volume corev1.Volume) bool {
-			return volume.PersistentVolumeClaim != nil && volume.PersistentVolumeClaim.ClaimName == claim.Name
-		})
-	})
-}
-
-// ensureClaims makes the claims that do not exist yet. Claims outlive their
-// pods; one that exists is taken as it is.
-func (r *Reconciler) ensureClaims(ctx context.Context, set *appsv1beta1.StatefulSet, claims []*corev1.PersistentVolumeClaim) error {
-	for _, claim := range claims {
-		existing := &corev1.PersistentVolumeClaim{}
-		err := r.client.Get(ctx, client.ObjectKeyFromObject(claim), existing)
-		switch {
-		case apierrors.IsNotFound(err):
-			if err := r.client.Create(ctx, claim); err != nil {
-				return fmt.Errorf("create claim %s: %w", claim.Name, err)
-			}
-		case err != nil:
-			return fmt.Errorf("get claim %s: %w", claim.Name, err)
-		case existing.DeletionTimestamp != nil:
-			return fmt.Errorf("claim %s is being deleted; its pod can run when it is gone", claim.Name)
-		case slices.ContainsFunc(existing.OwnerReferences, func(o metav1.OwnerReference) bool { return isEarlier(&o, set) }):
-			return fmt.Errorf("claim %s is owned by an earlier StatefulSet %s and will be deleted; its pod can run when it is gone", claim.Name, set.Name)
-		}
-	}
-	return nil
-}
 
 // claimStatus counts the claims of the wanted pods that match their template.
 func (r *Reconciler) claimStatus(ctx context.Context, s *scope) ([]appsv1beta1.VolumeClaimStatus, error) {
@@ -56,7 +24,7 @@ func (r *Reconciler) claimStatus(ctx context.Context, s *scope) ([]appsv1beta1.V
 		status := appsv1beta1.VolumeClaimStatus{VolumeClaimName: template.Name}
 		for _, ordinal := range s.ordinals {
 			claim := &corev1.PersistentVolumeClaim{}
-			key := client.ObjectKey{Namespace: s.set.Namespace, Name: claimName(template.Name, s.set.Name, ordinal)}
+			key := client.ObjectKey{Namespace: s.set.Namespace, Name: workload.ClaimName(template.Name, podName(s.set.Name, ordinal))}
 			if err := r.client.Get(ctx, key, claim); err != nil {
 				if apierrors.IsNotFound(err) {
 					continue

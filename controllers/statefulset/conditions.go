@@ -4,19 +4,15 @@
 package statefulset
 
 import (
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
-	"github.com/insitu-dev/insitu/inplace"
+	"github.com/insitu-dev/insitu/controllers/workload"
 )
 
 // setConditions sets every condition of the status, one function each.
@@ -31,8 +27,8 @@ func setConditions(s *scope, failure error) {
 	setReady(s, p)
 	setProgressing(s, p)
 	setStalled(s, failure)
-	setFailed(s, appsv1beta1.ConditionFailedCreatePod, appsv1beta1.ReasonFailedCreate, s.scaleErrs)
-	setFailed(s, appsv1beta1.ConditionFailedUpdatePod, appsv1beta1.ReasonFailedUpdatePodInPlace, slices.Concat(s.updateErrs, denials(s.plan)))
+	setFailed(s, appsv1beta1.ConditionFailedCreatePod, appsv1beta1.ReasonFailedCreate, s.scaling.Errs)
+	setFailed(s, appsv1beta1.ConditionFailedUpdatePod, appsv1beta1.ReasonFailedUpdatePodInPlace, slices.Concat(s.updating.Errs, workload.Denials(s.plan)))
 }
 
 // progress says in one word and a sentence how far the set has come.
@@ -56,7 +52,7 @@ func progressOf(s *scope) progress {
 		return progress{reason: appsv1beta1.ReasonPaused, message: fmt.Sprintf("paused with %d pods to update", c.pending)}
 	case c.pending > 0:
 		return progress{moving: true, reason: appsv1beta1.ReasonUpdating,
-			message: fmt.Sprintf("%d of %d pods are to be updated to revision %s", c.pending, wanted-c.kept, s.update.Name())}
+			message: fmt.Sprintf("%d of %d pods are to be updated to revision %s", c.pending, wanted-c.kept, s.revisions.Update.Name())}
 	case c.kept > 0:
 		return s.resting(c, appsv1beta1.ReasonPartitionReached, fmt.Sprintf("partition keeps %d pods at their revision", c.kept))
 	default:
@@ -85,40 +81,15 @@ func setProgressing(s *scope, p progress) {
 // setStalled reports what needs somebody: a spec that cannot be carried out, a
 // write that the server refuses, or a pod that is stuck.
 func setStalled(s *scope, failure error) {
-	if invalid := (specError{}); errors.As(failure, &invalid) {
-		setCondition(s, appsv1beta1.ConditionStalled, true, appsv1beta1.ReasonInvalidSpec, invalid.Error())
-		return
-	}
-	if failure != nil {
+	stall, invalid := workload.InvalidSpec(failure)
+	switch {
+	case invalid:
+	case failure != nil:
 		return // it passes by itself; what was reported stands
+	default:
+		stall = workload.FindStall(s.plan, slices.Concat(s.updating.Errs, s.scaling.Errs))
 	}
-	for _, err := range slices.Concat(s.updateErrs, s.scaleErrs) {
-		if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
-			setCondition(s, appsv1beta1.ConditionStalled, true, appsv1beta1.ReasonRefused, summary([]error{err}))
-			return
-		}
-	}
-	for _, b := range s.plan.Blockers {
-		if b.State == inplace.Stuck {
-			setCondition(s, appsv1beta1.ConditionStalled, true, b.Reason, fmt.Sprintf("pod %s: %s", b.Pod.Name, b.Message))
-			return
-		}
-	}
-	setCondition(s, appsv1beta1.ConditionStalled, false, appsv1beta1.ReasonNotStalled, "nothing needs help")
-}
-
-// denials returns an error for each change that the API server is known to
-// refuse, and that is not written therefore.
-func denials(plan inplace.Plan) []error {
-	var errs []error
-	said := sets.New[string]()
-	for _, b := range plan.Blockers {
-		if b.Reason == inplace.ReasonAdmissionDenied && !said.Has(b.Message) {
-			said.Insert(b.Message)
-			errs = append(errs, errors.New(b.Message))
-		}
-	}
-	return errs
+	setCondition(s, appsv1beta1.ConditionStalled, stall.Stalled, stall.Reason, stall.Message)
 }
 
 // setFailed sets a condition that is only there while something fails.
@@ -127,23 +98,7 @@ func setFailed(s *scope, conditionType, reason string, errs []error) {
 		meta.RemoveStatusCondition(&s.set.Status.Conditions, conditionType)
 		return
 	}
-	setCondition(s, conditionType, true, reason, summary(errs))
-}
-
-// maxMessage keeps the summary of errors well below the 32 KiB that a message of
-// a condition may have, and readable.
-const maxMessage = 1024
-
-// summary says the first errors in full, and how many there are more.
-func summary(errs []error) string {
-	message := errors.Join(errs[:min(len(errs), maxFailures)]...).Error()
-	if len(message) > maxMessage {
-		message = strings.ToValidUTF8(message[:maxMessage], "") + "..."
-	}
-	if more := len(errs) - maxFailures; more > 0 {
-		message += fmt.Sprintf("\nand %d more", more)
-	}
-	return message
+	setCondition(s, conditionType, true, reason, workload.Summary(errs))
 }
 
 func setCondition(s *scope, conditionType string, isTrue bool, reason, message string) {

@@ -14,9 +14,7 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -24,7 +22,7 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/executor"
-	"github.com/insitu-dev/insitu/controllers/history"
+	"github.com/insitu-dev/insitu/controllers/workload"
 )
 
 // +kubebuilder:rbac:groups=apps.kruise.io,resources=statefulsets,verbs=get;list;watch
@@ -40,13 +38,6 @@ import (
 // kind is the kind of the objects that are reconciled.
 var kind = appsv1beta1.GroupVersion.WithKind("StatefulSet")
 
-// conflictDelay is when pods that changed while they were written to are
-// planned again, if no event of theirs comes first.
-const conflictDelay = time.Second
-
-// failureDelay is when what failed with single pods is tried again.
-const failureDelay = 15 * time.Second
-
 // Reconciler reconciles StatefulSets.
 type Reconciler struct {
 	// client reads from the cache, which shows our own writes, see Add.
@@ -56,9 +47,7 @@ type Reconciler struct {
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
 	executor *executor.Executor
-	history  *history.Keeper
-	// parallelWrites is how many pods are created at the same time.
-	parallelWrites int
+	pods     *workload.Pods
 }
 
 // NewReconciler returns a Reconciler. The client reads from a cache with the
@@ -72,16 +61,14 @@ func NewReconciler(c client.Client, live client.Reader, recorder events.EventRec
 		recorder: recorder,
 		clock:    clock,
 		executor: executor.New(c, recorder, clock),
-		history:  history.NewKeeper(c),
-
-		parallelWrites: executor.DefaultParallelism,
+		pods:     &workload.Pods{Client: c, Recorder: recorder, Parallelism: executor.DefaultParallelism},
 	}
 }
 
 // WriteInOrder makes the reconciler write to one pod after the other, always in
 // the same order. It is for tests, and is called before the first Reconcile.
 func (r *Reconciler) WriteInOrder() {
-	r.parallelWrites, r.executor.Parallelism = 1, 1
+	r.pods.Parallelism, r.executor.Parallelism = 1, 1
 }
 
 // Reconcile brings the pods of one StatefulSet one step nearer to its spec.
@@ -99,19 +86,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if statusErr := r.patchStatus(ctx, s, err); statusErr != nil {
 		err = errors.Join(err, statusErr)
 	}
-	if ignoreConflict(err) != nil {
-		return ctrl.Result{}, ignoreConflict(err)
+	if workload.IgnoreConflict(err) != nil {
+		return ctrl.Result{}, workload.IgnoreConflict(err)
 	}
 	if err != nil {
-		s.requeue(conflictDelay)
+		s.requeue.AfterConflict()
 	}
 	// What failed with single pods is no error of the reconciliation: the wait
 	// after an error grows to minutes, and other pods may be in their grace period.
-	if failures := slices.Concat(s.scaleErrs, s.updateErrs); len(failures) > 0 {
+	if failures := slices.Concat(s.scaling.Errs, s.updating.Errs); len(failures) > 0 {
 		ctrl.LoggerFrom(ctx).Error(errors.Join(failures...), "Failed to move pods")
-		s.requeue(failureDelay)
 	}
-	return ctrl.Result{RequeueAfter: s.requeueAfter}, nil
+	s.requeue.After(s.scaling, s.updating)
+	return s.requeue.Result(), nil
 }
 
 // phase is one part of a reconciliation.
@@ -138,30 +125,4 @@ func (r *Reconciler) runPhases(ctx context.Context, s *scope) error {
 		}
 	}
 	return nil
-}
-
-// ignoreConflict turns errors that only say that something changed meanwhile
-// into nothing.
-func ignoreConflict(err error) error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		var others []error
-		for _, e := range joined.Unwrap() {
-			others = append(others, ignoreConflict(e))
-		}
-		return errors.Join(others...)
-	}
-	if apierrors.IsConflict(err) {
-		return nil
-	}
-	return err
-}
-
-// specError is an error that lasts until somebody changes an object: the set, or
-// a revision that cannot be read.
-type specError struct {
-	error
-}
-
-func (e specError) Unwrap() error {
-	return e.error
 }

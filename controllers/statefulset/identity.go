@@ -4,18 +4,16 @@
 package statefulset
 
 import (
-	"encoding/json"
-	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/history"
+	"github.com/insitu-dev/insitu/controllers/workload"
 )
 
 // podName returns the name of the pod with an ordinal: sample-0.
@@ -37,85 +35,29 @@ func ordinalOf(set, pod string) (int, bool) {
 	return ordinal, true
 }
 
-// claimName returns the name of a pod's claim: data-sample-0.
-func claimName(template, set string, ordinal int) string {
-	return template + "-" + podName(set, ordinal)
-}
-
 // newPod returns the pod with an ordinal at a revision: what its template says,
 // with the identity of the ordinal.
 func newPod(set *appsv1beta1.StatefulSet, revision *history.Revision, ordinal int) (*corev1.Pod, error) {
-	raw, err := json.Marshal(revision.Template)
+	pod, err := workload.PodFrom(revision, ownerOf(set), podName(set.Name, ordinal))
 	if err != nil {
-		return nil, fmt.Errorf("read template of revision %s: %w", revision.Name(), err)
-	}
-	template := corev1.PodTemplateSpec{}
-	if err := json.Unmarshal(raw, &template); err != nil {
-		return nil, fmt.Errorf("read template of revision %s: %w", revision.Name(), err)
-	}
-	name := podName(set.Name, ordinal)
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: name, Namespace: set.Namespace,
-			Labels: maps.Clone(template.Labels), Annotations: template.Annotations, Finalizers: template.Finalizers,
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, kind)},
-		},
-		Spec: template.Spec,
+		return nil, err
 	}
 	for key, value := range identityLabels(set.Name, ordinal) {
 		metav1.SetMetaDataLabel(&pod.ObjectMeta, key, value)
 	}
-	metav1.SetMetaDataLabel(&pod.ObjectMeta, appsv1beta1.ControllerRevisionHashLabel, revision.Name())
-	pod.Spec.Hostname = name
+	pod.Spec.Hostname = pod.Name
 	pod.Spec.Subdomain = set.Spec.ServiceName
-	mountClaims(pod, claimTemplates(set, revision), ordinal, set.Name)
+	workload.MountClaims(pod, workload.ClaimTemplates(revision, set.Spec.VolumeClaimTemplates))
 	return pod, nil
-}
-
-// claimTemplates returns the claim templates of a revision. A revision that says
-// nothing about claims, as those of OpenKruise, has those of the set.
-func claimTemplates(set *appsv1beta1.StatefulSet, revision *history.Revision) []corev1.PersistentVolumeClaim {
-	if revision.Claims == nil {
-		return set.Spec.VolumeClaimTemplates
-	}
-	return revision.Claims
-}
-
-// mountClaims makes each claim a volume of the pod, in place of a volume of the
-// same name.
-func mountClaims(pod *corev1.Pod, templates []corev1.PersistentVolumeClaim, ordinal int, set string) {
-	for i := range templates {
-		name := templates[i].Name
-		volume := corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
-			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claimName(name, set, ordinal)},
-		}}
-		pod.Spec.Volumes = slices.DeleteFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == name })
-		pod.Spec.Volumes = append(pod.Spec.Volumes, volume)
-	}
 }
 
 // newClaims returns the claims of the pod with an ordinal at a revision.
 func newClaims(set *appsv1beta1.StatefulSet, revision *history.Revision, ordinal int) []*corev1.PersistentVolumeClaim {
-	templates := claimTemplates(set, revision)
+	templates := workload.ClaimTemplates(revision, set.Spec.VolumeClaimTemplates)
 	claims := make([]*corev1.PersistentVolumeClaim, 0, len(templates))
-	var owners []metav1.OwnerReference
-	if owner := claimOwner(set, nil); owner != nil {
-		owners = []metav1.OwnerReference{*owner}
-	}
+	pod := client.ObjectKey{Namespace: set.Namespace, Name: podName(set.Name, ordinal)}
 	for i := range templates {
-		template := templates[i].DeepCopy()
-		labels := maps.Clone(template.Labels)
-		if labels == nil {
-			labels = map[string]string{}
-		}
-		maps.Copy(labels, set.Spec.Selector.MatchLabels)
-		claims = append(claims, &corev1.PersistentVolumeClaim{
-			ObjectMeta: metav1.ObjectMeta{
-				Name: claimName(template.Name, set.Name, ordinal), Namespace: set.Namespace,
-				Labels: labels, Annotations: template.Annotations, OwnerReferences: owners,
-			},
-			Spec: template.Spec,
-		})
+		claims = append(claims, workload.NewClaim(&templates[i], pod, set.Spec.Selector.MatchLabels, claimOwner(set, nil)))
 	}
 	return claims
 }

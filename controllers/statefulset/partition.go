@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/inplace"
 )
 
@@ -60,83 +60,31 @@ func (s *scope) heldOrdinals() sets.Set[int] {
 	return held
 }
 
-// turn is how early an ordinal is let go where the partition is a number of
-// pods.
-type turn int
-
-const (
-	// updated: its pod is at the update revision, and stays there.
-	updated turn = iota
-	// displaced: its pod has left the current revision, and cannot stay old.
-	displaced
-	// begun: its pod is being taken out of service for the update.
-	begun
-	// vacant: a pod is to be made for it in any case.
-	vacant
-	// resting: its pod runs the current revision.
-	resting
-	// lost: its pod cannot be replaced by us.
-	lost
-)
-
-// heldByNumber lets go as many pods as the update may have, whichever they are,
-// and returns the ordinals of all others.
-//
-// Pods at the update revision use up what may be let go, also where they are
-// more. When the update is back at the current revision, there is nothing else
-// to keep pods at.
+// heldByNumber holds the ordinals for which there is no room at the update
+// revision, see [workload.HeldByNumber]. When the update is back at the current
+// revision, there is nothing else to keep pods at.
 func (s *scope) heldByNumber() sets.Set[int] {
-	if s.update.Name() == s.current.Name() {
-		return sets.New[int]()
+	held := sets.New[int]()
+	update, current := s.revisions.Update.Name(), s.revisions.Current.Name()
+	if update == current {
+		return held
 	}
-	held := sets.New(s.ordinals...)
+	var ordinals []int
+	var turns []workload.Turn
+	for _, m := range s.inUpdateOrder() {
+		ordinals, turns = append(ordinals, m.ordinal), append(turns, workload.TurnOf(m.Pod, update, current, s.now))
+	}
+	pods := byOrdinal(s.members)
+	for _, ordinal := range slices.Backward(s.ordinals) {
+		if pods[ordinal] == nil {
+			ordinals, turns = append(ordinals, ordinal), append(turns, workload.Vacant)
+		}
+	}
 	room := len(s.ordinals) - int(s.set.GetPartition())
-	for _, next := range s.slots() {
-		if next.turn == updated || room > 0 {
-			held.Delete(next.ordinal)
-			room--
+	for i, isHeld := range workload.HeldByNumber(turns, room) {
+		if isHeld {
+			held.Insert(ordinals[i])
 		}
 	}
 	return held
-}
-
-// slot is a wanted ordinal and its turn.
-type slot struct {
-	ordinal int
-	turn    turn
-}
-
-// slots returns the wanted ordinals, the earliest turn first; those of the same
-// turn in the order of updates.
-func (s *scope) slots() []slot {
-	slots := make([]slot, 0, len(s.ordinals))
-	pods := byOrdinal(s.members)
-	for _, m := range s.inUpdateOrder() {
-		slots = append(slots, slot{m.ordinal, s.turnOf(m)})
-	}
-	for _, ordinal := range slices.Backward(s.ordinals) {
-		if pods[ordinal] == nil {
-			slots = append(slots, slot{ordinal, vacant})
-		}
-	}
-	slices.SortStableFunc(slots, func(a, b slot) int { return int(a.turn - b.turn) })
-	return slots
-}
-
-func (s *scope) turnOf(m *member) turn {
-	revision := m.Labels[appsv1beta1.ControllerRevisionHashLabel]
-	switch {
-	case revision == s.update.Name():
-		return updated
-	case inplace.IsLost(m.Pod, s.now):
-		return lost
-	case revision != s.current.Name():
-		return displaced
-	case m.DeletionTimestamp != nil:
-		return vacant
-	case inplace.IsMarkedNotReady(m.Pod):
-		return begun
-	default:
-		return resting
-	}
 }

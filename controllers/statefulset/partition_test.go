@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/test/builders"
 )
 
@@ -45,7 +46,7 @@ func podOfKind(kind string, ordinal int) *member {
 		}
 	}
 	pod := b.Build()
-	return &member{Pod: pod, ordinal: ordinal, healthy: isHealthy(pod, 0, builders.Start)}
+	return &member{Pod: pod, ordinal: ordinal, healthy: workload.IsHealthy(pod, 0, builders.Start)}
 }
 
 // updateOf returns a set in the middle of its update from old to new. What there
@@ -55,7 +56,7 @@ func updateOf(t *testing.T, partition int32, strategy *appsv1beta1.UnorderedUpda
 	set := builders.StatefulSet("default", "sample", "nginx:alpine").Replicas(int32(len(at))).Partition(partition).Build()
 	set.Spec.UpdateStrategy.RollingUpdate.UnorderedUpdate = strategy
 	s := newScope(set, builders.Start)
-	s.current, s.update = revisionOf(t, "old", set.Spec.Template), revisionOf(t, "new", set.Spec.Template)
+	s.revisions.Current, s.revisions.Update = revisionOf(t, "old", set.Spec.Template), revisionOf(t, "new", set.Spec.Template)
 	for i, kind := range at {
 		if kind != "" {
 			s.members = append(s.members, podOfKind(kind, i))
@@ -139,7 +140,7 @@ func TestHeldByNumberKeepsTheNumber(t *testing.T) {
 // never left it, and there is no older one to stay at.
 func TestHeldByNumberHoldsNothingBackFromTheCurrentRevision(t *testing.T) {
 	s := updateOf(t, 2, byTier(), "old", "old", "other")
-	s.update = s.current
+	s.revisions.Update = s.revisions.Current
 	NewWithT(t).Expect(s.heldOrdinals()).To(BeEmpty())
 }
 

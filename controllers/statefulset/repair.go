@@ -9,12 +9,10 @@ import (
 	"maps"
 	"strconv"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/workload"
 )
 
 // identityLabels returns the labels that say which pod of its set a pod is.
@@ -38,15 +36,13 @@ func (r *Reconciler) repairIdentity(ctx context.Context, s *scope) error {
 		if len(wrong) == 0 || m.DeletionTimestamp != nil {
 			continue
 		}
-		repaired := podReference(m.Pod)
-		err := r.patchMetadata(ctx, m.Pod, repaired, map[string]any{"labels": wrong})
+		repaired := workload.PodReference(m.Pod)
+		err := workload.PatchMetadata(ctx, r.client, m.Pod, repaired, map[string]any{"labels": wrong})
 		switch {
 		case err == nil:
 			m.Pod = repaired
-		case apierrors.IsConflict(err):
-			s.requeue(conflictDelay)
 		case client.IgnoreNotFound(err) != nil:
-			s.updateErrs = append(s.updateErrs, fmt.Errorf("label pod %s/%s with its identity: %w", m.Namespace, m.Name, err))
+			s.updating.Add(fmt.Errorf("label pod %s/%s with its identity: %w", m.Namespace, m.Name, err))
 		}
 	}
 	return nil
@@ -60,9 +56,4 @@ func wrongIdentity(set string, m *member) map[string]string {
 		return current == value || !exists && key == appsv1beta1.PodIndexLabel
 	})
 	return wrong
-}
-
-// podReference names a pod for a write, whose answer goes into it.
-func podReference(pod *corev1.Pod) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
 }

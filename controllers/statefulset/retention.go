@@ -19,6 +19,7 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/podcache"
+	"github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/inplace"
 )
 
@@ -72,11 +73,11 @@ func (r *Reconciler) ensureClaimOwners(ctx context.Context, s *scope) error {
 	if err != nil || len(changes) == 0 {
 		return err
 	}
-	if err := r.confirmOwner(ctx, s.set); err != nil {
+	if err := s.owner.Confirm(ctx, r.live); err != nil {
 		return err
 	}
-	for len(changes) > 0 && len(s.scaleErrs) < maxFailures {
-		batch := changes[:min(len(changes), r.parallelWrites)]
+	for len(changes) > 0 && len(s.scaling.Errs) < workload.MaxFailures {
+		batch := changes[:min(len(changes), r.pods.Parallelism)]
 		changes = changes[len(batch):]
 		r.changeOwners(ctx, s, batch)
 	}
@@ -88,21 +89,18 @@ func (r *Reconciler) ensureClaimOwners(ctx context.Context, s *scope) error {
 func (r *Reconciler) changeOwners(ctx context.Context, s *scope, changes []ownerChange) {
 	errs := make([]error, len(changes))
 	workqueue.ParallelizeUntil(ctx, len(changes), len(changes), func(i int) {
-		claim := changes[i].claim
-		errs[i] = r.patchMetadata(ctx, claim, claim.DeepCopy(), map[string]any{"ownerReferences": changes[i].references})
+		errs[i] = workload.PatchOwners(ctx, r.client, changes[i].claim, changes[i].references...)
 	})
 	for i, err := range errs {
 		claim := changes[i].claim
-		switch {
-		case client.IgnoreNotFound(err) == nil:
+		if client.IgnoreNotFound(err) == nil {
 			continue
-		case apierrors.IsConflict(err):
-			s.requeue(conflictDelay)
-		default:
-			r.recorder.Eventf(s.set, claim, corev1.EventTypeWarning, appsv1beta1.ReasonFailedUpdateClaim, actionUpdate,
-				"set the owners of claim %s: %v", claim.Name, err)
-			s.scaleErrs = append(s.scaleErrs, fmt.Errorf("set the owners of claim %s/%s: %w", claim.Namespace, claim.Name, err))
 		}
+		if !apierrors.IsConflict(err) {
+			r.recorder.Eventf(s.set, claim, corev1.EventTypeWarning, appsv1beta1.ReasonFailedUpdateClaim, workload.ActionUpdate,
+				"set the owners of claim %s: %v", claim.Name, err)
+		}
+		s.scaling.Add(fmt.Errorf("set the owners of claim %s/%s: %w", claim.Namespace, claim.Name, err))
 		s.gate(changes[i])
 	}
 }
@@ -123,7 +121,7 @@ func (r *Reconciler) ownerChanges(ctx context.Context, s *scope) ([]ownerChange,
 		if err != nil {
 			return nil, err
 		}
-		mounted := claimsOf(m.Pod, slices.Clone(found))
+		mounted := workload.ClaimsOf(m.Pod, slices.Clone(found))
 		others := slices.DeleteFunc(found, func(claim *corev1.PersistentVolumeClaim) bool { return slices.Contains(mounted, claim) })
 		changes = r.appendChanges(changes, s, m.ordinal, mounted, m.Pod)
 		changes = r.appendChanges(changes, s, m.ordinal, others, nil)
@@ -144,7 +142,7 @@ func (r *Reconciler) appendChanges(
 		}
 		// Once for every spec: nothing else tells what was told before.
 		if other != nil && desired != nil && s.set.Status.ObservedGeneration != s.set.Generation {
-			r.recorder.Eventf(s.set, claim, corev1.EventTypeWarning, appsv1beta1.ReasonConflictingController, actionUpdate,
+			r.recorder.Eventf(s.set, claim, corev1.EventTypeWarning, appsv1beta1.ReasonConflictingController, workload.ActionUpdate,
 				"claim %s is controlled by %s %s: persistentVolumeClaimRetentionPolicy has no effect on it", claim.Name, other.Kind, other.Name)
 		}
 	}
@@ -168,7 +166,7 @@ func (r *Reconciler) appendLeftovers(ctx context.Context, changes []ownerChange,
 	for i := range owned.Items {
 		claim := &owned.Items[i]
 		if !seen.Has(claim.UID) && claim.DeletionTimestamp == nil {
-			changes = append(changes, ownerChange{claim: claim, references: []any{withoutOwner(s.set.UID)}})
+			changes = append(changes, ownerChange{claim: claim, references: []any{workload.WithoutOwner(s.set.UID)}})
 		}
 	}
 	return changes, nil
@@ -180,7 +178,7 @@ func (r *Reconciler) appendLeftovers(ctx context.Context, changes []ownerChange,
 func (r *Reconciler) claimsOfOrdinal(ctx context.Context, s *scope, ordinal int, m *member) ([]*corev1.PersistentVolumeClaim, error) {
 	revision := s.revisionFor(ordinal)
 	if m != nil {
-		revision = s.history.Get(m.Labels[appsv1beta1.ControllerRevisionHashLabel])
+		revision = s.revisions.Get(workload.RevisionOf(m.Pod))
 	}
 	templates := s.set.Spec.VolumeClaimTemplates
 	if revision != nil {
@@ -189,7 +187,7 @@ func (r *Reconciler) claimsOfOrdinal(ctx context.Context, s *scope, ordinal int,
 	var claims []*corev1.PersistentVolumeClaim
 	seen := sets.New[string]()
 	for i := range templates {
-		key := client.ObjectKey{Namespace: s.set.Namespace, Name: claimName(templates[i].Name, s.set.Name, ordinal)}
+		key := client.ObjectKey{Namespace: s.set.Namespace, Name: workload.ClaimName(templates[i].Name, podName(s.set.Name, ordinal))}
 		if seen.Has(key.Name) {
 			continue
 		}
@@ -216,7 +214,7 @@ func claimOwner(set *appsv1beta1.StatefulSet, condemned *corev1.Pod) *metav1.Own
 		owner.BlockOwnerDeletion = nil
 		return owner
 	case policy.WhenDeleted == appsv1beta1.DeletePersistentVolumeClaimRetentionPolicyType:
-		return metav1.NewControllerRef(set, kind)
+		return ownerOf(set).Reference()
 	default:
 		return nil
 	}
@@ -237,9 +235,9 @@ func compareOwners(
 		case desired != nil && owner.UID == desired.UID:
 			isOwned = ptr.Deref(owner.Controller, false)
 		case isPod, owner.UID == set.UID:
-			change.references = append(change.references, withoutOwner(owner.UID))
+			change.references = append(change.references, workload.WithoutOwner(owner.UID))
 			change.gates = change.gates || isPod
-		case isEarlier(owner, set), ptr.Deref(owner.Controller, false):
+		case ownerOf(set).IsEarlier(owner), ptr.Deref(owner.Controller, false):
 			other = owner
 		}
 	}
@@ -248,17 +246,6 @@ func compareOwners(
 		change.gates = change.gates || desired.UID != set.UID
 	}
 	return change, other
-}
-
-// withoutOwner is the entry of a strategic merge patch that removes an owner.
-func withoutOwner(uid types.UID) any {
-	return map[string]any{"$patch": "delete", "uid": uid}
-}
-
-// isEarlier reports whether an owner is a set of the same name that was deleted.
-// What it owns is about to be deleted, too.
-func isEarlier(owner *metav1.OwnerReference, set *appsv1beta1.StatefulSet) bool {
-	return isOurs(owner) && owner.Name == set.Name && owner.UID != set.UID
 }
 
 // gate keeps pods from being created or deleted while a change is not written

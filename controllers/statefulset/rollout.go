@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
-	"github.com/insitu-dev/insitu/controllers/podcache"
+	"github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/inplace"
 )
 
@@ -26,16 +26,16 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 	s.plan, s.planned = plan, true
 	s.counts = countPods(s)
 	if s.isUpdated() {
-		s.current, s.counts.current = s.update, s.counts.updated
+		s.revisions.Current, s.counts.current = s.revisions.Update, s.counts.updated
 	}
 	if !s.plan.Recheck.IsZero() {
-		s.requeue(max(s.plan.Recheck.Sub(s.now), time.Millisecond))
+		s.requeue.Within(max(s.plan.Recheck.Sub(s.now), time.Millisecond))
 	}
-	result := tried.With(r.executor.Run(ctx, s.set, s.update.Name(), s.ungatedMoves()))
+	result := tried.With(r.executor.Run(ctx, s.set, s.revisions.Update.Name(), s.ungatedMoves()))
 	if result.Conflicts > 0 || result.Refused > 0 {
-		s.requeue(conflictDelay)
+		s.requeue.AfterConflict()
 	}
-	s.refused, s.updateErrs = result.Failed, append(s.updateErrs, result.Errors()...)
+	s.failedMoves, s.updating.Errs = result.Failed, append(s.updating.Errs, result.Errors()...)
 	return nil
 }
 
@@ -52,7 +52,7 @@ func (s *scope) workload(facts []inplace.PodFacts) inplace.Workload {
 	}
 	return inplace.Workload{
 		Target: inplace.Target{
-			Revision:    s.update.InPlace(),
+			Revision:    s.revisions.Update.InPlace(),
 			Policy:      s.set.GetPodUpdatePolicy(),
 			GracePeriod: s.set.GetGracePeriod(),
 			KeepReady:   keepReady(s.set),
@@ -72,26 +72,14 @@ func (s *scope) workload(facts []inplace.PodFacts) inplace.Workload {
 func (r *Reconciler) podFacts(ctx context.Context, s *scope) ([]inplace.PodFacts, error) {
 	facts := make([]inplace.PodFacts, 0, len(s.members))
 	for _, m := range s.inUpdateOrder() {
-		f := inplace.PodFacts{Pod: m.Pod, Held: s.held.Has(m.ordinal)}
-		if from := s.history.Get(m.Labels[appsv1beta1.ControllerRevisionHashLabel]); from != nil {
-			f.From = ptr.To(from.InPlace())
-		}
-		var err error
-		if f.Services, err = r.servicesTo(ctx, m.Pod); err != nil {
+		f, err := workload.Facts(ctx, r.client, s.revisions.History, m.Pod)
+		if err != nil {
 			return nil, err
 		}
+		f.Held = s.held.Has(m.ordinal)
 		facts = append(facts, f)
 	}
 	return facts, nil
-}
-
-// servicesTo returns the Services that still send traffic to a pod. It is only
-// asked of pods that are being taken out of service.
-func (r *Reconciler) servicesTo(ctx context.Context, pod *corev1.Pod) ([]string, error) {
-	if !inplace.IsMarkedNotReady(pod) {
-		return nil, nil
-	}
-	return podcache.ServicesTo(ctx, r.client, pod)
 }
 
 func keepReady(set *appsv1beta1.StatefulSet) []string {

@@ -5,19 +5,13 @@ package statefulset
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/workqueue"
-	"k8s.io/kubectl/pkg/util/podutils"
 
-	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
-	"github.com/insitu-dev/insitu/controllers/executor"
+	"github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/inplace"
 )
 
@@ -63,7 +57,7 @@ func planOrdered(f scaleFacts) scalePlan {
 		switch {
 		case m == nil:
 			return scalePlan{create: []int{ordinal}}
-		case hasEnded(m.Pod):
+		case workload.HasEnded(m.Pod):
 			return scalePlan{remove: []*member{m}}
 		case !m.healthy:
 			return scalePlan{}
@@ -95,7 +89,7 @@ func planParallel(f scaleFacts) scalePlan {
 		default:
 			starting++
 		}
-		if hasEnded(m.Pod) {
+		if workload.HasEnded(m.Pod) {
 			plan.remove = append(plan.remove, m)
 		}
 	}
@@ -111,7 +105,7 @@ func planParallel(f scaleFacts) scalePlan {
 	}
 	busy += broken
 	for _, m := range slices.Backward(f.condemned) {
-		if m.DeletionTimestamp == nil && !hasEnded(m.Pod) && (!m.healthy || mayDisturb()) {
+		if m.DeletionTimestamp == nil && !workload.HasEnded(m.Pod) && (!m.healthy || mayDisturb()) {
 			plan.remove = append(plan.remove, m)
 		}
 	}
@@ -124,19 +118,6 @@ func byOrdinal(members []*member) map[int]*member {
 		pods[m.ordinal] = m
 	}
 	return pods
-}
-
-// isHealthy reports whether a pod runs, has been ready for minReadySeconds, and
-// stays.
-func isHealthy(pod *corev1.Pod, minReadySeconds int32, now time.Time) bool {
-	return pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning &&
-		podutils.IsPodAvailable(pod, minReadySeconds, metav1.NewTime(now))
-}
-
-// hasEnded reports whether a pod will never run again and is still there: it was
-// evicted, for example.
-func hasEnded(pod *corev1.Pod) bool {
-	return pod.DeletionTimestamp == nil && (pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded)
 }
 
 // scale creates and deletes the pods whose turn it is. What fails with one pod
@@ -154,98 +135,35 @@ func (r *Reconciler) scale(ctx context.Context, s *scope) error {
 	r.createPods(ctx, s, plan.create)
 	for _, m := range s.members {
 		if m.Status.Phase == corev1.PodPending && m.DeletionTimestamp == nil {
-			s.scaleErrs = appendError(s.scaleErrs, r.ensureClaimsOf(ctx, s, m))
+			s.scaling.Add(r.ensureClaimsOf(ctx, s, m))
 		}
 	}
 	for _, m := range plan.remove {
-		s.scaleErrs = appendError(s.scaleErrs, r.deletePod(ctx, s, m.Pod))
+		s.scaling.Add(r.pods.Delete(ctx, s.owner, m.Pod))
 	}
 	return nil
 }
 
-// createPods creates pods, a batch at a time, until too many have failed. The
-// events of the first pods cause the next reconciliation, which goes on.
 func (r *Reconciler) createPods(ctx context.Context, s *scope, ordinals []int) {
-	for batch := range slices.Chunk(ordinals[:min(len(ordinals), maxCreations)], r.parallelWrites) {
-		errs := make([]error, len(batch))
-		workqueue.ParallelizeUntil(ctx, r.parallelWrites, len(batch), func(i int) {
-			errs[i] = r.createPod(ctx, s, batch[i])
-		})
-		for _, err := range errs {
-			s.scaleErrs = appendError(s.scaleErrs, err)
+	pods := make([]workload.NewPod, 0, len(ordinals))
+	for _, ordinal := range ordinals {
+		revision := s.revisionFor(ordinal)
+		pod, err := newPod(s.set, revision, ordinal)
+		if err != nil {
+			s.scaling.Add(err)
+			continue
 		}
-		if len(s.scaleErrs) >= maxFailures {
-			return
-		}
+		pods = append(pods, workload.NewPod{Pod: pod, Claims: newClaims(s.set, revision, ordinal)})
 	}
+	s.scaling.Errs = append(s.scaling.Errs, r.pods.Create(ctx, s.owner, pods)...)
 }
 
 // ensureClaimsOf makes the claims again that a pod waits for: one that was
 // deleted would keep its pod pending for ever.
 func (r *Reconciler) ensureClaimsOf(ctx context.Context, s *scope, m *member) error {
-	revision := s.history.Get(m.Labels[appsv1beta1.ControllerRevisionHashLabel])
+	revision := s.revisions.Get(workload.RevisionOf(m.Pod))
 	if revision == nil {
-		revision = s.update
+		revision = s.revisions.Update
 	}
-	return r.ensureClaims(ctx, s.set, claimsOf(m.Pod, newClaims(s.set, revision, m.ordinal)))
+	return workload.EnsureClaims(ctx, r.client, s.owner, workload.ClaimsOf(m.Pod, newClaims(s.set, revision, m.ordinal)))
 }
-
-// maxCreations is how many pods are created in one reconciliation.
-const maxCreations = 512
-
-// maxFailures is how many pods may fail to be created before the others are left
-// for the next try: what refuses three refuses three hundred.
-const maxFailures = 3
-
-func appendError(errs []error, err error) []error {
-	if err == nil {
-		return errs
-	}
-	return append(errs, err)
-}
-
-// createPod creates the pod with an ordinal and, before it, its claims.
-func (r *Reconciler) createPod(ctx context.Context, s *scope, ordinal int) error {
-	revision := s.revisionFor(ordinal)
-	pod, err := newPod(s.set, revision, ordinal)
-	if err != nil {
-		return err
-	}
-	err = r.ensureClaims(ctx, s.set, newClaims(s.set, revision, ordinal))
-	if err == nil {
-		err = explainTaken(r.client.Create(ctx, pod), pod.Name)
-	}
-	if err != nil {
-		r.recorder.Eventf(s.set, nil, corev1.EventTypeWarning, appsv1beta1.ReasonFailedCreate, actionCreate,
-			"create pod %s: %v", pod.Name, err)
-		return fmt.Errorf("create pod %s/%s: %w", pod.Namespace, pod.Name, err)
-	}
-	r.recorder.Eventf(s.set, pod, corev1.EventTypeNormal, appsv1beta1.ReasonSuccessfulCreate, actionCreate,
-		"created pod %s at revision %s", pod.Name, pod.Labels[appsv1beta1.ControllerRevisionHashLabel])
-	return nil
-}
-
-// deletePod deletes a pod. One that changed meanwhile is looked at again first.
-func (r *Reconciler) deletePod(ctx context.Context, s *scope, pod *corev1.Pod) error {
-	err := executor.DeletePod(ctx, r.client, pod)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil
-	case apierrors.IsConflict(err):
-		s.requeue(conflictDelay)
-		return nil
-	case err != nil:
-		r.recorder.Eventf(s.set, pod, corev1.EventTypeWarning, appsv1beta1.ReasonFailedDelete, actionDelete,
-			"delete pod %s: %v", pod.Name, err)
-		return fmt.Errorf("delete pod %s/%s: %w", pod.Namespace, pod.Name, err)
-	}
-	r.recorder.Eventf(s.set, pod, corev1.EventTypeNormal, appsv1beta1.ReasonSuccessfulDelete, actionDelete, "deleted pod %s", pod.Name)
-	return nil
-}
-
-// Actions of events.
-const (
-	actionCreate = "Create"
-	actionDelete = "Delete"
-	actionUpdate = "Update"
-)

@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/test/builders"
 )
 
@@ -45,7 +46,7 @@ func podIn(condition string, ordinal int) *member {
 		b.Deleted(builders.Start.Add(time.Hour))
 	}
 	pod := b.Build()
-	return &member{Pod: pod, ordinal: ordinal, healthy: isHealthy(pod, 0, builders.Start)}
+	return &member{Pod: pod, ordinal: ordinal, healthy: workload.IsHealthy(pod, 0, builders.Start)}
 }
 
 // pods maps ordinals to conditions.

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -18,14 +17,16 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/history"
 	"github.com/insitu-dev/insitu/controllers/podcache"
+	"github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/inplace"
 )
 
 // scope is what one reconciliation knows of a StatefulSet. Each part is read
 // once, by the phase that needs it first.
 type scope struct {
-	set *appsv1beta1.StatefulSet
-	now time.Time
+	set   *appsv1beta1.StatefulSet
+	owner workload.Owner
+	now   time.Time
 
 	// ordinals are the wanted ordinals, ascending.
 	ordinals []int
@@ -39,11 +40,7 @@ type scope struct {
 	// now, see ensureClaimOwners.
 	gated sets.Set[string]
 
-	history *history.History
-	// update is the revision of the present template, current the one that pods
-	// run which the partition keeps.
-	update, current *history.Revision
-	collisions      int32
+	revisions workload.Revisions
 	// held are the wanted ordinals that the partition keeps at the current
 	// revision, whether they have a pod or not.
 	held sets.Set[int]
@@ -52,12 +49,12 @@ type scope struct {
 	plan    inplace.Plan
 	planned bool
 	counts  counts
-	// refused holds the errors of moves that failed, by pod name.
-	refused map[string]error
+	// failedMoves holds the errors of moves, by pod name.
+	failedMoves map[string]error
 
-	// scaleErrs and updateErrs are what went wrong with single pods.
-	scaleErrs, updateErrs []error
-	requeueAfter          time.Duration
+	// scaling and updating are what went wrong with single pods.
+	scaling, updating workload.Failures
+	requeue           workload.Requeue
 }
 
 // member is a pod of the set.
@@ -68,13 +65,17 @@ type member struct {
 	healthy bool
 }
 
+func ownerOf(set *appsv1beta1.StatefulSet) workload.Owner {
+	return workload.Owner{Object: set, Kind: kind}
+}
+
 func newScope(set *appsv1beta1.StatefulSet, now time.Time) *scope {
 	return &scope{
-		set:        set,
-		now:        now,
-		ordinals:   set.GetOrdinals(),
-		collisions: ptr.Deref(set.Status.CollisionCount, 0),
-		gated:      sets.New[string](),
+		set:      set,
+		owner:    ownerOf(set),
+		now:      now,
+		ordinals: set.GetOrdinals(),
+		gated:    sets.New[string](),
 	}
 }
 
@@ -91,11 +92,11 @@ func (r *Reconciler) observePods(ctx context.Context, s *scope) error {
 		if !ok {
 			continue // a pod that somebody gave our owner reference: not ours to touch
 		}
-		if isStray(pod, s.selector) {
+		if workload.IsStray(pod, s.selector) {
 			s.strays = append(s.strays, pod)
 			continue
 		}
-		m := &member{Pod: pod, ordinal: ordinal, healthy: isHealthy(pod, s.set.GetMinReadySeconds(), s.now)}
+		m := &member{Pod: pod, ordinal: ordinal, healthy: workload.IsHealthy(pod, s.set.GetMinReadySeconds(), s.now)}
 		if wanted.Has(ordinal) {
 			s.members = append(s.members, m)
 		} else {
@@ -111,27 +112,17 @@ func (r *Reconciler) observePods(ctx context.Context, s *scope) error {
 // ensureRevisions reads the history and makes sure that the present template has
 // its revision in it.
 func (r *Reconciler) ensureRevisions(ctx context.Context, s *scope) error {
-	list := &appsv1.ControllerRevisionList{}
-	if err := podcache.ByOwner(ctx, r.client, s.set, list); err != nil {
-		return err
-	}
-	var err error
-	if s.history, err = history.Read(list.Items); err != nil {
-		return specError{err}
-	}
 	content, err := history.NewContent(s.set.Spec.Template, s.set.Spec.VolumeClaimTemplates)
 	if err != nil {
-		return specError{fmt.Errorf("read templates of StatefulSet %s/%s: %w", s.set.Namespace, s.set.Name, err)}
+		return workload.SpecError{Err: fmt.Errorf("read templates of %s: %w", s.owner, err)}
 	}
 	owner := history.Owner{
 		Object: s.set, Kind: kind,
-		Labels: s.set.Spec.Template.Labels, Collisions: s.collisions,
+		Labels: s.set.Spec.Template.Labels, Collisions: ptr.Deref(s.set.Status.CollisionCount, 0),
 	}
-	if s.update, s.collisions, err = r.history.Ensure(ctx, owner, s.history, content); err != nil {
+	s.revisions, err = workload.EnsureRevisions(ctx, r.client, owner, content, s.set.Status.CurrentRevision)
+	if err != nil {
 		return err
-	}
-	if s.current = s.history.Get(s.set.Status.CurrentRevision); s.current == nil {
-		s.current = s.update
 	}
 	s.held = s.heldOrdinals()
 	return nil
@@ -139,25 +130,18 @@ func (r *Reconciler) ensureRevisions(ctx context.Context, s *scope) error {
 
 // truncateHistory deletes revisions that no pod and no status needs any more.
 func (r *Reconciler) truncateHistory(ctx context.Context, s *scope) error {
-	inUse := sets.New(s.update.Name(), s.current.Name())
+	var pods []*corev1.Pod
 	for _, m := range slices.Concat(s.members, s.condemned) {
-		inUse.Insert(m.Labels[appsv1beta1.ControllerRevisionHashLabel])
+		pods = append(pods, m.Pod)
 	}
-	return r.history.Truncate(ctx, s.history, inUse, int(s.set.GetRevisionHistoryLimit()))
+	return s.revisions.Truncate(ctx, r.client, pods, int(s.set.GetRevisionHistoryLimit()))
 }
 
 // revisionFor returns the revision at which a pod is created: one that the
 // partition keeps comes back at the current revision, also while an update runs.
 func (s *scope) revisionFor(ordinal int) *history.Revision {
 	if s.held.Has(ordinal) {
-		return s.current
+		return s.revisions.Current
 	}
-	return s.update
-}
-
-// requeue asks for another reconciliation at the latest after d.
-func (s *scope) requeue(d time.Duration) {
-	if d > 0 && (s.requeueAfter == 0 || d < s.requeueAfter) {
-		s.requeueAfter = d
-	}
+	return s.revisions.Update
 }

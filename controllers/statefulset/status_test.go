@@ -11,7 +11,6 @@ import (
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,8 +33,8 @@ type seen string
 func scopeOf(t *testing.T, set *appsv1beta1.StatefulSet, pods ...seen) *scope {
 	t.Helper()
 	s := newScope(set, now)
-	s.update = revisionOf(t, "sample-new", set.Spec.Template)
-	s.current = revisionOf(t, "sample-old", set.Spec.Template)
+	s.revisions.Update = revisionOf(t, "sample-new", set.Spec.Template)
+	s.revisions.Current = revisionOf(t, "sample-old", set.Spec.Template)
 	s.planned = true
 	for ordinal, how := range pods {
 		if how == "" {
@@ -157,7 +156,7 @@ func TestFailuresAreConditionsWhileTheyLast(t *testing.T) {
 	g := NewWithT(t)
 	set := builders.StatefulSet("default", "sample", "nginx:alpine").Build()
 	s := scopeOf(t, set, "ua", "ua", "ua")
-	s.scaleErrs, s.updateErrs = []error{errors.New("quota exceeded")}, []error{errors.New("denied by a webhook")}
+	s.scaling.Errs, s.updating.Errs = []error{errors.New("quota exceeded")}, []error{errors.New("denied by a webhook")}
 	setConditions(s, nil)
 	for conditionType, words := range map[string]string{
 		appsv1beta1.ConditionFailedCreatePod: "quota exceeded", appsv1beta1.ConditionFailedUpdatePod: "denied by a webhook",
@@ -167,7 +166,7 @@ func TestFailuresAreConditionsWhileTheyLast(t *testing.T) {
 		g.Expect(condition.Status).To(Equal(metav1.ConditionTrue))
 		g.Expect(condition.Message).To(ContainSubstring(words))
 	}
-	s.scaleErrs, s.updateErrs = nil, nil
+	s.scaling.Errs, s.updating.Errs = nil, nil
 	setConditions(s, nil)
 	g.Expect(set.Status.Conditions).To(HaveLen(3), "Ready, Progressing and Stalled")
 }
@@ -182,7 +181,7 @@ func TestMessagesOfManyFailuresFit(t *testing.T) {
 	for i := range 500 {
 		all = append(all, fmt.Errorf("create pod default/sample-%d: pods \"sample-%d\" is forbidden: exceeded quota: few, requested: pods=1, used: pods=0, limited: pods=0", i, i))
 	}
-	s.scaleErrs = all
+	s.scaling.Errs = all
 	setConditions(s, nil)
 	condition := meta.FindStatusCondition(set.Status.Conditions, appsv1beta1.ConditionFailedCreatePod)
 	g.Expect(len(condition.Message)).To(BeNumerically("<=", 32768))
@@ -198,54 +197,4 @@ func TestATransientFailureIsNotAnInvalidSpec(t *testing.T) {
 	if stalled != nil {
 		g.Expect(stalled.Reason).NotTo(Equal(appsv1beta1.ReasonInvalidSpec))
 	}
-}
-
-// A conflict among other errors does not make them harmless.
-func TestOnlyConflictsAreIgnored(t *testing.T) {
-	g := NewWithT(t)
-	conflict := apierrors.NewConflict(corev1.Resource("pods"), "sample-0", errors.New("modified"))
-	forbidden := apierrors.NewForbidden(corev1.Resource("pods"), "sample-1", errors.New("exceeded quota"))
-	g.Expect(ignoreConflict(nil)).To(Succeed())
-	g.Expect(ignoreConflict(conflict)).To(Succeed())
-	g.Expect(ignoreConflict(errors.Join(conflict, fmt.Errorf("wrapped: %w", conflict)))).To(Succeed())
-	g.Expect(ignoreConflict(errors.Join(forbidden, conflict))).NotTo(Succeed())
-	g.Expect(ignoreConflict(errors.Join(conflict, forbidden))).NotTo(Succeed())
-}
-
-func TestBlockersKeepTheirTime(t *testing.T) {
-	g := NewWithT(t)
-	s := scopeOf(t, builders.StatefulSet("default", "sample", "nginx:alpine").Build())
-	blocker := func(ordinal int, reason string, since time.Time) inplace.Blocker {
-		return inplace.Blocker{
-			Pod: podIn(unready, ordinal).Pod, State: inplace.Restarting, Reason: reason, Message: "says " + reason, Since: since,
-		}
-	}
-	earlier := metav1.NewTime(now.Add(-time.Hour))
-	before := []appsv1beta1.Blocker{
-		{Pod: "sample-0", Reason: "ImagePullBackOff", Since: earlier},
-		{Pod: "sample-1", Reason: "ImagePullBackOff", Since: earlier},
-	}
-	s.plan.Blockers = []inplace.Blocker{
-		blocker(0, "ImagePullBackOff", now.Add(-time.Minute)),
-		blocker(1, "CrashLoopBackOff", now.Add(-time.Minute)),
-		blocker(2, "MaxUnavailable", time.Time{}),
-	}
-	got := computeBlockers(s, before)
-	g.Expect(got).To(HaveLen(3))
-	g.Expect(got[0]).To(Equal(appsv1beta1.Blocker{
-		Pod: "sample-0", Step: "Restarting", Reason: "ImagePullBackOff", Message: "says ImagePullBackOff", Since: earlier.Rfc3339Copy(),
-	}), "the same reason: since it was first reported")
-	g.Expect(got[1].Since.Time).To(BeTemporally("==", now.Add(-time.Minute)), "another reason: since the pod tells")
-	g.Expect(got[2].Since.Time).To(BeTemporally("==", now), "the pod does not tell: since now")
-}
-
-func TestTenBlockersAreReported(t *testing.T) {
-	g := NewWithT(t)
-	s := scopeOf(t, builders.StatefulSet("default", "sample", "nginx:alpine").Build())
-	for ordinal := range 12 {
-		s.plan.Blockers = append(s.plan.Blockers, inplace.Blocker{Pod: podIn(unready, ordinal).Pod, Reason: "PodNotReady"})
-	}
-	got := computeBlockers(s, nil)
-	g.Expect(got).To(HaveLen(maxBlockers))
-	g.Expect(got[0].Pod).To(Equal("sample-0"), "the order is kept, the worst first")
 }

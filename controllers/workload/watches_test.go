@@ -1,7 +1,7 @@
 // Copyright 2026 The Insitu Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package statefulset
+package workload
 
 import (
 	"testing"
@@ -19,6 +19,6 @@ func TestASetThatTookThePlaceOfAnotherIsNoUpdateToIgnore(t *testing.T) {
 	set := func(uid types.UID) *appsv1beta1.StatefulSet {
 		return &appsv1beta1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "sample", UID: uid, Generation: 1}}
 	}
-	g.Expect(replacedPredicate.Update(event.UpdateEvent{ObjectOld: set("one"), ObjectNew: set("two")})).To(BeTrue())
-	g.Expect(replacedPredicate.Update(event.UpdateEvent{ObjectOld: set("one"), ObjectNew: set("one")})).To(BeFalse())
+	g.Expect(SpecPredicate().Update(event.UpdateEvent{ObjectOld: set("one"), ObjectNew: set("two")})).To(BeTrue())
+	g.Expect(SpecPredicate().Update(event.UpdateEvent{ObjectOld: set("one"), ObjectNew: set("one")})).To(BeFalse())
 }

@@ -1,0 +1,88 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// ClaimName returns the name of the claim that a pod has from a template:
+// data-sample-0.
+func ClaimName(template, pod string) string {
+	return template + "-" + pod
+}
+
+// MountClaims makes the claim of each template a volume of the pod, in place of a
+// volume of the same name.
+func MountClaims(pod *corev1.Pod, templates []corev1.PersistentVolumeClaim) {
+	for i := range templates {
+		name := templates[i].Name
+		volume := corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: ClaimName(name, pod.Name)},
+		}}
+		pod.Spec.Volumes = slices.DeleteFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == name })
+		pod.Spec.Volumes = append(pod.Spec.Volumes, volume)
+	}
+}
+
+// NewClaim returns the claim that a pod has from a template, with labels beside
+// those of the template. An owner of nil is none.
+func NewClaim(
+	template *corev1.PersistentVolumeClaim, pod client.ObjectKey, labels map[string]string, owner *metav1.OwnerReference,
+) *corev1.PersistentVolumeClaim {
+	template = template.DeepCopy()
+	claim := &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: ClaimName(template.Name, pod.Name), Namespace: pod.Namespace,
+			Labels: map[string]string{}, Annotations: template.Annotations,
+		},
+		Spec: template.Spec,
+	}
+	maps.Copy(claim.Labels, template.Labels)
+	maps.Copy(claim.Labels, labels)
+	if owner != nil {
+		claim.OwnerReferences = []metav1.OwnerReference{*owner}
+	}
+	return claim
+}
+
+// ClaimsOf returns those of the claims that a pod uses.
+func ClaimsOf(pod *corev1.Pod, claims []*corev1.PersistentVolumeClaim) []*corev1.PersistentVolumeClaim {
+	return slices.DeleteFunc(claims, func(claim *corev1.PersistentVolumeClaim) bool {
+		return !slices.ContainsFunc(pod.Spec.Volumes, func(volume corev1.Volume) bool {
+			return volume.PersistentVolumeClaim != nil && volume.PersistentVolumeClaim.ClaimName == claim.Name
+		})
+	})
+}
+
+// EnsureClaims makes the claims that do not exist yet. Claims outlive their
+// pods; one that exists is taken as it is.
+func EnsureClaims(ctx context.Context, c client.Client, owner Owner, claims []*corev1.PersistentVolumeClaim) error {
+	for _, claim := range claims {
+		existing := &corev1.PersistentVolumeClaim{}
+		err := c.Get(ctx, client.ObjectKeyFromObject(claim), existing)
+		switch {
+		case apierrors.IsNotFound(err):
+			if err := c.Create(ctx, claim); err != nil {
+				return fmt.Errorf("create claim %s: %w", claim.Name, err)
+			}
+		case err != nil:
+			return fmt.Errorf("get claim %s: %w", claim.Name, err)
+		case existing.DeletionTimestamp != nil:
+			return fmt.Errorf("claim %s is being deleted; its pod can run when it is gone", claim.Name)
+		case slices.ContainsFunc(existing.OwnerReferences, func(o metav1.OwnerReference) bool { return owner.IsEarlier(&o) }):
+			return fmt.Errorf("claim %s is owned by an earlier %s %s and will be deleted; its pod can run when it is gone",
+				claim.Name, owner.Kind.Kind, owner.GetName())
+		}
+	}
+	return nil
+}

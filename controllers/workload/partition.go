@@ -1,0 +1,73 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/insitu-dev/insitu/inplace"
+)
+
+// Turn is how early a wanted pod is let go where the partition is a number of
+// pods.
+type Turn int
+
+const (
+	// Updated: the pod is at the update revision, and stays there.
+	Updated Turn = iota
+	// Displaced: the pod has left the current revision, and cannot stay old.
+	Displaced
+	// Begun: the pod is being taken out of service for the update.
+	Begun
+	// Vacant: a pod is to be made in any case.
+	Vacant
+	// Resting: the pod runs the current revision.
+	Resting
+	// Lost: the pod cannot be replaced by us.
+	Lost
+)
+
+// TurnOf returns the turn of a pod on the way from the current revision to the
+// update revision, which are not the same.
+func TurnOf(pod *corev1.Pod, update, current string, now time.Time) Turn {
+	revision := RevisionOf(pod)
+	switch {
+	case revision == update:
+		return Updated
+	case inplace.IsLost(pod, now):
+		return Lost
+	case revision != current:
+		return Displaced
+	case pod.DeletionTimestamp != nil:
+		return Vacant
+	case inplace.IsMarkedNotReady(pod):
+		return Begun
+	default:
+		return Resting
+	}
+}
+
+// HeldByNumber lets go as many wanted pods as there is room for at the update
+// revision, whichever they are, and holds all others. The turns are in the order
+// of updates, which decides between equal ones; so is what is held.
+//
+// Pods at the update revision use up the room, also where they are more.
+func HeldByNumber(turns []Turn, room int) []bool {
+	order := make([]int, len(turns))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return int(turns[a] - turns[b]) })
+	held := make([]bool, len(turns))
+	for _, i := range order {
+		held[i] = turns[i] != Updated && room <= 0
+		if !held[i] {
+			room--
+		}
+	}
+	return held
+}

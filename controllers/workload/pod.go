@@ -1,0 +1,54 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubectl/pkg/util/podutils"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/history"
+	"github.com/insitu-dev/insitu/controllers/podcache"
+	"github.com/insitu-dev/insitu/inplace"
+)
+
+// IsHealthy reports whether a pod runs, has been ready for minReadySeconds, and
+// stays.
+func IsHealthy(pod *corev1.Pod, minReadySeconds int32, now time.Time) bool {
+	return pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning &&
+		podutils.IsPodAvailable(pod, minReadySeconds, metav1.NewTime(now))
+}
+
+// HasEnded reports whether a pod will never run again and is still there: it was
+// evicted, for example.
+func HasEnded(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp == nil && (pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded)
+}
+
+// RevisionOf returns the name of the revision that a pod says it is at.
+func RevisionOf(pod *corev1.Pod) string {
+	return pod.Labels[appsv1beta1.ControllerRevisionHashLabel]
+}
+
+// Facts returns what the planner has to know of a pod that the pod does not tell
+// itself: what it was made from, and who still sends it traffic.
+func Facts(ctx context.Context, reader client.Reader, revisions *history.History, pod *corev1.Pod) (inplace.PodFacts, error) {
+	facts := inplace.PodFacts{Pod: pod}
+	if from := revisions.Get(RevisionOf(pod)); from != nil {
+		facts.From = ptr.To(from.InPlace())
+	}
+	// It is only asked of pods that are being taken out of service.
+	if !inplace.IsMarkedNotReady(pod) {
+		return facts, nil
+	}
+	var err error
+	facts.Services, err = podcache.ServicesTo(ctx, reader, pod)
+	return facts, err
+}

@@ -1,0 +1,109 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/executor"
+)
+
+// Actions of events.
+const (
+	ActionCreate = "Create"
+	ActionDelete = "Delete"
+	ActionUpdate = "Update"
+)
+
+// MaxCreations is how many pods are created in one reconciliation.
+const MaxCreations = 512
+
+// MaxFailures is how many pods may fail to be created before the others are left
+// for the next try: what refuses three refuses three hundred.
+const MaxFailures = 3
+
+// NewPod is a pod to create, with the claims that it needs before.
+type NewPod struct {
+	Pod    *corev1.Pod
+	Claims []*corev1.PersistentVolumeClaim
+}
+
+// Pods makes and deletes pods of workloads, and says so in events.
+type Pods struct {
+	Client   client.Client
+	Recorder events.EventRecorder
+	// Parallelism is how many pods are created at the same time.
+	Parallelism int
+}
+
+// Create creates pods, a batch at a time, until too many have failed. The events
+// of the first pods cause the next reconciliation, which goes on.
+func (p *Pods) Create(ctx context.Context, owner Owner, pods []NewPod) []error {
+	var failed []error
+	for batch := range slices.Chunk(pods[:min(len(pods), MaxCreations)], p.Parallelism) {
+		errs := make([]error, len(batch))
+		workqueue.ParallelizeUntil(ctx, p.Parallelism, len(batch), func(i int) {
+			errs[i] = p.create(ctx, owner, batch[i])
+		})
+		failed = append(failed, slices.DeleteFunc(errs, func(err error) bool { return err == nil })...)
+		if len(failed) >= MaxFailures {
+			break
+		}
+	}
+	return failed
+}
+
+// create creates a pod and, before it, its claims.
+func (p *Pods) create(ctx context.Context, owner Owner, wanted NewPod) error {
+	pod := wanted.Pod
+	err := EnsureClaims(ctx, p.Client, owner, wanted.Claims)
+	if err == nil {
+		err = explainTaken(p.Client.Create(ctx, pod), pod.Name)
+	}
+	if err != nil {
+		p.Recorder.Eventf(owner.Object, nil, corev1.EventTypeWarning, appsv1beta1.ReasonFailedCreate, ActionCreate,
+			"create pod %s: %v", pod.Name, err)
+		return fmt.Errorf("create pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	p.Recorder.Eventf(owner.Object, pod, corev1.EventTypeNormal, appsv1beta1.ReasonSuccessfulCreate, ActionCreate,
+		"created pod %s at revision %s", pod.Name, RevisionOf(pod))
+	return nil
+}
+
+// explainTaken says what to do about a pod that has the name of one to create
+// and does not belong to the set; other errors stay as they are.
+func explainTaken(err error, name string) error {
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	return fmt.Errorf("the name is taken by a pod that is not part of the set; delete pod %s, "+
+		"or give it the labels of spec.selector to have it taken over: %w", name, err)
+}
+
+// Delete deletes a pod if it still is as it was read. A conflict is for the caller
+// to look again; a pod that is gone is no error.
+func (p *Pods) Delete(ctx context.Context, owner Owner, pod *corev1.Pod) error {
+	err := executor.DeletePod(ctx, p.Client, pod)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case apierrors.IsConflict(err):
+		return err
+	case err != nil:
+		p.Recorder.Eventf(owner.Object, pod, corev1.EventTypeWarning, appsv1beta1.ReasonFailedDelete, ActionDelete,
+			"delete pod %s: %v", pod.Name, err)
+		return fmt.Errorf("delete pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	p.Recorder.Eventf(owner.Object, pod, corev1.EventTypeNormal, appsv1beta1.ReasonSuccessfulDelete, ActionDelete, "deleted pod %s", pod.Name)
+	return nil
+}

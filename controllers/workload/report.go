@@ -1,0 +1,142 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/inplace"
+)
+
+// MaxBlockers is how many blockers fit into a status.
+const MaxBlockers = 10
+
+// maxMessage keeps the summary of errors well below the 32 KiB that a message of
+// a condition may have, and readable.
+const maxMessage = 1024
+
+// Summary says the first errors in full, and how many there are more.
+func Summary(errs []error) string {
+	message := errors.Join(errs[:min(len(errs), MaxFailures)]...).Error()
+	if len(message) > maxMessage {
+		message = strings.ToValidUTF8(message[:maxMessage], "") + "..."
+	}
+	if more := len(errs) - MaxFailures; more > 0 {
+		message += fmt.Sprintf("\nand %d more", more)
+	}
+	return message
+}
+
+// Denials returns an error for each change that the API server is known to
+// refuse, and that is not written therefore.
+func Denials(plan inplace.Plan) []error {
+	var errs []error
+	said := sets.New[string]()
+	for _, b := range plan.Blockers {
+		if b.Reason == inplace.ReasonAdmissionDenied && !said.Has(b.Message) {
+			said.Insert(b.Message)
+			errs = append(errs, errors.New(b.Message))
+		}
+	}
+	return errs
+}
+
+// Stall is what the condition Stalled says.
+type Stall struct {
+	Stalled         bool
+	Reason, Message string
+}
+
+// InvalidSpec returns the stall of a workload whose spec cannot be carried out,
+// and whether the error that ended the reconciliation says that.
+func InvalidSpec(failure error) (Stall, bool) {
+	invalid := SpecError{}
+	if !errors.As(failure, &invalid) {
+		return Stall{}, false
+	}
+	return Stall{true, appsv1beta1.ReasonInvalidSpec, invalid.Error()}, true
+}
+
+// FindStall looks for what needs somebody: a write that the server refuses, or a
+// pod that is stuck.
+func FindStall(plan inplace.Plan, errs []error) Stall {
+	for _, err := range errs {
+		if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
+			return Stall{true, appsv1beta1.ReasonRefused, Summary([]error{err})}
+		}
+	}
+	for _, b := range plan.Blockers {
+		if b.State == inplace.Stuck {
+			return Stall{true, b.Reason, fmt.Sprintf("pod %s: %s", b.Pod.Name, b.Message)}
+		}
+	}
+	return Stall{false, appsv1beta1.ReasonNotStalled, "nothing needs help"}
+}
+
+// Blockers returns the worst blockers: the moves that failed, by pod name, then
+// what the plan says. One that was reported before keeps the time since which it
+// blocks.
+func Blockers(plan inplace.Plan, failed map[string]error, before []appsv1beta1.Blocker, now time.Time) []appsv1beta1.Blocker {
+	known := map[[2]string]metav1.Time{}
+	for _, b := range before {
+		known[[2]string{b.Pod, b.Reason}] = b.Since
+	}
+	var blockers []appsv1beta1.Blocker
+	for _, b := range slices.Concat(failedMoves(plan, failed), plan.Blockers) {
+		if len(blockers) == MaxBlockers {
+			break
+		}
+		since, ok := known[[2]string{b.Pod.Name, b.Reason}]
+		switch {
+		case ok:
+		case !b.Since.IsZero():
+			since = metav1.NewTime(b.Since)
+		default:
+			since = metav1.NewTime(now)
+		}
+		blockers = append(blockers, appsv1beta1.Blocker{
+			Pod: b.Pod.Name, Step: string(b.State), Reason: b.Reason, Message: b.Message, Since: since.Rfc3339Copy(),
+		})
+	}
+	return blockers
+}
+
+// failedMoves returns a blocker for every move that failed.
+func failedMoves(plan inplace.Plan, failed map[string]error) []inplace.Blocker {
+	var blockers []inplace.Blocker
+	for _, pod := range plan.Pods {
+		if err := failed[pod.Pod.Name]; err != nil {
+			blockers = append(blockers, inplace.Blocker{
+				Pod: pod.Pod, State: pod.Step.State, Reason: appsv1beta1.ReasonFailedUpdatePodInPlace, Message: Summary([]error{err}),
+			})
+		}
+	}
+	return blockers
+}
+
+// ReportStuck records an event for every pod that was not reported as stuck
+// before, in the words of the blocker.
+func ReportStuck(recorder events.EventRecorder, owner client.Object, plan inplace.Plan, before []appsv1beta1.Blocker) {
+	for _, b := range plan.Blockers[:min(len(plan.Blockers), MaxBlockers)] {
+		known := slices.ContainsFunc(before, func(old appsv1beta1.Blocker) bool {
+			return old.Pod == b.Pod.Name && old.Reason == b.Reason && old.Step == string(inplace.Stuck)
+		})
+		told := b.Reason == inplace.ReasonAdmissionDenied // by the executor, once for all pods that it holds for
+		if b.State == inplace.Stuck && !known && !told {
+			recorder.Eventf(owner, b.Pod, corev1.EventTypeWarning, b.Reason, ActionUpdate, "pod %s: %s", b.Pod.Name, b.Message)
+		}
+	}
+}
