@@ -90,6 +90,17 @@ func (t Target) revives() bool {
 	return hook == nil || !hook.MarkPodNotReady
 }
 
+// IsServing reports whether the lifecycle lets a pod count as available.
+func IsServing(pod *corev1.Pod, lifecycle *appsv1beta1.Lifecycle) bool {
+	return !Target{Lifecycle: lifecycle}.isHeldBack(pod)
+}
+
+// IsPreparingUpdate reports whether a pod is, or was, held for an update that has
+// not begun.
+func IsPreparingUpdate(pod *corev1.Pod) bool {
+	return lifecycleState(pod) == appsv1beta1.LifecycleStatePreparingUpdate
+}
+
 // isHeldBack reports whether the lifecycle keeps a pod from counting as available,
 // whatever its conditions say.
 func (t Target) isHeldBack(pod *corev1.Pod) bool {

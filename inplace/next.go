@@ -29,6 +29,9 @@ type Target struct {
 	// Deadline is after how long an update of one pod is reported as stuck;
 	// zero means never.
 	Deadline time.Duration
+	// RespectBudgets is true when no serving pod is taken out of service that the
+	// API server would not let anybody evict.
+	RespectBudgets bool
 	// Lifecycle holds the hooks of the workload; nil if it has none.
 	Lifecycle *appsv1beta1.Lifecycle
 }

@@ -45,6 +45,9 @@ type Move struct {
 	Step Step
 	// Note says in words what is done and why it may be done.
 	Note string
+	// Evict is true when the move takes a ready pod out of service, and may be made
+	// only if an eviction of the pod is allowed.
+	Evict bool
 }
 
 // PodState is where one pod is.
@@ -343,7 +346,10 @@ func (p *planner) move(v *view, why string) {
 			note += "; " + words
 		}
 	}
-	p.plan.Moves = append(p.plan.Moves, Move{Pod: v.Pod, Step: v.Step, Note: note})
+	p.plan.Moves = append(p.plan.Moves, Move{
+		Pod: v.Pod, Step: v.Step, Note: note,
+		Evict: p.workload.Target.RespectBudgets && v.Ready && v.Step.disrupts(),
+	})
 }
 
 func (p *planner) block(v *view, state State, reason, message string) {

@@ -92,6 +92,8 @@ const (
 	ReasonPreDeleteHook = "PreDeleteHook"
 	// ReasonBudget: maxUnavailable pods are unavailable.
 	ReasonBudget = "MaxUnavailable"
+	// ReasonDisruptionBudget: a PodDisruptionBudget does not allow it now.
+	ReasonDisruptionBudget = "DisruptionBudget"
 )
 
 // Step is the next step of one pod.

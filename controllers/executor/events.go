@@ -52,11 +52,29 @@ func doneEvent(revision string, move inplace.Move) *event {
 			corev1.EventTypeNormal, appsv1beta1.ReasonSuccessfulUpdatePodInPlace, actionUpdateInPlace,
 			"runs revision " + revision + ", back in service",
 		}
+	case inplace.SetLifecycle:
+		return holdEvent(step)
 	case inplace.MarkNotReady, inplace.Wait:
 		return nil
 	default:
 		return nil
 	}
+}
+
+// holdEvent returns the event for a pod that is given to a hook, nil for other
+// changes of its lifecycle.
+func holdEvent(step inplace.Step) *event {
+	action := actionUpdateInPlace
+	switch step.Lifecycle {
+	case appsv1beta1.LifecycleStatePreparingUpdate:
+	case appsv1beta1.LifecycleStatePreparingDelete:
+		action = actionRecreate
+	case appsv1beta1.LifecycleStatePreparingNormal, appsv1beta1.LifecycleStateNormal,
+		appsv1beta1.LifecycleStateUpdating, appsv1beta1.LifecycleStateUpdated:
+		return nil
+	}
+	note := step.Message + ": held by the lifecycle hook until its labels and finalizers are taken off"
+	return &event{corev1.EventTypeNormal, string(step.Lifecycle), action, note}
 }
 
 // failedEvent returns the event for a move that the server refused.

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -40,6 +41,8 @@ type Executor struct {
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
 	memory   memory
+
+	permissions permissions
 }
 
 // New returns an Executor that writes with the given client.
@@ -143,11 +146,11 @@ func (e *Executor) write(ctx context.Context, move inplace.Move) error {
 	case inplace.MarkNotReady, inplace.MarkReady:
 		return e.setReadiness(ctx, move)
 	case inplace.SetLifecycle:
-		return e.setLifecycle(ctx, move)
+		return SetLifecycle(ctx, e.client, move.Pod, move.Step, e.clock.Now())
 	case inplace.Patch:
 		return e.patch(ctx, move)
 	case inplace.Recreate:
-		return e.delete(ctx, move.Pod)
+		return e.delete(ctx, move)
 	case inplace.Wait:
 		return nil
 	default:
@@ -166,19 +169,21 @@ func (e *Executor) setReadiness(ctx context.Context, move inplace.Move) error {
 	return nil
 }
 
-func (e *Executor) setLifecycle(ctx context.Context, move inplace.Move) error {
-	body, status, err := inplace.LifecyclePatch(move.Pod, move.Step, metav1.NewTime(e.clock.Now()))
+// SetLifecycle carries out a step of that name, if the pod is still the one that
+// it was decided on.
+func SetLifecycle(ctx context.Context, c client.Client, pod *corev1.Pod, step inplace.Step, now time.Time) error {
+	body, status, err := inplace.LifecyclePatch(pod, step, metav1.NewTime(now))
 	if err != nil {
 		return err
 	}
 	patch := client.RawPatch(types.StrategicMergePatchType, body)
 	if status {
-		err = e.client.Status().Patch(ctx, reference(move.Pod), patch)
+		err = c.Status().Patch(ctx, reference(pod), patch)
 	} else {
-		err = e.client.Patch(ctx, reference(move.Pod), patch)
+		err = c.Patch(ctx, reference(pod), patch)
 	}
 	if err != nil {
-		return fmt.Errorf("set lifecycle state of pod %s/%s to %s: %w", move.Pod.Namespace, move.Pod.Name, move.Step.Lifecycle, err)
+		return fmt.Errorf("set lifecycle state of pod %s/%s to %s: %w", pod.Namespace, pod.Name, step.Lifecycle, err)
 	}
 	return nil
 }
@@ -194,7 +199,14 @@ func (e *Executor) patch(ctx context.Context, move inplace.Move) error {
 	return nil
 }
 
-func (e *Executor) delete(ctx context.Context, pod *corev1.Pod) error {
+func (e *Executor) delete(ctx context.Context, move inplace.Move) error {
+	pod := move.Pod
+	if move.Evict {
+		if err := evict(ctx, e.client, pod); err != nil {
+			return fmt.Errorf("evict pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		}
+		return nil
+	}
 	if err := DeletePod(ctx, e.client, pod); err != nil {
 		return fmt.Errorf("delete pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}

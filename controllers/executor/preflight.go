@@ -24,7 +24,8 @@ import (
 
 // Preflight plans the moves of a workload's pods, and asks the API server by dry
 // run, once for each change, whether it accepts it, before a pod is drained for it.
-// Pods whose change is refused are planned as such.
+// Pods whose change is refused are planned as such. Moves that PodDisruptionBudgets
+// do not allow are left out, see inplace.Target.
 //
 // The plan's moves are to be carried out. Those whose dry run gave no answer are
 // not among them; the Result says what came instead.
@@ -38,11 +39,11 @@ func (e *Executor) Preflight(ctx context.Context, owner client.Object, w inplace
 		}
 		untried := known.untried(plan.Moves)
 		if len(untried) == 0 {
-			return plan, Result{}
+			return e.askBudgets(ctx, plan, now), Result{}
 		}
 		result := e.try(ctx, owner, known, untried, now)
 		if result.Refused == 0 && result.Conflicts+len(result.Failed) > 0 {
-			return withhold(plan, known, result), result
+			return e.askBudgets(ctx, withhold(plan, known, result), now), result
 		}
 	}
 }

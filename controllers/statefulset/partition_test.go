@@ -46,7 +46,7 @@ func podOfKind(kind string, ordinal int) *member {
 		}
 	}
 	pod := b.Build()
-	return &member{Pod: pod, ordinal: ordinal, healthy: workload.IsHealthy(pod, 0, builders.Start)}
+	return &member{Pod: pod, ordinal: ordinal, healthy: workload.IsHealthy(pod, nil, 0, builders.Start)}
 }
 
 // updateOf returns a set in the middle of its update from old to new. What there

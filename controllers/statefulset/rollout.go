@@ -51,13 +51,7 @@ func (s *scope) workload(facts []inplace.PodFacts) inplace.Workload {
 		condemned = append(condemned, m.Pod)
 	}
 	return inplace.Workload{
-		Target: inplace.Target{
-			Revision:    s.revisions.Update.InPlace(),
-			Policy:      s.set.GetPodUpdatePolicy(),
-			GracePeriod: s.set.GetGracePeriod(),
-			KeepReady:   keepReady(s.set),
-			Deadline:    deadline(s.set),
-		},
+		Target:          s.target(),
 		Replicas:        len(s.ordinals),
 		MaxUnavailable:  int(s.set.GetMaxUnavailable()),
 		MinReadySeconds: s.set.GetMinReadySeconds(),
@@ -65,6 +59,20 @@ func (s *scope) workload(facts []inplace.PodFacts) inplace.Workload {
 		Ordered:         s.set.GetPodManagementPolicy() == appsv1.OrderedReadyPodManagement,
 		Pods:            facts,
 		Condemned:       condemned,
+	}
+}
+
+// target is what the pods that are not kept at an earlier revision become.
+func (s *scope) target() inplace.Target {
+	return inplace.Target{
+		Revision:    s.revisions.Update.InPlace(),
+		Policy:      s.set.GetPodUpdatePolicy(),
+		GracePeriod: s.set.GetGracePeriod(),
+		KeepReady:   keepReady(s.set),
+		Deadline:    deadline(s.set),
+		Lifecycle:   s.set.GetLifecycle(),
+
+		RespectBudgets: s.set.RespectsDisruptionBudgets(),
 	}
 }
 

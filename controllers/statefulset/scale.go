@@ -139,7 +139,7 @@ func (r *Reconciler) scale(ctx context.Context, s *scope) error {
 		}
 	}
 	for _, m := range plan.remove {
-		s.scaling.Add(r.pods.Delete(ctx, s.owner, m.Pod))
+		s.scaling.Add(r.pods.Remove(ctx, s.owner, m.Pod, s.target(), s.now))
 	}
 	return nil
 }
@@ -153,6 +153,7 @@ func (r *Reconciler) createPods(ctx context.Context, s *scope, ordinals []int) {
 			s.scaling.Add(err)
 			continue
 		}
+		inplace.PrepareNew(pod, s.set.GetLifecycle(), s.now)
 		pods = append(pods, workload.NewPod{Pod: pod, Claims: newClaims(s.set, revision, ordinal)})
 	}
 	s.scaling.Errs = append(s.scaling.Errs, r.pods.Create(ctx, s.owner, pods)...)

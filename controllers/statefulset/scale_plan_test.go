@@ -46,7 +46,7 @@ func podIn(condition string, ordinal int) *member {
 		b.Deleted(builders.Start.Add(time.Hour))
 	}
 	pod := b.Build()
-	return &member{Pod: pod, ordinal: ordinal, healthy: workload.IsHealthy(pod, 0, builders.Start)}
+	return &member{Pod: pod, ordinal: ordinal, healthy: workload.IsHealthy(pod, nil, 0, builders.Start)}
 }
 
 // pods maps ordinals to conditions.

@@ -96,7 +96,7 @@ func (r *Reconciler) observePods(ctx context.Context, s *scope) error {
 			s.strays = append(s.strays, pod)
 			continue
 		}
-		m := &member{Pod: pod, ordinal: ordinal, healthy: workload.IsHealthy(pod, s.set.GetMinReadySeconds(), s.now)}
+		m := &member{Pod: pod, ordinal: ordinal, healthy: workload.IsHealthy(pod, s.set.GetLifecycle(), s.set.GetMinReadySeconds(), s.now)}
 		if wanted.Has(ordinal) {
 			s.members = append(s.members, m)
 		} else {

@@ -44,7 +44,7 @@ func TurnOf(pod *corev1.Pod, update, current string, now time.Time) Turn {
 		return Displaced
 	case pod.DeletionTimestamp != nil:
 		return Vacant
-	case inplace.IsMarkedNotReady(pod):
+	case inplace.IsMarkedNotReady(pod), inplace.IsPreparingUpdate(pod):
 		return Begun
 	default:
 		return Resting

@@ -21,8 +21,8 @@ import (
 
 // IsHealthy reports whether a pod runs, has been ready for minReadySeconds, and
 // stays.
-func IsHealthy(pod *corev1.Pod, minReadySeconds int32, now time.Time) bool {
-	return pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning &&
+func IsHealthy(pod *corev1.Pod, lifecycle *appsv1beta1.Lifecycle, minReadySeconds int32, now time.Time) bool {
+	return inplace.IsServing(pod, lifecycle) && pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning &&
 		podutils.IsPodAvailable(pod, minReadySeconds, metav1.NewTime(now))
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,6 +17,7 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/executor"
+	"github.com/insitu-dev/insitu/inplace"
 )
 
 // Actions of events.
@@ -88,6 +90,28 @@ func explainTaken(err error, name string) error {
 	}
 	return fmt.Errorf("the name is taken by a pod that is not part of the set; delete pod %s, "+
 		"or give it the labels of spec.selector to have it taken over: %w", name, err)
+}
+
+// Remove lets a pod go that is not wanted any more: it is deleted, when the hook
+// preDelete of its workload does not hold it. A pod that changed meanwhile is
+// reported as a conflict.
+func (p *Pods) Remove(ctx context.Context, owner Owner, pod *corev1.Pod, target inplace.Target, now time.Time) error {
+	step := inplace.Remove(pod, target, now)
+	switch step.Action {
+	case inplace.Recreate:
+		return p.Delete(ctx, owner, pod)
+	case inplace.SetLifecycle:
+		if err := executor.SetLifecycle(ctx, p.Client, pod, step, now); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		p.Recorder.Eventf(owner.Object, pod, corev1.EventTypeNormal, string(step.Lifecycle), ActionDelete,
+			"pod %s is held before its deletion", pod.Name)
+		return nil
+	case inplace.Wait, inplace.MarkNotReady, inplace.MarkReady, inplace.Patch:
+		return nil
+	default:
+		return nil
+	}
 }
 
 // Delete deletes a pod if it still is as it was read. A conflict is for the caller

@@ -67,11 +67,11 @@ type InPlaceUpdateStrategy struct {
 	// PodDisruptionBudgets that select the pod.
 	//
 	//   - Ignore: only maxUnavailable counts.
-	//   - Respect: a pod is taken out of service only when its budgets allow a
-	//     disruption.
+	//   - Respect: a ready pod is taken out of service only when the API server
+	//     would allow its eviction, one pod of the namespace at a time. Pods that
+	//     cannot change in place are evicted instead of deleted.
 	//
-	// Defaults to Ignore. Accepted, but Respect is not acted on in this
-	// release.
+	// Defaults to Ignore.
 	//
 	// +optional
 	PodDisruptionBudget PodDisruptionBudgetPolicy `json:"podDisruptionBudget,omitempty"`

@@ -5,20 +5,38 @@ package v1beta1
 
 // Lifecycle holds pods at defined points until somebody else lets them go.
 type Lifecycle struct {
-	// preDelete holds a pod before it is deleted by a scale-down or an update.
+	// preDelete holds a pod that has one of its labels or finalizers before the
+	// operator deletes it: by a scale-down, to be recreated, or by the label
+	// apps.kruise.io/specified-delete. Its state is PreparingDelete. A pod that
+	// somebody else deletes is not held. One that is wanted again goes back to
+	// Normal, unless it was marked not ready.
 	//
 	// +optional
 	PreDelete *LifecycleHook `json:"preDelete,omitempty"`
 
-	// inPlaceUpdate holds a pod before and after it is changed in place.
+	// inPlaceUpdate holds a pod that has one of its labels or finalizers before it
+	// is changed in place: its state is PreparingUpdate, and the annotation
+	// insitu.dev/pending-update says what will change. After the update the pod
+	// is Updated, and does not count as available, until it has all of them
+	// again.
 	//
 	// +optional
 	InPlaceUpdate *LifecycleHook `json:"inPlaceUpdate,omitempty"`
 
-	// preNormal holds a new pod before it counts as available.
+	// preNormal keeps a new pod in the state PreparingNormal, where it does not
+	// count as available, until it has all labels and finalizers of the hook.
 	//
 	// +optional
 	PreNormal *LifecycleHook `json:"preNormal,omitempty"`
+}
+
+// OrNil returns the lifecycle, or nil if it defines no hook.
+func (l *Lifecycle) OrNil() *Lifecycle {
+	if l == nil || l.PreDelete == nil && l.InPlaceUpdate == nil && l.PreNormal == nil {
+		return nil
+	}
+
+	return l
 }
 
 // LifecycleHook says what marks a pod as held. preDelete and inPlaceUpdate hold
@@ -42,8 +60,10 @@ type LifecycleHook struct {
 	// +kubebuilder:validation:items:XValidation:rule="self.contains('/') && !format.qualifiedName().validate(self).hasValue()",messageExpression="'finalizersHandler must hold qualified names with a domain, for example example.io/drain; found \"' + self + '\"'"
 	FinalizersHandler []string `json:"finalizersHandler,omitempty"`
 
-	// markPodNotReady takes a held pod out of service until it is let go. It
-	// has no effect in preNormal. Defaults to false.
+	// markPodNotReady takes a pod out of service while it is held, and while it
+	// is changed in place, by the condition KruisePodReady. Pods get the readiness
+	// gate for it when they are created. It has no effect in preNormal. Defaults
+	// to false.
 	//
 	// +optional
 	MarkPodNotReady bool `json:"markPodNotReady,omitempty"`

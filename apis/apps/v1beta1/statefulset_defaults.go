@@ -101,6 +101,19 @@ func (s *StatefulSet) GetUnorderedUpdate() *UnorderedUpdateStrategy {
 	return s.rollingUpdate().UnorderedUpdate
 }
 
+// RespectsDisruptionBudgets reports whether updates wait for the
+// PodDisruptionBudgets of the pods.
+func (s *StatefulSet) RespectsDisruptionBudgets() bool {
+	strategy := s.rollingUpdate().InPlaceUpdateStrategy
+
+	return strategy != nil && strategy.PodDisruptionBudget == RespectPodDisruptionBudget
+}
+
+// GetLifecycle returns spec.lifecycle; nil if it defines no hook.
+func (s *StatefulSet) GetLifecycle() *Lifecycle {
+	return s.Spec.Lifecycle.OrNil()
+}
+
 // IsPaused reports whether updates are paused.
 func (s *StatefulSet) IsPaused() bool {
 	return s.rollingUpdate().Paused

@@ -169,7 +169,7 @@ type StatefulSetSpec struct {
 	ReserveOrdinals []intstr.IntOrString `json:"reserveOrdinals,omitempty"`
 
 	// lifecycle holds pods at defined points until somebody else lets them go.
-	// Accepted for compatibility; not acted on in this release.
+	// Absent, pods get no lifecycle labels.
 	//
 	// +optional
 	Lifecycle *Lifecycle `json:"lifecycle,omitempty"`

@@ -1,0 +1,140 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubectl/pkg/util/podutils"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/insitu-dev/insitu/inplace"
+)
+
+const (
+	// countingPause is the time that the disruption controller is given to count a
+	// pod that was reported not ready, before it is asked for the next one of the
+	// namespace. A dry run takes nothing off the budget.
+	countingPause = 5 * time.Second
+	// budgetPeriod is when the API server is asked again after it refused. What
+	// changes a budget need not be a pod of the workload.
+	budgetPeriod = 10 * time.Second
+)
+
+// permissions remembers when the last pod of a namespace was given up. What is
+// lost with the manager is a pause of seconds.
+type permissions struct {
+	mu   sync.Mutex
+	last map[string]time.Time
+}
+
+// next returns when the next pod of a namespace may be asked for.
+func (p *permissions) next(namespace string) time.Time {
+	return p.last[namespace].Add(countingPause)
+}
+
+func (p *permissions) give(namespace string, now time.Time) {
+	if p.last == nil {
+		p.last = map[string]time.Time{}
+	}
+	for other, at := range p.last {
+		if now.Sub(at) > countingPause {
+			delete(p.last, other)
+		}
+	}
+	p.last[namespace] = now
+}
+
+// askBudgets takes those moves out of a plan that take a serving pod out of
+// service, and that the PodDisruptionBudgets do not allow now. They go one after
+// the other: each is asked for by a dry run of its eviction, when those before it
+// have been counted.
+func (e *Executor) askBudgets(ctx context.Context, plan inplace.Plan, now time.Time) inplace.Plan {
+	first := slices.IndexFunc(plan.Moves, func(m inplace.Move) bool { return m.Evict })
+	if first < 0 {
+		return plan
+	}
+	pod := plan.Moves[first].Pod
+	e.permissions.mu.Lock()
+	defer e.permissions.mu.Unlock()
+
+	if name := uncounted(plan); name != "" {
+		return holdBack(plan, nil, fmt.Sprintf("pod %s was taken out of service, and is not reported not ready yet", name), time.Time{})
+	}
+	if next := e.permissions.next(pod.Namespace); now.Before(next) {
+		return holdBack(plan, nil, "another pod of the namespace was taken out of service just now, and is to be counted first", next)
+	}
+	if err := evict(ctx, e.client, pod, client.DryRunAll); err != nil {
+		return holdBack(plan, nil, refusalOf(err), now.Add(budgetPeriod))
+	}
+	e.permissions.give(pod.Namespace, now)
+	return holdBack(plan, pod, fmt.Sprintf("pod %s goes before", pod.Name), now.Add(countingPause))
+}
+
+// uncounted returns the name of a pod that was taken out of service, and that
+// counts as healthy for its budget still; empty if there is none.
+func uncounted(plan inplace.Plan) string {
+	for _, pod := range plan.Pods {
+		if inplace.IsMarkedNotReady(pod.Pod) && podutils.IsPodReady(pod.Pod) {
+			return pod.Pod.Name
+		}
+	}
+	return ""
+}
+
+// holdBack turns the moves that are subject to a budget into blockers, but for
+// that of one pod.
+func holdBack(plan inplace.Plan, but *corev1.Pod, why string, recheck time.Time) inplace.Plan {
+	var moves []inplace.Move
+	for _, move := range plan.Moves {
+		if !move.Evict || but != nil && move.Pod.UID == but.UID {
+			moves = append(moves, move)
+			continue
+		}
+		plan.Blockers = append(plan.Blockers, inplace.Blocker{
+			Pod: move.Pod, State: inplace.Waiting, Reason: inplace.ReasonDisruptionBudget, Message: "podDisruptionBudget Respect: " + why,
+		})
+	}
+	plan.Moves = moves
+	if !recheck.IsZero() && (plan.Recheck.IsZero() || recheck.Before(plan.Recheck)) {
+		plan.Recheck = recheck
+	}
+	return plan
+}
+
+// evict evicts a pod if it is still the one that the decision was made on, and its
+// PodDisruptionBudgets allow it.
+func evict(ctx context.Context, c client.Client, pod *corev1.Pod, options ...client.SubResourceCreateOption) error {
+	eviction := &policyv1.Eviction{
+		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
+		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion}},
+	}
+	return c.SubResource("eviction").Create(ctx, reference(pod), eviction, options...)
+}
+
+// refusalOf says why an eviction was refused, in the words of the server: those of
+// the budget, if it names one.
+func refusalOf(err error) string {
+	status := apierrors.APIStatus(nil)
+	if !errors.As(err, &status) {
+		return err.Error()
+	}
+	words := []string{status.Status().Message}
+	if details := status.Status().Details; details != nil {
+		for _, cause := range details.Causes {
+			words = append(words, cause.Message)
+		}
+	}
+	return shorten(strings.Join(words, " "))
+}
