@@ -7,6 +7,10 @@
 //
 //	/       version, host name and environment, as JSON
 //	/ready  200 once the program is ready, 503 before
+//	/load   what became of the requests of -load, as JSON
+//
+// With -load it asks a URL again and again, each time on a new connection, as
+// clients do that balance over the pods of a Service.
 //
 // Every flag can also be set by an environment variable, -exit-after by
 // SLEEPER_EXIT_AFTER and so on; the flag wins.
@@ -16,11 +20,13 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/signal"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -39,6 +45,7 @@ type options struct {
 	readyAfter time.Duration
 	ignoreTerm time.Duration
 	wait       time.Duration
+	load       string
 }
 
 func main() {
@@ -67,6 +74,8 @@ func parse(args []string, getenv func(string) string) (options, error) {
 	flags.DurationVar(&opts.ignoreTerm, "ignore-term", 0, "keep running for this time after SIGTERM")
 	flags.DurationVar(&opts.wait, "wait", 0, "only sleep for this time and end, for use in hooks")
 
+	flags.StringVar(&opts.load, "load", "", "URL to ask every 20ms")
+
 	var err error
 	flags.VisitAll(func(f *flag.Flag) {
 		variable := "SLEEPER_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
@@ -86,9 +95,13 @@ func parse(args []string, getenv func(string) string) (options, error) {
 func run(opts options) int {
 	start := time.Now()
 	fmt.Printf("sleeper %s started\n", version)
+	requests := &load{}
+	if opts.load != "" {
+		go requests.run(opts.load)
+	}
 	failed := make(chan error, 1)
 	if opts.listen != "" {
-		go func() { failed <- http.ListenAndServe(opts.listen, handler(start.Add(opts.readyAfter))) }()
+		go func() { failed <- http.ListenAndServe(opts.listen, handler(start.Add(opts.readyAfter), requests)) }()
 	}
 	var done <-chan time.Time
 	if opts.exitAfter > 0 {
@@ -110,7 +123,7 @@ func run(opts options) int {
 	}
 }
 
-func handler(readyAt time.Time) http.Handler {
+func handler(readyAt time.Time, requests *load) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /ready", func(w http.ResponseWriter, _ *http.Request) {
 		if time.Now().Before(readyAt) {
@@ -127,7 +140,55 @@ func handler(readyAt time.Time) http.Handler {
 			"env":      environment(),
 		})
 	})
+	mux.HandleFunc("GET /load", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(requests.report())
+	})
 	return mux
+}
+
+// load counts what becomes of requests.
+type load struct {
+	mu       sync.Mutex
+	ok       int
+	failures []string
+}
+
+// run asks the URL for ever. An answer other than 200 is a failure.
+func (l *load) run(url string) {
+	client := &http.Client{Timeout: 3 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	for range time.Tick(20 * time.Millisecond) {
+		go func() { l.count(ask(client, url)) }()
+	}
+}
+
+func ask(client *http.Client, url string) error {
+	response, err := client.Get(url)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("answer %s", response.Status)
+	}
+	_, err = io.Copy(io.Discard, response.Body)
+	return err
+}
+
+func (l *load) count(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err == nil {
+		l.ok++
+	} else {
+		l.failures = append(l.failures, time.Now().UTC().Format(time.RFC3339Nano)+" "+err.Error())
+	}
+}
+
+func (l *load) report() map[string]any {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return map[string]any{"ok": l.ok, "failed": len(l.failures), "failures": l.failures[:min(len(l.failures), 20)]}
 }
 
 func environment() map[string]string {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,14 +44,35 @@ func TestServesVersionAndReadiness(t *testing.T) {
 		handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, strings.NewReader("")))
 		return answer
 	}
-	g.Expect(get(handler(time.Now().Add(time.Hour)), "/ready").Code).To(Equal(http.StatusServiceUnavailable))
-	g.Expect(get(handler(time.Now()), "/ready").Code).To(Equal(http.StatusOK))
+	g.Expect(get(handler(time.Now().Add(time.Hour), &load{}), "/ready").Code).To(Equal(http.StatusServiceUnavailable))
+	g.Expect(get(handler(time.Now(), &load{}), "/ready").Code).To(Equal(http.StatusOK))
 
 	var answer struct {
 		Version string
 		Env     map[string]string
 	}
-	g.Expect(json.Unmarshal(get(handler(time.Now()), "/").Body.Bytes(), &answer)).To(Succeed())
+	g.Expect(json.Unmarshal(get(handler(time.Now(), &load{}), "/").Body.Bytes(), &answer)).To(Succeed())
 	g.Expect(answer.Version).To(Equal(version))
 	g.Expect(answer.Env).To(HaveKeyWithValue("COLOR", "blue"))
+}
+
+func TestLoadCountsWhatBecomesOfRequests(t *testing.T) {
+	g := NewWithT(t)
+	var fails atomic.Bool
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if fails.Load() {
+			w.WriteHeader(http.StatusBadGateway)
+		}
+	}))
+	defer server.Close()
+	requests := &load{}
+	requests.count(ask(server.Client(), server.URL))
+	fails.Store(true)
+	requests.count(ask(server.Client(), server.URL))
+
+	answer := httptest.NewRecorder()
+	handler(time.Now(), requests).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/load", http.NoBody))
+	g.Expect(answer.Body.String()).To(ContainSubstring(`"failed":1`))
+	g.Expect(answer.Body.String()).To(ContainSubstring(`"ok":1`))
+	g.Expect(answer.Body.String()).To(ContainSubstring("answer 502 Bad Gateway"))
 }

@@ -1,0 +1,103 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/test/builders"
+)
+
+// serve makes a Service over the pods of a set.
+func serve(ctx context.Context, set *appsv1beta1.StatefulSet) {
+	GinkgoHelper()
+	Expect(api.Create(ctx, &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: "front"},
+		Spec:       corev1.ServiceSpec{Selector: map[string]string{"app": set.Name}, Ports: []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(8080)}}},
+	})).To(Succeed())
+}
+
+// requests is what became of the requests of a client.
+type requests struct {
+	OK, Failed int
+	Failures   []string
+}
+
+// startClient starts a pod that asks the Service again and again, each time on a new
+// connection, and returns what asks it how that goes.
+func startClient(ctx context.Context, namespace string) func() requests {
+	GinkgoHelper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "client"},
+		Spec: corev1.PodSpec{
+			TerminationGracePeriodSeconds: ptr.To[int64](0),
+			Containers:                    []corev1.Container{{Name: "main", Image: sleeperV1, Args: []string{"-load=http://front." + namespace + ".svc"}}},
+		},
+	}
+	Expect(api.Create(ctx, pod)).To(Succeed())
+	return func() requests {
+		GinkgoHelper()
+		answer := requests{}
+		Eventually(ctx, func(g Gomega) {
+			body, err := kube.CoreV1().Pods(namespace).ProxyGet("http", pod.Name, "8080", "/load", nil).DoRaw(ctx)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(json.Unmarshal(body, &answer)).To(Succeed())
+		}).Should(Succeed())
+		return answer
+	}
+}
+
+var _ = Describe("Traffic through a Service", func() {
+	DescribeTable("is served without a failure during rollouts", func(ctx context.Context, with edit) {
+		namespace := newNamespace(ctx)
+		set := create(ctx, builders.StatefulSet(namespace, "sample", sleeperV1).Replicas(6).MaxUnavailable(3).GracePeriod(5).With(with))
+		serve(ctx, set)
+		result := startClient(ctx, namespace)
+		Eventually(ctx, func() int { return result().OK }).Should(BeNumerically(">", 50))
+		before, failedBefore := pods(ctx, set), result().Failed // until the Service was known
+
+		setImage(ctx, set, sleeperV2)
+		waitSettled(ctx, set)
+		setImage(ctx, set, sleeperV1)
+		waitSettled(ctx, set)
+		time.Sleep(time.Second) // of traffic after the last pod is back
+
+		after := result()
+		Expect(after.Failed-failedBefore).To(BeZero(), "%v", after.Failures)
+		Expect(after.OK).To(BeNumerically(">", 500))
+		expectInPlace(before, pods(ctx, set), 2)
+	},
+		Entry("with the readiness gate", func(*appsv1beta1.StatefulSet) {}),
+		Entry("with markPodNotReady", edit(func(s *appsv1beta1.StatefulSet) {
+			s.Spec.Template.Spec.ReadinessGates = nil
+			s.Spec.Lifecycle = &appsv1beta1.Lifecycle{InPlaceUpdate: &appsv1beta1.LifecycleHook{MarkPodNotReady: true}}
+		})),
+	)
+
+	// What docs/lifecycle.md says of pods that cannot be drained.
+	It("fails for moments without a gate", func(ctx context.Context) {
+		namespace := newNamespace(ctx)
+		set := create(ctx, builders.StatefulSet(namespace, "sample", sleeperV1).Replicas(6).MaxUnavailable(3).Ungated())
+		serve(ctx, set)
+		result := startClient(ctx, namespace)
+		Eventually(ctx, func() int { return result().OK }).Should(BeNumerically(">", 50))
+		failedBefore := result().Failed
+		setImage(ctx, set, sleeperV2)
+		waitSettled(ctx, set)
+		Expect(result().Failed).To(BeNumerically(">", failedBefore))
+		expectEvent(ctx, namespace, "Pod", appsv1beta1.ReasonUpdatingPodInPlace, "not drained: the pod has no readiness gate InPlaceUpdateReady")
+	})
+})
