@@ -117,6 +117,9 @@
 - apiGroups:
   - apps.kruise.io
   resources:
+  - clonesets
+  - clonesets/scale
+  - clonesets/status
   - statefulsets
   - statefulsets/scale
   - statefulsets/status
@@ -130,6 +133,8 @@
 - apiGroups:
   - apps.kruise.io
   resources:
+  - clonesets
+  - clonesets/scale
   - statefulsets
   - statefulsets/scale
   verbs:
