@@ -58,20 +58,31 @@ func TestGolden(t *testing.T) {
 // config/crd.
 func TestDefinitions(t *testing.T) {
 	g := NewWithT(t)
-	files, err := filepath.Glob("../config/crd/*.yaml")
-	g.Expect(err).NotTo(HaveOccurred())
-
 	got := render(t).ofKind("CustomResourceDefinition")
 
-	g.Expect(got).To(HaveLen(len(files)))
-	for i, file := range files {
-		want := decode(t, readFile(t, file))[0]
+	g.Expect(got).To(HaveLen(len(definitions(t))))
+	for i, want := range definitions(t) {
 		g.Expect(got[i].GetName()).To(Equal(want.GetName()))
 		// Not compared by gomega: it would print both, a megabyte.
 		g.Expect(equality.Semantic.DeepEqual(got[i].Object["spec"], want.Object["spec"])).To(BeTrue(), "run make generate")
 		g.Expect(got[i].GetAnnotations()).To(HaveKeyWithValue("helm.sh/resource-policy", "keep"), "or an uninstall deletes every workload")
 	}
 	g.Expect(render(t, withoutCRDs).ofKind("CustomResourceDefinition")).To(BeEmpty())
+}
+
+// definitions returns the definitions of config/crd in the order of their names.
+func definitions(t *testing.T) objects {
+	t.Helper()
+	files, err := filepath.Glob("../config/crd/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all objects
+	for _, file := range files {
+		all = append(all, decode(t, readFile(t, file))...)
+	}
+
+	return all
 }
 
 // TestConfiguration reads the configuration files that the chart writes as the
@@ -124,7 +135,7 @@ func TestSameAsKustomize(t *testing.T) {
 	g.Expect(podSpecOf(t, helmed)).To(Equal(podSpecOf(t, kustomized)))
 	g.Expect(rulesOf(helmed)).To(Equal(rulesOf(kustomized)))
 	g.Expect(rulesOf(helmed)).To(HaveLen(5))
-	g.Expect(kustomized.ofKind("CustomResourceDefinition")).To(HaveLen(1))
+	g.Expect(kustomized.ofKind("CustomResourceDefinition")).To(HaveLen(len(definitions(t))))
 	g.Expect(configurationOf(t, kustomized, kustomizedConfigName(t, kustomized)).Metrics).To(Equal(configurationOf(t, helmed, "insitu-manager").Metrics))
 }
 

@@ -208,11 +208,11 @@ func (f field) base() string {
 }
 
 // isStruct reports whether the field holds a struct, not a pointer to one. The
-// types of other packages whose name ends in Type are strings.
+// types of other packages whose name ends in Type or Status are strings.
 func (a *api) isStruct(f field) bool {
 	switch t := f.typ.(type) {
 	case *ast.SelectorExpr:
-		return !strings.HasSuffix(t.Sel.Name, "Type")
+		return !strings.HasSuffix(t.Sel.Name, "Type") && !strings.HasSuffix(t.Sel.Name, "Status")
 	case *ast.Ident:
 		return a.structs[t.Name]
 	default:
@@ -346,7 +346,7 @@ func markers(doc *ast.CommentGroup) []string {
 func TestConstantsAreUnique(t *testing.T) {
 	key := regexp.MustCompile(`^[a-z.]+/[a-z-]+$`)
 
-	for _, file := range []string{"v1beta1/labels.go", "v1beta1/conditions.go"} {
+	for _, file := range []string{"v1beta1/labels.go", "v1beta1/conditions.go", "v1beta1/cloneset_conditions.go"} {
 		seen := map[string]string{}
 
 		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)

@@ -28,10 +28,10 @@ import (
 	"github.com/insitu-dev/insitu/test/apiserver"
 )
 
-const (
-	namespace  = "insitu-system"
-	definition = "statefulsets.apps.kruise.io"
-)
+const namespace = "insitu-system"
+
+// definitions are the names of the definitions that the chart installs.
+var definitions = []string{"clonesets.apps.kruise.io", "statefulsets.apps.kruise.io"}
 
 // admin is the connection of an administrator to the API server of the tests.
 var admin *rest.Config
@@ -46,16 +46,20 @@ func TestUninstallKeepsWorkloads(t *testing.T) {
 	g := NewWithT(t)
 	c := newClient(t)
 	helm := newHelm(t)
-	// The server comes with the definition; here the chart brings it.
-	g.Expect(c.Delete(t.Context(), &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: definition}})).To(Succeed())
-	g.Eventually(func() bool { return apierrors.IsNotFound(getDefinition(t, c)) }, "20s").Should(BeTrue())
+	// The server comes with the definitions; here the chart brings them.
+	for _, name := range definitions {
+		g.Expect(c.Delete(t.Context(), &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name}})).To(Succeed())
+		g.Eventually(func() bool { return apierrors.IsNotFound(getDefinition(t, c, name)) }, "20s").Should(BeTrue())
+	}
 
 	helm("install", "insitu", "charts/insitu", "--create-namespace")
 	g.Eventually(func() error { return c.Create(t.Context(), workload()) }, "20s").Should(Succeed())
 	helm("upgrade", "insitu", "charts/insitu", "--set=replicas=1")
 	helm("uninstall", "insitu")
 
-	g.Expect(getDefinition(t, c)).To(Succeed())
+	for _, name := range definitions {
+		g.Expect(getDefinition(t, c, name)).To(Succeed())
+	}
 	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(workload()), &appsv1beta1.StatefulSet{})).To(Succeed())
 	account := client.ObjectKey{Namespace: namespace, Name: "insitu-manager"}
 	g.Expect(apierrors.IsNotFound(c.Get(t.Context(), account, &corev1.ServiceAccount{}))).To(BeTrue(), "the uninstall did uninstall")
@@ -80,10 +84,10 @@ func workload() *appsv1beta1.StatefulSet {
 	}
 }
 
-func getDefinition(t *testing.T, c client.Client) error {
+func getDefinition(t *testing.T, c client.Client, name string) error {
 	t.Helper()
 
-	return c.Get(t.Context(), client.ObjectKey{Name: definition}, &apiextensionsv1.CustomResourceDefinition{})
+	return c.Get(t.Context(), client.ObjectKey{Name: name}, &apiextensionsv1.CustomResourceDefinition{})
 }
 
 func newClient(t *testing.T) client.Client {

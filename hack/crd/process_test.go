@@ -6,6 +6,7 @@ package main
 import (
 	"math"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -17,12 +18,18 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-const shipped = "../../config/crd/apps.kruise.io_statefulsets.yaml"
+// shipped are the definitions of config/crd with the size that each may have as
+// JSON. kubectl apply stores that in an annotation, and all annotations together
+// may have 256 KiB.
+var shipped = map[string]int{
+	"clonesets":    225 << 10,
+	"statefulsets": 200 << 10,
+}
 
-func readShipped(t *testing.T) ([]byte, *apiextensionsv1.CustomResourceDefinition) {
+func readShipped(t *testing.T, plural string) ([]byte, *apiextensionsv1.CustomResourceDefinition) {
 	t.Helper()
 
-	raw, err := os.ReadFile(shipped)
+	raw, err := os.ReadFile(filepath.Join("../../config/crd", "apps.kruise.io_"+plural+".yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,63 +42,80 @@ func readShipped(t *testing.T) ([]byte, *apiextensionsv1.CustomResourceDefinitio
 	return raw, crd
 }
 
-// TestFitsKubectlApply checks the size of what kubectl apply stores in an
-// annotation. All annotations together may have 256 KiB.
+// TestEveryDefinitionIsTested checks that shipped names what config/crd holds.
+func TestEveryDefinitionIsTested(t *testing.T) {
+	g := NewWithT(t)
+
+	files, err := filepath.Glob("../../config/crd/*.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(files).To(HaveLen(len(shipped)))
+}
+
 func TestFitsKubectlApply(t *testing.T) {
-	raw, _ := readShipped(t)
+	for plural, limit := range shipped {
+		raw, _ := readShipped(t, plural)
 
-	asJSON, err := yaml.YAMLToJSON(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
+		asJSON, err := yaml.YAMLToJSON(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
 
-	if limit := 200 << 10; len(asJSON) > limit {
-		t.Errorf("the definition has %d bytes as JSON, want at most %d", len(asJSON), limit)
+		if len(asJSON) > limit {
+			t.Errorf("the definition of %s has %d bytes as JSON, want at most %d", plural, len(asJSON), limit)
+		}
 	}
 }
 
 func TestVersions(t *testing.T) {
-	g := NewWithT(t)
-	_, crd := readShipped(t)
+	for plural := range shipped {
+		t.Run(plural, func(t *testing.T) {
+			g := NewWithT(t)
+			_, crd := readShipped(t, plural)
 
-	g.Expect(crd.Spec.Versions).To(HaveLen(2))
-	stored, older := crd.Spec.Versions[0], crd.Spec.Versions[1]
+			g.Expect(crd.Spec.Versions).To(HaveLen(2))
+			stored, older := crd.Spec.Versions[0], crd.Spec.Versions[1]
 
-	g.Expect(stored.Name).To(Equal("v1beta1"))
-	g.Expect(stored.Storage).To(BeTrue())
-	g.Expect(older.Name).To(Equal("v1alpha1"))
-	g.Expect(older.Storage).To(BeFalse())
-	g.Expect(older.Served && stored.Served).To(BeTrue())
-	g.Expect(older.Schema).To(Equal(stored.Schema))
-	g.Expect(older.Subresources).To(Equal(stored.Subresources))
-	g.Expect(older.AdditionalPrinterColumns).To(Equal(stored.AdditionalPrinterColumns))
-	g.Expect(crd.Spec.Conversion.Strategy).To(Equal(apiextensionsv1.NoneConverter))
+			g.Expect(stored.Name).To(Equal("v1beta1"))
+			g.Expect(stored.Storage).To(BeTrue())
+			g.Expect(older.Name).To(Equal("v1alpha1"))
+			g.Expect(older.Storage).To(BeFalse())
+			g.Expect(older.Served && stored.Served).To(BeTrue())
+			g.Expect(older.Schema).To(Equal(stored.Schema))
+			g.Expect(older.Subresources).To(Equal(stored.Subresources))
+			g.Expect(older.AdditionalPrinterColumns).To(Equal(stored.AdditionalPrinterColumns))
+			g.Expect(crd.Spec.Conversion.Strategy).To(Equal(apiextensionsv1.NoneConverter))
+		})
+	}
 }
 
 func TestDescriptions(t *testing.T) {
-	_, crd := readShipped(t)
-	spec := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+	for plural := range shipped {
+		t.Run(plural, func(t *testing.T) {
+			_, crd := readShipped(t, plural)
+			spec := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
 
-	for name, property := range spec.Properties {
-		if property.Description == "" {
-			t.Errorf("spec.%s has no description", name)
-		}
-
-		if name != "template" && name != "volumeClaimTemplates" {
-			continue
-		}
-
-		eachChild(&property, func(_ string, child *schemaProps) {
-			embedded := 0
-
-			walk(child, func(node *schemaProps) {
-				if node.Description != "" && node != child {
-					embedded++
+			for name, property := range spec.Properties {
+				if property.Description == "" {
+					t.Errorf("spec.%s has no description", name)
 				}
-			})
 
-			if embedded > 0 {
-				t.Errorf("spec.%s has %d descriptions inside", name, embedded)
+				if name != "template" && name != "volumeClaimTemplates" {
+					continue
+				}
+
+				eachChild(&property, func(_ string, child *schemaProps) {
+					embedded := 0
+
+					walk(child, func(node *schemaProps) {
+						if node.Description != "" && node != child {
+							embedded++
+						}
+					})
+
+					if embedded > 0 {
+						t.Errorf("spec.%s has %d descriptions inside", name, embedded)
+					}
+				})
 			}
 		})
 	}
@@ -100,32 +124,36 @@ func TestDescriptions(t *testing.T) {
 // TestTemplatesHaveNoDefaults checks that every default inside a template is
 // the key of a list.
 func TestTemplatesHaveNoDefaults(t *testing.T) {
-	_, crd := readShipped(t)
-	root := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
+	for plural := range shipped {
+		t.Run(plural, func(t *testing.T) {
+			_, crd := readShipped(t, plural)
+			root := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
 
-	keys, others := 0, 0
-	count := func(node *schemaProps) {
-		if node.Items != nil && node.Items.Schema != nil {
-			for _, key := range node.XListMapKeys {
-				if node.Items.Schema.Properties[key].Default != nil {
-					keys++
+			keys, others := 0, 0
+			count := func(node *schemaProps) {
+				if node.Items != nil && node.Items.Schema != nil {
+					for _, key := range node.XListMapKeys {
+						if node.Items.Schema.Properties[key].Default != nil {
+							keys++
+						}
+					}
+				}
+
+				if node.Default != nil {
+					others++
 				}
 			}
-		}
 
-		if node.Default != nil {
-			others++
-		}
-	}
+			for _, path := range []string{template, claim} {
+				if err := edit(root, path, func(node *schemaProps) { walk(node, count) }); err != nil {
+					t.Fatal(err)
+				}
+			}
 
-	for _, path := range []string{template, claim} {
-		if err := edit(root, path, func(node *schemaProps) { walk(node, count) }); err != nil {
-			t.Fatal(err)
-		}
-	}
-
-	if keys == 0 || others != keys {
-		t.Errorf("found %d defaults, %d of them keys of a list: want only those", others, keys)
+			if keys == 0 || others != keys {
+				t.Errorf("found %d defaults, %d of them keys of a list: want only those", others, keys)
+			}
+		})
 	}
 }
 
@@ -256,11 +284,15 @@ func TestQuantityPattern(t *testing.T) {
 }
 
 func TestMarshalLeavesOutStatus(t *testing.T) {
-	g := NewWithT(t)
-	raw, crd := readShipped(t)
+	for plural := range shipped {
+		t.Run(plural, func(t *testing.T) {
+			g := NewWithT(t)
+			raw, crd := readShipped(t, plural)
 
-	out, err := marshal(crd)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(string(out)).To(Equal(string(raw)), "the file must be as marshal writes it")
-	g.Expect(string(out)).NotTo(ContainSubstring("\nstatus:"))
+			out, err := marshal(crd)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(string(out)).To(Equal(string(raw)), "the file must be as marshal writes it")
+			g.Expect(string(out)).NotTo(ContainSubstring("\nstatus:"))
+		})
+	}
 }

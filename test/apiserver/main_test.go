@@ -66,7 +66,14 @@ spec:
 func patched(t *testing.T, version, patch string) *unstructured.Unstructured {
 	t.Helper()
 
-	return mergePatch(t, parse(t, valid+"apiVersion: "+version), patch)
+	return patchOf(t, valid, version, patch)
+}
+
+// patchOf returns a valid object in a version after a JSON merge patch.
+func patchOf(t *testing.T, base, version, patch string) *unstructured.Unstructured {
+	t.Helper()
+
+	return mergePatch(t, parse(t, base+"apiVersion: "+version), patch)
 }
 
 // mergePatch returns a copy of an object after a JSON merge patch, written as YAML.

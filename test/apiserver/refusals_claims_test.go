@@ -3,7 +3,8 @@
 
 package apiserver_test
 
-func claimRefusals() map[string]refusal {
+// claimTemplateRefusals are those of every kind with claim templates.
+func claimTemplateRefusals() map[string]refusal {
 	const first = "spec.volumeClaimTemplates[0]"
 
 	return map[string]refusal{
@@ -57,6 +58,11 @@ func claimRefusals() map[string]refusal {
 			`spec: {volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 3 GB}}}}]}`,
 			[]string{first + ".spec.resources.requests.storage", "should match"},
 		},
+	}
+}
+
+func claimStrategyRefusals() map[string]refusal {
+	return map[string]refusal{
 		"update type unknown": {
 			`spec: {volumeClaimUpdateStrategy: {type: InPlace}}`,
 			[]string{"spec.volumeClaimUpdateStrategy.type", `Unsupported value: "InPlace"`, `"OnDelete", "OnPodRollingUpdate", "Recreate"`},

@@ -5,13 +5,38 @@ package apiserver_test
 
 func identityRefusals() map[string]refusal {
 	return map[string]refusal{
-		"name too long": {
-			`metadata: {name: n1234567890123456789012345678901234567890123456789012}`,
-			[]string{"metadata.name must be at most 52 characters", `found "n12345678901234`},
-		},
 		"name with a dot": {
 			`metadata: {name: data.base}`,
 			[]string{"metadata.name must be a DNS label", `found "data.base"`},
+		},
+		"service name no DNS label": {
+			`spec: {serviceName: my.service}`,
+			[]string{"spec.serviceName", "must be the name of a Service", `found "my.service"`},
+		},
+		"negative start": {
+			`spec: {ordinals: {start: -1}}`, []string{"spec.ordinals.start", "greater than or equal to 0"},
+		},
+		"reserved ordinal negative": {
+			`spec: {reserveOrdinals: [1, -2]}`,
+			[]string{"spec.reserveOrdinals[1]", "ordinals from 0", "found -2"},
+		},
+		"reserved range backwards": {
+			`spec: {reserveOrdinals: ["5-3"]}`,
+			[]string{"spec.reserveOrdinals[0]", "from the lower to the higher", `found "5-3"`},
+		},
+		"reserved range of words": {
+			`spec: {reserveOrdinals: ["one-two"]}`,
+			[]string{"spec.reserveOrdinals[0]", `found "one-two"`},
+		},
+	}
+}
+
+// commonRefusals are those of every kind with replicas and a selector.
+func commonRefusals() map[string]refusal {
+	return map[string]refusal{
+		"name too long": {
+			`metadata: {name: n1234567890123456789012345678901234567890123456789012}`,
+			[]string{"metadata.name must be at most 52 characters", `found "n12345678901234`},
 		},
 		"no spec":           {`spec: null`, []string{"spec: Required value"}},
 		"negative replicas": {`spec: {replicas: -1}`, []string{"spec.replicas", "greater than or equal to 0"}},
@@ -74,25 +99,6 @@ func identityRefusals() map[string]refusal {
 		"selector DoesNotExist but does": {
 			`spec: {selector: {matchExpressions: [{key: app, operator: DoesNotExist}]}}`,
 			[]string{"spec.template.metadata.labels", "every entry of selector.matchExpressions"},
-		},
-		"service name no DNS label": {
-			`spec: {serviceName: my.service}`,
-			[]string{"spec.serviceName", "must be the name of a Service", `found "my.service"`},
-		},
-		"negative start": {
-			`spec: {ordinals: {start: -1}}`, []string{"spec.ordinals.start", "greater than or equal to 0"},
-		},
-		"reserved ordinal negative": {
-			`spec: {reserveOrdinals: [1, -2]}`,
-			[]string{"spec.reserveOrdinals[1]", "ordinals from 0", "found -2"},
-		},
-		"reserved range backwards": {
-			`spec: {reserveOrdinals: ["5-3"]}`,
-			[]string{"spec.reserveOrdinals[0]", "from the lower to the higher", `found "5-3"`},
-		},
-		"reserved range of words": {
-			`spec: {reserveOrdinals: ["one-two"]}`,
-			[]string{"spec.reserveOrdinals[0]", `found "one-two"`},
 		},
 		"negative history": {
 			`spec: {revisionHistoryLimit: -1}`,

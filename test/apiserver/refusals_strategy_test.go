@@ -87,123 +87,119 @@ func orderRefusals() map[string]refusal {
 			`spec: {podManagementPolicy: OrderedReady, updateStrategy: {rollingUpdate: {unorderedUpdate: {}}}}`,
 			[]string{unordered, "needs podManagementPolicy Parallel", "found OrderedReady"},
 		},
+	}
+}
+
+// priorityRefusals are those of an order by labels in the field at a path.
+func priorityRefusals(path string) map[string]refusal {
+	in := func(fields string) string { return at(path, fields) }
+
+	return map[string]refusal{
 		"both priorities": {
-			`spec: {updateStrategy: {rollingUpdate: {unorderedUpdate: {priorityStrategy: {
+			in(`{
 				orderPriority: [{orderedKey: order}],
-				weightPriority: [{weight: 1, matchSelector: {matchLabels: {app: sample}}}]}}}}}`,
-			[]string{unordered + ".priorityStrategy", "exclude each other"},
+				weightPriority: [{weight: 1, matchSelector: {matchLabels: {app: sample}}}]}`),
+			[]string{path, "exclude each other"},
 		},
 		"weight over 100": {
-			`spec: {updateStrategy: {rollingUpdate: {unorderedUpdate: {priorityStrategy: {
-				weightPriority: [{weight: 101, matchSelector: {matchLabels: {app: sample}}}]}}}}}`,
-			[]string{unordered + ".priorityStrategy.weightPriority[0].weight", "less than or equal to 100"},
+			in(`{weightPriority: [{weight: 101, matchSelector: {matchLabels: {app: sample}}}]}`),
+			[]string{path + ".weightPriority[0].weight", "less than or equal to 100"},
 		},
 		"negative weight": {
-			`spec: {updateStrategy: {rollingUpdate: {unorderedUpdate: {priorityStrategy: {
-				weightPriority: [{weight: -1, matchSelector: {matchLabels: {app: sample}}}]}}}}}`,
-			[]string{unordered + ".priorityStrategy.weightPriority[0].weight", "greater than or equal to 0"},
+			in(`{weightPriority: [{weight: -1, matchSelector: {matchLabels: {app: sample}}}]}`),
+			[]string{path + ".weightPriority[0].weight", "greater than or equal to 0"},
 		},
 		"weight of everything": {
-			`spec: {updateStrategy: {rollingUpdate: {unorderedUpdate: {priorityStrategy: {
-				weightPriority: [{weight: 1, matchSelector: {}}]}}}}}`,
-			[]string{unordered + ".priorityStrategy.weightPriority[0].matchSelector", "must not be empty"},
+			in(`{weightPriority: [{weight: 1, matchSelector: {}}]}`),
+			[]string{path + ".weightPriority[0].matchSelector", "must not be empty"},
 		},
 		"weight with unknown operator": {
-			`spec: {updateStrategy: {rollingUpdate: {unorderedUpdate: {priorityStrategy: {
-				weightPriority: [{weight: 1, matchSelector: {matchExpressions: [{key: app, operator: Is}]}}]}}}}}`,
-			[]string{unordered + ".priorityStrategy.weightPriority[0].matchSelector.matchExpressions[0].operator", `Unsupported value: "Is"`},
+			in(`{weightPriority: [{weight: 1, matchSelector: {matchExpressions: [{key: app, operator: Is}]}}]}`),
+			[]string{path + ".weightPriority[0].matchSelector.matchExpressions[0].operator", `Unsupported value: "Is"`},
 		},
 		"weight without weight": {
-			`spec: {updateStrategy: {rollingUpdate: {unorderedUpdate: {priorityStrategy: {
-				weightPriority: [{matchSelector: {matchLabels: {app: sample}}}]}}}}}`,
-			[]string{unordered + ".priorityStrategy.weightPriority[0].weight: Required value"},
+			in(`{weightPriority: [{matchSelector: {matchLabels: {app: sample}}}]}`),
+			[]string{path + ".weightPriority[0].weight: Required value"},
 		},
 		"weight without selector": {
-			`spec: {updateStrategy: {rollingUpdate: {unorderedUpdate: {priorityStrategy: {weightPriority: [{weight: 1}]}}}}}`,
-			[]string{unordered + ".priorityStrategy.weightPriority[0].matchSelector: Required value"},
+			in(`{weightPriority: [{weight: 1}]}`),
+			[]string{path + ".weightPriority[0].matchSelector: Required value"},
 		},
 		"weight with In and no values": {
-			`spec: {updateStrategy: {rollingUpdate: {unorderedUpdate: {priorityStrategy: {
-				weightPriority: [{weight: 1, matchSelector: {matchExpressions: [{key: app, operator: In}]}}]}}}}}`,
-			[]string{unordered + ".priorityStrategy.weightPriority[0].matchSelector.matchExpressions[0]", "need values", "found In"},
+			in(`{weightPriority: [{weight: 1, matchSelector: {matchExpressions: [{key: app, operator: In}]}}]}`),
+			[]string{path + ".weightPriority[0].matchSelector.matchExpressions[0]", "need values", "found In"},
 		},
 		"weight with an expression without key": {
-			`spec: {updateStrategy: {rollingUpdate: {unorderedUpdate: {priorityStrategy: {
-				weightPriority: [{weight: 1, matchSelector: {matchExpressions: [{operator: Exists}]}}]}}}}}`,
-			[]string{unordered + ".priorityStrategy.weightPriority[0].matchSelector.matchExpressions[0].key: Required value"},
+			in(`{weightPriority: [{weight: 1, matchSelector: {matchExpressions: [{operator: Exists}]}}]}`),
+			[]string{path + ".weightPriority[0].matchSelector.matchExpressions[0].key: Required value"},
 		},
 		"weight with no label value": {
-			`spec: {updateStrategy: {rollingUpdate: {unorderedUpdate: {priorityStrategy: {
-				weightPriority: [{weight: 1, matchSelector: {matchLabels: {app: "a b"}}}]}}}}}`,
-			[]string{unordered + ".priorityStrategy.weightPriority[0].matchSelector.matchLabels[app]", `found "a b"`},
+			in(`{weightPriority: [{weight: 1, matchSelector: {matchLabels: {app: "a b"}}}]}`),
+			[]string{path + ".weightPriority[0].matchSelector.matchLabels[app]", `found "a b"`},
 		},
 		"order without key": {
-			`spec: {updateStrategy: {rollingUpdate: {unorderedUpdate: {priorityStrategy: {orderPriority: [{}]}}}}}`,
-			[]string{unordered + ".priorityStrategy.orderPriority[0].orderedKey: Required value"},
+			in(`{orderPriority: [{}]}`),
+			[]string{path + ".orderPriority[0].orderedKey: Required value"},
 		},
 		"order by nothing": {
-			`spec: {updateStrategy: {rollingUpdate: {unorderedUpdate: {priorityStrategy: {orderPriority: [{orderedKey: ""}]}}}}}`,
-			[]string{unordered + ".priorityStrategy.orderPriority[0].orderedKey", "at least 1 chars long"},
+			in(`{orderPriority: [{orderedKey: ""}]}`),
+			[]string{path + ".orderPriority[0].orderedKey", "at least 1 chars long"},
 		},
 		"order by no label key": {
-			`spec: {updateStrategy: {rollingUpdate: {unorderedUpdate: {priorityStrategy: {orderPriority: [{orderedKey: "a b"}]}}}}}`,
-			[]string{unordered + ".priorityStrategy.orderPriority[0].orderedKey", "must be a label key", `found "a b"`},
+			in(`{orderPriority: [{orderedKey: "a b"}]}`),
+			[]string{path + ".orderPriority[0].orderedKey", "must be a label key", `found "a b"`},
 		},
 	}
 }
 
-func inPlaceRefusals() map[string]refusal {
-	const strategy = "spec.updateStrategy.rollingUpdate.inPlaceUpdateStrategy"
-
-	// in returns a patch of inPlaceUpdateStrategy.
-	in := func(fields string) string {
-		return `spec: {updateStrategy: {rollingUpdate: {inPlaceUpdateStrategy: ` + fields + `}}}`
-	}
+// inPlaceRefusals are those of the details of in-place updates at a path.
+func inPlaceRefusals(path string) map[string]refusal {
+	in := func(fields string) string { return at(path, fields) }
 
 	return map[string]refusal{
-		"negative grace": {in(`{gracePeriodSeconds: -1}`), []string{strategy + ".gracePeriodSeconds", "greater than or equal to 0"}},
+		"negative grace": {in(`{gracePeriodSeconds: -1}`), []string{path + ".gracePeriodSeconds", "greater than or equal to 0"}},
 		"parallel pulls 0%": {
 			in(`{imagePreDownloadParallelism: "0%"}`),
-			[]string{strategy + ".imagePreDownloadParallelism", `found "0%"`},
+			[]string{path + ".imagePreDownloadParallelism", `found "0%"`},
 		},
 		"negative pull timeout": {
 			in(`{imagePreDownloadTimeoutSeconds: -1}`),
-			[]string{strategy + ".imagePreDownloadTimeoutSeconds", "greater than or equal to 0"},
+			[]string{path + ".imagePreDownloadTimeoutSeconds", "greater than or equal to 0"},
 		},
 		"negative pods before pulls": {
 			in(`{imagePreDownloadMinUpdatedReadyPods: -1}`),
-			[]string{strategy + ".imagePreDownloadMinUpdatedReadyPods", "greater than or equal to 0"},
+			[]string{path + ".imagePreDownloadMinUpdatedReadyPods", "greater than or equal to 0"},
 		},
-		"keepReady twice": {in(`{keepReady: [log, log]}`), []string{strategy + ".keepReady[1]", `Duplicate value: "log"`}},
-		"keepReady empty": {in(`{keepReady: [""]}`), []string{strategy + ".keepReady[0]", "at least 1 chars long"}},
+		"keepReady twice": {in(`{keepReady: [log, log]}`), []string{path + ".keepReady[1]", `Duplicate value: "log"`}},
+		"keepReady empty": {in(`{keepReady: [""]}`), []string{path + ".keepReady[0]", "at least 1 chars long"}},
 		"budget unknown": {
 			in(`{podDisruptionBudget: Maybe}`),
-			[]string{strategy + ".podDisruptionBudget", `Unsupported value: "Maybe"`, `"Ignore", "Respect"`},
+			[]string{path + ".podDisruptionBudget", `Unsupported value: "Maybe"`, `"Ignore", "Respect"`},
 		},
-		"deadline 0": {in(`{deadlineSeconds: 0}`), []string{strategy + ".deadlineSeconds", "greater than or equal to 1"}},
+		"deadline 0": {in(`{deadlineSeconds: 0}`), []string{path + ".deadlineSeconds", "greater than or equal to 1"}},
 		"onDeferred": {
 			in(`{resize: {onDeferred: Keep}}`),
-			[]string{strategy + ".resize.onDeferred", `"Wait", "Recreate"`},
+			[]string{path + ".resize.onDeferred", `"Wait", "Recreate"`},
 		},
 		"onInfeasible": {
 			in(`{resize: {onInfeasible: Wait}}`),
-			[]string{strategy + ".resize.onInfeasible", `"Keep", "Recreate"`},
+			[]string{path + ".resize.onInfeasible", `"Keep", "Recreate"`},
 		},
 		"onError": {
 			in(`{resize: {onError: Wait}}`),
-			[]string{strategy + ".resize.onError", `"Keep", "Recreate"`},
+			[]string{path + ".resize.onError", `"Keep", "Recreate"`},
 		},
 		"deferred timeout 0": {
 			in(`{resize: {deferredTimeoutSeconds: 0}}`),
-			[]string{strategy + ".resize.deferredTimeoutSeconds", "greater than or equal to 1"},
+			[]string{path + ".resize.deferredTimeoutSeconds", "greater than or equal to 1"},
 		},
 		"maxConcurrent 0": {
 			in(`{resize: {maxConcurrent: 0}}`),
-			[]string{strategy + ".resize.maxConcurrent", "a number from 1", "found 0"},
+			[]string{path + ".resize.maxConcurrent", "a number from 1", "found 0"},
 		},
 		"drift": {
 			in(`{resize: {drift: Ignore}}`),
-			[]string{strategy + ".resize.drift", `"Leave", "Enforce"`},
+			[]string{path + ".resize.drift", `"Leave", "Enforce"`},
 		},
 	}
 }

@@ -18,24 +18,39 @@ type refusal struct {
 	want  []string
 }
 
-func TestRefusedOnCreate(t *testing.T) {
-	c := strictClient(t)
+// at returns a patch of the field at a path.
+func at(path, fields string) string {
+	names := strings.Split(path, ".")
 
-	tables := map[string]map[string]refusal{
-		"identity": identityRefusals(),
-		"template": templateRefusals(),
-		"strategy": strategyRefusals(),
-		"order":    orderRefusals(),
-		"in place": inPlaceRefusals(),
-		"claims":   claimRefusals(),
-		"hooks":    hookRefusals(),
-	}
+	return strings.Join(names, ": {") + ": " + fields + strings.Repeat("}", len(names)-1)
+}
+
+func TestRefusedOnCreate(t *testing.T) {
+	testRefusedOnCreate(t, valid, map[string]map[string]refusal{
+		"common":         commonRefusals(),
+		"identity":       identityRefusals(),
+		"template":       templateRefusals(),
+		"strategy":       strategyRefusals(),
+		"order":          orderRefusals(),
+		"priority":       priorityRefusals("spec.updateStrategy.rollingUpdate.unorderedUpdate.priorityStrategy"),
+		"in place":       inPlaceRefusals("spec.updateStrategy.rollingUpdate.inPlaceUpdateStrategy"),
+		"claims":         claimTemplateRefusals(),
+		"claim strategy": claimStrategyRefusals(),
+		"hooks":          hookRefusals(),
+	})
+}
+
+// testRefusedOnCreate makes every mistake of the tables in a valid object.
+func testRefusedOnCreate(t *testing.T, base string, tables map[string]map[string]refusal) {
+	t.Helper()
+
+	c := strictClient(t)
 
 	for _, version := range versions() {
 		for group, table := range tables {
 			for name, test := range table {
 				t.Run(version+"/"+group+"/"+name, func(t *testing.T) {
-					err := c.Create(t.Context(), patched(t, version, test.patch), client.DryRunAll)
+					err := c.Create(t.Context(), patchOf(t, base, version, test.patch), client.DryRunAll)
 					assertRefused(t, err, test.want...)
 				})
 			}

@@ -125,17 +125,7 @@ func TestColumns(t *testing.T) {
 	must(t, c.Status().Update(t.Context(), set))
 
 	for _, version := range versions() {
-		table := getTable(t, version, set.Name)
-
-		narrow, wide := map[string]any{}, map[string]any{}
-
-		for i, column := range table.ColumnDefinitions {
-			if column.Priority == 0 {
-				narrow[column.Name] = table.Rows[0].Cells[i]
-			} else {
-				wide[column.Name] = table.Rows[0].Cells[i]
-			}
-		}
+		narrow, wide := columns(getTable(t, version, "statefulsets", set.Name))
 
 		g.Expect(narrow).To(HaveKey("AGE"))
 		delete(narrow, "AGE")
@@ -148,8 +138,24 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// getTable returns a set as the API server prints it.
-func getTable(t *testing.T, version, name string) *metav1.Table {
+// columns returns the first row of a table by the names of its columns: those
+// that are always printed, and those of wide output.
+func columns(table *metav1.Table) (narrow, wide map[string]any) {
+	narrow, wide = map[string]any{}, map[string]any{}
+
+	for i, column := range table.ColumnDefinitions {
+		if column.Priority == 0 {
+			narrow[column.Name] = table.Rows[0].Cells[i]
+		} else {
+			wide[column.Name] = table.Rows[0].Cells[i]
+		}
+	}
+
+	return narrow, wide
+}
+
+// getTable returns an object as the API server prints it.
+func getTable(t *testing.T, version, resource, name string) *metav1.Table {
 	t.Helper()
 
 	groupVersion, err := schema.ParseGroupVersion(version)
@@ -163,7 +169,7 @@ func getTable(t *testing.T, version, name string) *metav1.Table {
 	c, err := rest.RESTClientFor(config)
 	must(t, err)
 
-	raw, err := c.Get().Namespace("default").Resource("statefulsets").Name(name).
+	raw, err := c.Get().Namespace("default").Resource(resource).Name(name).
 		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(t.Context())
 	must(t, err)
 

@@ -62,17 +62,16 @@ func (s *CloneSet) GetUpdateStrategyType() CloneSetUpdateStrategyType {
 func (s *CloneSet) GetRollingUpdate() RollingUpdateCloneSetStrategy {
 	strategy := s.Spec.UpdateStrategy
 	nested := ptr.Deref(strategy.RollingUpdate, RollingUpdateCloneSetStrategy{})
+	beside, inside := &strategy.CloneSetUpdateParameters, &nested.CloneSetUpdateParameters
 
 	if strategy.Type.isFlat() {
 		return RollingUpdateCloneSetStrategy{
-			PodUpdatePolicy:          PodUpdateStrategyType(strategy.Type),
-			CloneSetUpdateParameters: strategy.CloneSetUpdateParameters.or(nested.CloneSetUpdateParameters),
+			PodUpdatePolicy: PodUpdateStrategyType(strategy.Type), CloneSetUpdateParameters: beside.or(inside),
 		}
 	}
 
 	return RollingUpdateCloneSetStrategy{
-		PodUpdatePolicy:          recreateUnlessInPlace(nested.PodUpdatePolicy),
-		CloneSetUpdateParameters: nested.CloneSetUpdateParameters.or(strategy.CloneSetUpdateParameters),
+		PodUpdatePolicy: recreateUnlessInPlace(nested.PodUpdatePolicy), CloneSetUpdateParameters: inside.or(beside),
 	}
 }
 
@@ -82,17 +81,23 @@ func (s *CloneSet) GetPodUpdatePolicy() PodUpdateStrategyType {
 }
 
 // GetPartition returns how many of the replicas stay at the old revision. A
-// percentage is rounded up, but below 100% it lets at least one go.
+// percentage is rounded up, but below 100% it lets at least one go. All stay if
+// the value is malformed.
 func (s *CloneSet) GetPartition() int32 {
-	replicas := s.GetReplicas()
+	replicas := int(s.GetReplicas())
 	value := ptr.Deref(s.GetRollingUpdate().Partition, intstr.FromInt32(0))
-	partition := min(s.scaledToReplicas(value, roundUp), replicas)
 
-	if partition == replicas && replicas > 0 && value.Type == intstr.String && value.StrVal != "100%" {
-		return replicas - 1
+	partition, err := intstr.GetScaledValueFromIntOrPercent(&value, replicas, bool(roundUp))
+	roundedToAll := value.Type == intstr.String && value.StrVal != "100%" && partition == replicas
+
+	switch {
+	case err != nil:
+		partition = replicas
+	case roundedToAll:
+		partition--
 	}
 
-	return partition
+	return int32(max(min(partition, replicas), 0))
 }
 
 // GetMaxUnavailable returns how many pods may be unavailable during an update.
@@ -196,9 +201,9 @@ const (
 
 // isFlat reports whether the strategy is written as in v1alpha1. Where type does
 // not tell, the parameters do.
-func (s CloneSetUpdateStrategy) isFlat() bool {
+func (s *CloneSetUpdateStrategy) isFlat() bool {
 	if s.Type == "" || s.Type == OnDeleteCloneSetUpdateStrategyType {
-		return s.RollingUpdate == nil && !s.CloneSetUpdateParameters.isEmpty()
+		return s.RollingUpdate == nil && !s.isEmpty()
 	}
 
 	return s.Type.isFlat()
@@ -215,23 +220,25 @@ func (t CloneSetUpdateStrategyType) isFlat() bool {
 }
 
 // or returns the parameters, and what they leave out from others.
-func (p CloneSetUpdateParameters) or(others CloneSetUpdateParameters) CloneSetUpdateParameters {
-	p.Partition = cmp.Or(p.Partition, others.Partition)
-	p.MaxUnavailable = cmp.Or(p.MaxUnavailable, others.MaxUnavailable)
-	p.MaxSurge = cmp.Or(p.MaxSurge, others.MaxSurge)
-	p.Paused = p.Paused || others.Paused
-	p.PriorityStrategy = cmp.Or(p.PriorityStrategy, others.PriorityStrategy)
-	p.InPlaceUpdateStrategy = cmp.Or(p.InPlaceUpdateStrategy, others.InPlaceUpdateStrategy)
-
-	if len(p.ScatterStrategy) == 0 {
-		p.ScatterStrategy = others.ScatterStrategy
+func (p *CloneSetUpdateParameters) or(others *CloneSetUpdateParameters) CloneSetUpdateParameters {
+	scatter := p.ScatterStrategy
+	if len(scatter) == 0 {
+		scatter = others.ScatterStrategy
 	}
 
-	return p
+	return CloneSetUpdateParameters{
+		Partition:             cmp.Or(p.Partition, others.Partition),
+		MaxUnavailable:        cmp.Or(p.MaxUnavailable, others.MaxUnavailable),
+		MaxSurge:              cmp.Or(p.MaxSurge, others.MaxSurge),
+		Paused:                p.Paused || others.Paused,
+		PriorityStrategy:      cmp.Or(p.PriorityStrategy, others.PriorityStrategy),
+		ScatterStrategy:       scatter,
+		InPlaceUpdateStrategy: cmp.Or(p.InPlaceUpdateStrategy, others.InPlaceUpdateStrategy),
+	}
 }
 
 // isEmpty reports whether nothing is said.
-func (p CloneSetUpdateParameters) isEmpty() bool {
+func (p *CloneSetUpdateParameters) isEmpty() bool {
 	return p.Partition == nil && p.MaxUnavailable == nil && p.MaxSurge == nil && !p.Paused &&
 		p.PriorityStrategy == nil && len(p.ScatterStrategy) == 0 && p.InPlaceUpdateStrategy == nil
 }

@@ -154,9 +154,10 @@ type CloneSetSpec struct {
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.enablePVCReuse) || !has(self.disablePVCReuse) || self.enablePVCReuse != self.disablePVCReuse",fieldPath=".disablePVCReuse",messageExpression="'scaleStrategy.enablePVCReuse and scaleStrategy.disablePVCReuse contradict each other; found both ' + (self.enablePVCReuse ? 'true' : 'false') + ': keep one'"
 type CloneSetScaleStrategy struct {
-	// podsToDelete names the pods to delete first when replicas goes down. Names
-	// of pods that the set does not have are without effect, and removed from
-	// the list nowhere but here: by whoever wrote them.
+	// podsToDelete names pods to delete. They are the first to go when replicas
+	// goes down; if it does not, others are created in their place, within
+	// maxUnavailable of updateStrategy. Names of pods that the set does not have
+	// are without effect.
 	//
 	// +optional
 	// +listType=set

@@ -15,22 +15,22 @@ import (
 //   - flat, as in v1alpha1: type is ReCreate, InPlaceIfPossible, InPlaceOnly or
 //     OnDelete, everything else is beside it.
 //
-// GetRollingUpdate reads both:
+// GetUpdateStrategyType and GetRollingUpdate read both:
 //
-//	What is read          from
-//	who updates the pods  type; absent: RollingUpdate. All but OnDelete mean
-//	                      that the operator does.
-//	podUpdatePolicy       type if it is ReCreate, InPlaceIfPossible or
-//	                      InPlaceOnly; else rollingUpdate.podUpdatePolicy;
-//	                      absent: ReCreate.
-//	any other field       wherever it is written.
+//	who updates the pods  somebody who deletes them, if type is OnDelete; else
+//	                      the operator
+//	podUpdatePolicy       type, if it is ReCreate, InPlaceIfPossible or
+//	                      InPlaceOnly; else rollingUpdate.podUpdatePolicy; else
+//	                      ReCreate
+//	any other field       the place where it is written
 //
-// A field written in both places with different values is refused. In an
-// object that was never checked, the place that type names counts: beside type
-// for ReCreate, InPlaceIfPossible and InPlaceOnly, rollingUpdate otherwise.
-// paused needs to be true in one of the places only.
+// A number, a percentage or paused may be written in both places if they say
+// the same; anything else in one place only. More is refused. Should an object
+// hold more all the same, the place counts that type names: beside type for
+// ReCreate, InPlaceIfPossible and InPlaceOnly, rollingUpdate otherwise. An
+// update that is paused in one of the places is paused.
 //
-// +kubebuilder:validation:XValidation:rule="!(self.?type.orValue('') in ['ReCreate', 'InPlaceIfPossible', 'InPlaceOnly']) || self.?rollingUpdate.podUpdatePolicy.orValue(self.type) == self.type",fieldPath=".rollingUpdate.podUpdatePolicy",messageExpression="'updateStrategy.type ' + self.type + ' and updateStrategy.rollingUpdate.podUpdatePolicy ' + self.rollingUpdate.podUpdatePolicy + ' disagree: keep podUpdatePolicy and use type RollingUpdate, or remove it'"
+// +kubebuilder:validation:XValidation:rule="!(self.?type.orValue(\"\") in ['ReCreate', 'InPlaceIfPossible', 'InPlaceOnly']) || self.?rollingUpdate.podUpdatePolicy.orValue(self.type) == self.type",fieldPath=".rollingUpdate.podUpdatePolicy",messageExpression="'updateStrategy.type ' + self.type + ' and updateStrategy.rollingUpdate.podUpdatePolicy ' + self.rollingUpdate.podUpdatePolicy + ' disagree: keep podUpdatePolicy and use type RollingUpdate, or remove it'"
 // +kubebuilder:validation:XValidation:rule="!has(self.partition) || self.?rollingUpdate.partition.orValue(self.partition) == self.partition",fieldPath=".partition",messageExpression="'updateStrategy.partition ' + string(self.partition) + ' and updateStrategy.rollingUpdate.partition ' + string(self.rollingUpdate.partition) + ' disagree: keep one'"
 // +kubebuilder:validation:XValidation:rule="!has(self.maxUnavailable) || self.?rollingUpdate.maxUnavailable.orValue(self.maxUnavailable) == self.maxUnavailable",fieldPath=".maxUnavailable",messageExpression="'updateStrategy.maxUnavailable ' + string(self.maxUnavailable) + ' and updateStrategy.rollingUpdate.maxUnavailable ' + string(self.rollingUpdate.maxUnavailable) + ' disagree: keep one'"
 // +kubebuilder:validation:XValidation:rule="!has(self.maxSurge) || self.?rollingUpdate.maxSurge.orValue(self.maxSurge) == self.maxSurge",fieldPath=".maxSurge",messageExpression="'updateStrategy.maxSurge ' + string(self.maxSurge) + ' and updateStrategy.rollingUpdate.maxSurge ' + string(self.rollingUpdate.maxSurge) + ' disagree: keep one'"
@@ -39,7 +39,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(self.scatterStrategy) || !self.?rollingUpdate.scatterStrategy.hasValue()",fieldPath=".scatterStrategy",message="scatterStrategy is written in updateStrategy and in updateStrategy.rollingUpdate: keep one"
 // +kubebuilder:validation:XValidation:rule="!has(self.inPlaceUpdateStrategy) || !self.?rollingUpdate.inPlaceUpdateStrategy.hasValue()",fieldPath=".inPlaceUpdateStrategy",message="inPlaceUpdateStrategy is written in updateStrategy and in updateStrategy.rollingUpdate: keep one"
 // +kubebuilder:validation:XValidation:rule="!(self.?rollingUpdate.maxUnavailable.or(self.?maxUnavailable).orValue('20%') in [dyn(0), dyn('0%')] && self.?rollingUpdate.maxSurge.or(self.?maxSurge).orValue(0) in [dyn(0), dyn('0%')])",message="maxUnavailable and maxSurge must not both be 0, because then no pod could be updated"
-// +kubebuilder:validation:XValidation:rule="!('InPlaceOnly' in [self.?type.orValue(''), self.?rollingUpdate.podUpdatePolicy.orValue('')]) || self.?rollingUpdate.maxSurge.or(self.?maxSurge).orValue(0) in [dyn(0), dyn('0%')]",message="maxSurge must be 0 or absent with InPlaceOnly, because no pod is created to take the place of another"
+// +kubebuilder:validation:XValidation:rule="!('InPlaceOnly' in [self.?type.orValue(\"\"), self.?rollingUpdate.podUpdatePolicy.orValue(\"\")]) || self.?rollingUpdate.maxSurge.or(self.?maxSurge).orValue(0) in [dyn(0), dyn('0%')]",message="maxSurge must be 0 or absent with InPlaceOnly, because no pod is created to take the place of another"
 type CloneSetUpdateStrategy struct {
 	// type is the strategy.
 	//
@@ -57,7 +57,7 @@ type CloneSetUpdateStrategy struct {
 	Type CloneSetUpdateStrategyType `json:"type,omitempty"`
 
 	// rollingUpdate are the parameters of the update. Those beside it mean the
-	// same; written in both places, they must be equal.
+	// same: each is written in one of the places.
 	//
 	// +optional
 	RollingUpdate *RollingUpdateCloneSetStrategy `json:"rollingUpdate,omitempty"`

@@ -23,13 +23,19 @@
 // dropped. A list in which items are told apart by a name (containers, env,
 // ports) refuses duplicates, also where a native workload only warns.
 //
+// # Two spellings
+//
+// A CloneSet has an update strategy that v1alpha1 writes flat and v1beta1
+// nested. One schema holds both, and the API server converts nothing, so both
+// are accepted in both versions; see CloneSetUpdateStrategy.
+//
 // # Rules
 //
 // Everything that can be decided from the object alone is refused when it is
 // written, in both versions, with an error that names the field. What only the
 // API server can tell about a pod (label keys of the template, names of volumes
 // that are mounted) shows when the pod is created, in the condition
-// FailedCreatePod.
+// FailedCreatePod of a StatefulSet and FailedScale of a CloneSet.
 //
 // +kubebuilder:object:generate=true
 // +groupName=apps.kruise.io

@@ -123,6 +123,9 @@
 - apiGroups:
   - apps.kruise.io
   resources:
+  - clonesets
+  - clonesets/scale
+  - clonesets/status
   - statefulsets
   - statefulsets/scale
   - statefulsets/status
@@ -136,6 +139,8 @@
 - apiGroups:
   - apps.kruise.io
   resources:
+  - clonesets
+  - clonesets/scale
   - statefulsets
   - statefulsets/scale
   verbs:
