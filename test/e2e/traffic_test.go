@@ -30,6 +30,9 @@ func serve(ctx context.Context, set *appsv1beta1.StatefulSet) {
 	})).To(Succeed())
 }
 
+// requestTimeout is how long a request of the client may take.
+const requestTimeout = 3 * time.Second
+
 // requests is what became of the requests of a client.
 type requests struct {
 	OK, Failed int
@@ -60,14 +63,28 @@ func startClient(ctx context.Context, namespace string) func() requests {
 	}
 }
 
+// served waits until the Service is known on the client's node, and all requests
+// from before have come to their end. It returns how many of those failed.
+func served(ctx context.Context, result func() requests) int {
+	GinkgoHelper()
+	failed := -1
+	Eventually(ctx, func(g Gomega) {
+		before := failed
+		now := result()
+		failed = now.Failed
+		g.Expect(now.OK).To(BeNumerically(">", 50))
+		g.Expect(failed).To(Equal(before))
+	}).WithPolling(requestTimeout + time.Second).Should(Succeed())
+	return failed
+}
+
 var _ = Describe("Traffic through a Service", func() {
 	DescribeTable("is served without a failure during rollouts", func(ctx context.Context, with edit) {
 		namespace := newNamespace(ctx)
 		set := create(ctx, builders.StatefulSet(namespace, "sample", sleeperV1).Replicas(6).MaxUnavailable(3).GracePeriod(5).With(with))
 		serve(ctx, set)
 		result := startClient(ctx, namespace)
-		Eventually(ctx, func() int { return result().OK }).Should(BeNumerically(">", 50))
-		before, failedBefore := pods(ctx, set), result().Failed // until the Service was known
+		before, failedBefore := pods(ctx, set), served(ctx, result)
 
 		setImage(ctx, set, sleeperV2)
 		waitSettled(ctx, set)
@@ -93,8 +110,7 @@ var _ = Describe("Traffic through a Service", func() {
 		set := create(ctx, builders.StatefulSet(namespace, "sample", sleeperV1).Replicas(6).MaxUnavailable(3).Ungated())
 		serve(ctx, set)
 		result := startClient(ctx, namespace)
-		Eventually(ctx, func() int { return result().OK }).Should(BeNumerically(">", 50))
-		failedBefore := result().Failed
+		failedBefore := served(ctx, result)
 		setImage(ctx, set, sleeperV2)
 		waitSettled(ctx, set)
 		Expect(result().Failed).To(BeNumerically(">", failedBefore))
