@@ -3,7 +3,7 @@
 
 LAB_DIR ?= .lab# where make demo and make lab-up keep their cluster
 LAB_FLAGS ?=# flags for make lab-up, e.g. --nodes 3 --simulated-nodes 100
-E2E_FLAGS ?=# flags for the end-to-end suite, e.g. -ginkgo.focus=partition
+E2E_FLAGS ?=# flags of ginkgo for the end-to-end suite, e.g. --focus=partition
 TEST_FLAGS ?=# flags for go test in the other suites, e.g. -run TestPlan
 KEEP_LAB ?=# 1: make test-e2e leaves its lab up, to look at a failure
 SEEDS ?= 10000# how many random rollouts make sim runs
