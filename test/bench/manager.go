@@ -69,7 +69,7 @@ func startManager(ctx context.Context, api client.Client, opts managerOptions) (
 	if err := m.command.Start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("start the manager: %w", err), log.Close())
 	}
-	if m.process, err = newProcess("insitu", m.command.Process.Pid); err != nil {
+	if m.process, err = newProcess(byManager, m.command.Process.Pid); err != nil {
 		return nil, errors.Join(err, m.stop())
 	}
 	if err := m.awaitReady(ctx, config.Health.BindAddress); err != nil {

@@ -39,7 +39,7 @@ type machine struct {
 
 // rollout is what one update of all pods took.
 type rollout struct {
-	By             actor  `json:"by"`
+	By             string `json:"by"`
 	MaxUnavailable string `json:"maxUnavailable"`
 	// Seconds is the time until all pods were available again, as far as whoever
 	// made the rollout knew.
@@ -58,16 +58,15 @@ type rollout struct {
 	ReconcileSeconds float64 `json:"reconcileSeconds,omitempty"`
 }
 
-// actor is who makes a rollout.
-type actor string
-
+// Who makes a rollout, and the name of the process in rollout.CPUSeconds.
 const (
-	byManager actor = "insitu"
-	byMinimal actor = "minimal client"
+	byManager = "insitu"
+	byMinimal = "minimal client"
 )
 
-// rollout returns the rollout of an actor with a budget, nil if there is none.
-func (r *result) rollout(by actor, maxUnavailable string) *rollout {
+// rollout returns the rollout that was made by somebody with a budget, nil if
+// there is none.
+func (r *result) rollout(by, maxUnavailable string) *rollout {
 	for i := range r.Rollouts {
 		if r.Rollouts[i].By == by && r.Rollouts[i].MaxUnavailable == maxUnavailable {
 			return &r.Rollouts[i]

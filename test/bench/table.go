@@ -127,16 +127,26 @@ func perPod(n int, c column) string {
 }
 
 func (t *table) cpu() {
-	t.section("CPU per pod")
-	spent := func(r *rollout, name string, pods int) string {
-		return fmt.Sprintf("%.2f ms", 1000*r.CPUSeconds[name]/float64(pods))
+	t.section("CPU time per pod")
+	cell := func(seconds float64, c column) string {
+		return fmt.Sprintf("%.1f ms", 1000*seconds/float64(c.result.Pods))
 	}
-	t.row("  insitu", "", func(c column) string { return spent(c.manager, string(byManager), c.result.Pods) })
-	t.row("  minimal client", "", func(c column) string { return spent(c.minimal, string(byMinimal), c.result.Pods) })
+	t.row("  insitu", "", func(c column) string { return cell(c.manager.CPUSeconds[byManager], c) })
+	t.row("  minimal client", "", func(c column) string { return cell(c.minimal.CPUSeconds[byMinimal], c) })
+	t.row("  the cluster, with insitu", "", func(c column) string { return cell(c.manager.clusterCPU(), c) })
+	t.row("  the cluster, with minimal client", "", func(c column) string { return cell(c.minimal.clusterCPU(), c) })
+	t.row("  ratio of all together", "", func(c column) string {
+		return fmt.Sprintf("%.2f", (c.manager.CPUSeconds[byManager]+c.manager.clusterCPU())/(c.minimal.CPUSeconds[byMinimal]+c.minimal.clusterCPU()))
+	})
+}
+
+// clusterCPU is the CPU time that the programs of the lab spent.
+func (r *rollout) clusterCPU() float64 {
+	spent := 0.0
 	for _, program := range labPrograms {
-		t.row("  "+program+", with insitu", "", func(c column) string { return spent(c.manager, program, c.result.Pods) })
-		t.row("  "+program+", minimal", "", func(c column) string { return spent(c.minimal, program, c.result.Pods) })
+		spent += r.CPUSeconds[program]
 	}
+	return spent
 }
 
 func (t *table) memory() {
