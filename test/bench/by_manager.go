@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -32,7 +33,15 @@ func (b *bench) withManager(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = m.stop() }()
+	ctx, cancel := m.during(ctx)
+	defer cancel()
+	if err := b.rollOut(ctx, m); err != nil {
+		return errors.Join(err, context.Cause(ctx), m.stop())
+	}
+	return m.stop()
+}
+
+func (b *bench) rollOut(ctx context.Context, m *manager) error {
 	if err := b.populate(ctx, m); err != nil {
 		return err
 	}
@@ -41,7 +50,7 @@ func (b *bench) withManager(ctx context.Context) error {
 			return err
 		}
 	}
-	return m.stop()
+	return nil
 }
 
 // populate notes the memory of the manager without pods, and creates them.

@@ -33,6 +33,9 @@ type manager struct {
 	log     *os.File
 	// metrics is the URL of its metrics.
 	metrics string
+	// ended is closed when the process has ended, with err.
+	ended chan struct{}
+	err   error
 }
 
 // managerOptions say which manager to start.
@@ -63,12 +66,16 @@ func startManager(ctx context.Context, api client.Client, opts managerOptions) (
 	if err != nil {
 		return nil, fmt.Errorf("open log of the manager: %w", err)
 	}
-	m := &manager{log: log, metrics: "http://" + config.Metrics.BindAddress + "/metrics"}
+	m := &manager{log: log, metrics: "http://" + config.Metrics.BindAddress + "/metrics", ended: make(chan struct{})}
 	m.command = exec.Command(opts.binary, "--config="+configFile, "--kubeconfig="+kubeconfig) //nolint:noctx // stop ends it, with time to give up its lease
 	m.command.Stdout, m.command.Stderr = log, log
 	if err := m.command.Start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("start the manager: %w", err), log.Close())
 	}
+	go func() {
+		m.err = m.command.Wait()
+		close(m.ended)
+	}()
 	if m.process, err = newProcess(byManager, m.command.Process.Pid); err != nil {
 		return nil, errors.Join(err, m.stop())
 	}
@@ -120,13 +127,28 @@ func writeYAML(path string, value any) error {
 	return os.WriteFile(path, data, 0o600)
 }
 
+// during returns a context that ends with the manager.
+func (m *manager) during(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-m.ended:
+			cancel(errors.New("the manager has ended"))
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
 func (m *manager) awaitReady(ctx context.Context, health string) error {
+	ctx, cancel := m.during(ctx)
+	defer cancel()
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		metrics, err := scrape(ctx, m.metrics)
 		return err == nil && metrics["leader_election_master_status"] == 1 && isOK(ctx, "http://"+health+"/readyz"), nil
 	})
 	if err != nil {
-		return fmt.Errorf("wait for the manager, see %s: %w", m.log.Name(), err)
+		return fmt.Errorf("wait for the manager, see %s: %w", m.log.Name(), errors.Join(err, context.Cause(ctx)))
 	}
 	return nil
 }
@@ -144,17 +166,13 @@ func isOK(ctx context.Context, url string) bool {
 	return response.StatusCode == http.StatusOK
 }
 
-// stop ends the manager as a kubelet does, and waits for its end. It may be
-// called again.
+// stop ends the manager as a kubelet does, and waits for its end. One that has
+// ended by itself is an error.
 func (m *manager) stop() error {
-	if m.command.ProcessState != nil {
-		return nil
-	}
-	if err := m.command.Process.Signal(syscall.SIGTERM); err != nil {
+	err := m.command.Process.Signal(syscall.SIGTERM)
+	<-m.ended
+	if err = errors.Join(err, m.err, m.log.Close()); err != nil {
 		return fmt.Errorf("stop the manager: %w", err)
 	}
-	if err := m.command.Wait(); err != nil {
-		return fmt.Errorf("stop the manager: %w", err)
-	}
-	return m.log.Close()
+	return nil
 }

@@ -6,12 +6,14 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 
 	"github.com/prometheus/procfs"
@@ -111,7 +113,7 @@ type report struct {
 }
 
 // readReport puts together the planner's benchmark, if there is a file of it, and
-// results.
+// results. They are sorted by kind and number of pods.
 func readReport(plan string, files []string) (*report, error) {
 	r := &report{}
 	if plan != "" {
@@ -134,6 +136,9 @@ func readReport(plan string, files []string) (*report, error) {
 		}
 		r.Results = append(r.Results, one)
 	}
+	slices.SortStableFunc(r.Results, func(a, b result) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Pods, b.Pods))
+	})
 	return r, nil
 }
 

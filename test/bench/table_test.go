@@ -74,10 +74,13 @@ func TestReportIsReadFromFiles(t *testing.T) {
 	output := "cpu: Fast CPU\nBenchmarkMakePlan/pods=1000-2 \t 79\t  15172977 ns/op\t 9112563 B/op\t   99039 allocs/op\nPASS\n"
 	g.Expect(os.WriteFile(plan, []byte(output), 0o600)).To(Succeed())
 	g.Expect(writeJSON(file, sample())).To(Succeed())
+	large, largeFile := sample(), filepath.Join(folder, "StatefulSet-2000.json")
+	large.Pods = 2000
+	g.Expect(writeJSON(largeFile, large)).To(Succeed())
 
-	r, err := readReport(plan, []string{file})
+	r, err := readReport(plan, []string{largeFile, file})
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(r.Results).To(Equal([]result{sample()}))
+	g.Expect(r.Results).To(Equal([]result{sample(), large}), "in the order of their size, not of their names")
 	g.Expect(r.Planning).To(Equal([]planning{{Pods: 1000, Seconds: 0.015172977, Bytes: 9112563, Allocations: 99039}}))
 
 	g.Expect(os.WriteFile(plan, []byte("FAIL\n"), 0o600)).To(Succeed())
