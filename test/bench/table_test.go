@@ -58,13 +58,14 @@ func TestTable(t *testing.T) {
 
 func TestWritesToPodsAreChecked(t *testing.T) {
 	g := NewWithT(t)
-	right, wrong, busyMinimal := sample(), sample(), sample()
+	right, wrong, unlike := sample(), sample(), sample()
 	wrong.Rollouts[0].Requests["patch pods/status"] = 1001
-	busyMinimal.Rollouts[1].Requests["patch pods/status"] = 1001
+	unlike.Rollouts[1].Requests["patch pods/status"] = 999
 
-	g.Expect((&report{Results: []result{right, busyMinimal}}).check()).To(Succeed())
+	g.Expect((&report{Results: []result{right}}).check()).To(Succeed())
 	g.Expect((&report{Results: []result{right, wrong}}).check()).To(MatchError(
-		"StatefulSet with 500 pods, maxUnavailable 100%: found 1501 writes to pods, want 3 for each"))
+		"StatefulSet with 500 pods, maxUnavailable 100%, by insitu: found 1501 writes to pods, want 3 for each"))
+	g.Expect((&report{Results: []result{unlike}}).check()).To(MatchError(ContainSubstring("by minimal client: found 1499")))
 }
 
 func TestReportIsReadFromFiles(t *testing.T) {
