@@ -181,7 +181,8 @@ func (m *minimal) finish() {
 	m.beginNext()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.left--; m.left == 0 {
+	m.left--
+	if m.left == 0 {
 		close(m.finished)
 	}
 }
