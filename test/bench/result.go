@@ -142,15 +142,16 @@ func readReport(plan string, files []string) (*report, error) {
 	return r, nil
 }
 
-// check returns an error if pods were written to more or less often than they
-// need. Everything else that is measured depends on the machine.
+// check returns an error if pods were written to more often than they need. That
+// they got what they need is checked by bench.checkPods; an answer that came too
+// late is no proof of the contrary. All else depends on the machine.
 func (r *report) check() error {
 	var errs []error
 	for i := range r.Results {
 		one := &r.Results[i]
 		for _, rollout := range one.Rollouts {
-			if writes := podWritesIn(rollout.Requests); writes != writesPerPod*one.Pods {
-				errs = append(errs, fmt.Errorf("%s with %d pods, maxUnavailable %s, by %s: found %d writes to pods, want %d for each",
+			if writes := podWritesIn(rollout.Requests); writes > writesPerPod*one.Pods {
+				errs = append(errs, fmt.Errorf("%s with %d pods, maxUnavailable %s, by %s: found %d writes to pods, want at most %d for each",
 					one.Kind, one.Pods, rollout.MaxUnavailable, rollout.By, writes, writesPerPod))
 			}
 		}

@@ -119,11 +119,18 @@ func (t *table) requests() {
 	}
 }
 
+// perPod says how many requests of a kind there were for each pod, or in all if
+// they have little to do with the pods.
 func perPod(n int, c column) string {
-	if n == 0 {
+	average := float64(n) / float64(c.result.Pods)
+	switch {
+	case n == 0:
 		return "-"
+	case average < 0.01:
+		return fmt.Sprintf("%d in all", n)
+	default:
+		return fmt.Sprintf("%.3f", average)
 	}
-	return fmt.Sprintf("%.3f", float64(n)/float64(c.result.Pods))
 }
 
 func (t *table) cpu() {
