@@ -9,11 +9,14 @@ KEEP_LAB ?=# 1: make test-e2e leaves its lab up, to look at a failure
 SEEDS ?= 10000# how many random rollouts make sim runs
 FIRST_SEED ?= 0# the seed of the first of them
 FUZZTIME ?= 5m# how long make sim-fuzz looks
-BENCH ?= .# which benchmarks make bench runs
+BENCH_PODS ?= 500 2000# how many pods make bench updates, once for each number
+BENCH_KINDS ?= StatefulSet# the kinds of their workloads
+BENCH_FLAGS ?=# flags for the measurement, e.g. --service
+BENCH ?= .# which benchmarks make bench-go runs
 VERSION ?=# what make build calls itself, instead of what git says
 CGO_ENABLED ?= 0# 1 with TEST_FLAGS=-race: needs a C compiler
 
-export LAB_DIR E2E_FLAGS TEST_FLAGS KEEP_LAB CGO_ENABLED
+export LAB_DIR E2E_FLAGS TEST_FLAGS KEEP_LAB BENCH_PODS BENCH_KINDS BENCH_FLAGS CGO_ENABLED
 
 
 .DEFAULT_GOAL := help
@@ -74,7 +77,11 @@ sim-fuzz: ## Let the fuzzer look for a rollout that breaks, for FUZZTIME
 	go test ./test/sim -run '^$$' -fuzz '^FuzzRun$$' -fuzztime $(FUZZTIME)
 
 .PHONY: bench
-bench: ## Run the benchmarks
+bench: ## Measure what a rollout costs, on simulated nodes, beside a minimal client
+	@hack/bench
+
+.PHONY: bench-go
+bench-go: ## Run Go's benchmarks
 	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
 
 ##@ Check it

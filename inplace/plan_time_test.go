@@ -101,10 +101,3 @@ func TestMakePlanOfTenThousandPods(t *testing.T) {
 	g.Expect(plan.Pods).To(HaveLen(pods))
 	g.Expect(plan.Blockers).To(HaveLen(pods - len(plan.Moves) - 1000))
 }
-
-func BenchmarkMakePlan(b *testing.B) {
-	w := big(b, 10_000)
-	for b.Loop() {
-		MakePlan(w, planned)
-	}
-}

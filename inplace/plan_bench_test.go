@@ -1,0 +1,39 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inplace
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+// A pass over ten times the pods takes ten times as much, not more. Time is too
+// noisy to be tested; the memory that is allocated is not.
+func TestMakePlanTakesInProportion(t *testing.T) {
+	g := NewWithT(t)
+	perPod := func(pods int) float64 {
+		w := big(t, pods)
+		before, after := runtime.MemStats{}, runtime.MemStats{}
+		runtime.ReadMemStats(&before)
+		MakePlan(w, planned)
+		runtime.ReadMemStats(&after)
+		return float64(after.TotalAlloc-before.TotalAlloc) / float64(pods)
+	}
+	g.Expect(perPod(10_000)).To(BeNumerically("<", 1.2*perPod(1000)))
+}
+
+func BenchmarkMakePlan(b *testing.B) {
+	for _, pods := range []int{1000, 10_000} {
+		b.Run(fmt.Sprintf("pods=%d", pods), func(b *testing.B) {
+			w := big(b, pods)
+			b.ReportAllocs()
+			for b.Loop() {
+				MakePlan(w, planned)
+			}
+		})
+	}
+}
