@@ -43,15 +43,15 @@ func priorityIn(env []corev1.EnvVar) *int {
 }
 
 // splitBatch returns the changes of the first batch, and those that come later.
-func splitBatch(pod *corev1.Pod, changes []ImageChange) (first, later []ImageChange) {
+func (p *past) splitBatch(changes []ImageChange) (first, later []ImageChange) {
 	var highest *int
 	for _, change := range changes {
-		if p := findContainer(pod, change.Container).priority; p != nil && (highest == nil || *p > *highest) {
+		if p := p.container(change.Container).priority; p != nil && (highest == nil || *p > *highest) {
 			highest = p
 		}
 	}
 	for _, change := range changes {
-		if p := findContainer(pod, change.Container).priority; p == nil || *p == *highest {
+		if p := p.container(change.Container).priority; p == nil || *p == *highest {
 			first = append(first, change)
 		} else {
 			later = append(later, change)
@@ -85,10 +85,10 @@ func recordBatches(state *appsv1beta1.InPlaceUpdateState, before appsv1beta1.InP
 
 // next returns the changes that the record of a pod leaves for later, in the order
 // of the containers' names.
-func (p past) next(pod *corev1.Pod) []ImageChange {
+func (p *past) next() []ImageChange {
 	var changes []ImageChange
 	for _, name := range slices.Sorted(maps.Keys(p.state.NextContainerImages)) {
-		live := findContainer(pod, name)
+		live := p.container(name)
 		if live.name == "" {
 			continue
 		}
@@ -102,12 +102,12 @@ func (p past) next(pod *corev1.Pod) []ImageChange {
 
 // notReadyBefore returns the first container that has to be ready before the next
 // ones are changed, and is not; empty if there is none.
-func (p past) notReadyBefore(pod *corev1.Pod) string {
+func (p *past) notReadyBefore() string {
 	if p.state.PreCheckBeforeNext == nil {
 		return ""
 	}
 	for _, name := range p.state.PreCheckBeforeNext.ContainersRequiredReady {
-		if live := findContainer(pod, name); live.name != "" && !live.status.Ready {
+		if live := p.container(name); live.name != "" && !live.status.Ready {
 			return name
 		}
 	}

@@ -132,15 +132,20 @@ func Compare(pod *corev1.Pod, from, to *Template, now time.Time) (Change, *Refus
 	if r := refusal(from, to); r != nil {
 		return Change{}, r
 	}
-	images, refused := imageChanges(pod, from, to, now)
+	return pastOf(pod, now).compare(from, to)
+}
+
+// compare is Compare for templates without an objection.
+func (p *past) compare(from, to *Template) (Change, *Refusal) {
+	images, refused := p.imageChanges(from, to)
 	if refused != nil {
 		return Change{}, refused
 	}
 	change := Change{
-		Labels:      keyChanges(pod.Labels, from.Labels(), to.Labels()),
-		Annotations: keyChanges(pod.Annotations, from.Annotations(), to.Annotations()),
+		Labels:      keyChanges(p.pod.Labels, from.Labels(), to.Labels()),
+		Annotations: keyChanges(p.pod.Annotations, from.Annotations(), to.Annotations()),
 	}
-	change.Images, change.Later = splitBatch(pod, images)
+	change.Images, change.Later = p.splitBatch(images)
 	return change, nil
 }
 

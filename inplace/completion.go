@@ -65,9 +65,13 @@ type Progress struct {
 // replaced by another of the same digest. The evidence is the container ID: see
 // evidence.judge.
 func Observe(pod *corev1.Pod, now time.Time) Progress {
-	before := pastOf(pod, now)
-	progress := Progress{Complete: true, Proved: true, Since: before.state.UpdateTimestamp.Time}
-	all := before.evidence
+	return pastOf(pod, now).progress()
+}
+
+// progress is what Observe promises.
+func (p *past) progress() Progress {
+	progress := Progress{Complete: true, Proved: true, Since: p.state.UpdateTimestamp.Time}
+	all := p.evidence
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		progress.Proved = progress.Proved && all[name].proved()
 		if all[name].done() {
@@ -81,7 +85,7 @@ func Observe(pod *corev1.Pod, now time.Time) Progress {
 			progress.Recheck = at
 		}
 	}
-	if progress.Next = before.next(pod); len(progress.Next) > 0 {
+	if progress.Next = p.next(); len(progress.Next) > 0 {
 		progress.Proved = false
 		if progress.Complete {
 			progress.Complete = false
@@ -175,35 +179,47 @@ func (e *evidence) missing() (reason, message string) {
 	}
 }
 
-// past is what is known of the in-place updates of a pod up to now.
+// past is what is known of the in-place updates of a pod up to now. It is read
+// from the pod once for each plan.
 type past struct {
-	// state is the zero state if there was none.
+	pod *corev1.Pod
+	// containers are those that live as long as the pod.
+	containers []liveContainer
+	// state is the zero state if there was no update.
 	state appsv1beta1.InPlaceUpdateState
 	// evidence has an entry for every container that the record names and the
 	// pod still has.
 	evidence map[string]*evidence
 }
 
-func pastOf(pod *corev1.Pod, now time.Time) past {
+func pastOf(pod *corev1.Pod, now time.Time) *past {
+	p := &past{pod: pod, containers: liveContainers(pod)}
 	state, err := readState(pod)
 	if err != nil || state == nil {
-		return past{}
+		return p
 	}
-	return past{state: *state, evidence: evidenceOf(pod, state, now)}
-}
-
-func evidenceOf(pod *corev1.Pod, state *appsv1beta1.InPlaceUpdateState, now time.Time) map[string]*evidence {
-	all := map[string]*evidence{}
-	for _, container := range liveContainers(pod) {
+	p.state, p.evidence = *state, make(map[string]*evidence, len(state.LastContainerStatuses))
+	for _, container := range p.containers {
 		entry, ok := state.LastContainerStatuses[container.name]
 		if !ok {
 			continue
 		}
 		e := &evidence{liveContainer: container, node: pod.Spec.NodeName, entry: entry}
 		e.judge(pod, state.UpdateTimestamp.Time, now)
-		all[container.name] = e
+		p.evidence[container.name] = e
 	}
-	return all
+	return p
+}
+
+// container returns a container of the pod; the zero container if it has none of
+// the name.
+func (p *past) container(name string) liveContainer {
+	for i := range p.containers {
+		if p.containers[i].name == name {
+			return p.containers[i]
+		}
+	}
+	return liveContainer{}
 }
 
 // judge decides what the container was started from.

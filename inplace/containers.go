@@ -4,8 +4,6 @@
 package inplace
 
 import (
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 )
@@ -51,22 +49,6 @@ func liveContainers(pod *corev1.Pod) []liveContainer {
 		})
 	}
 	return all
-}
-
-// findContainer returns the live container with a name; the zero container if
-// the pod has none.
-func findContainer(pod *corev1.Pod, name string) liveContainer {
-	all := liveContainers(pod)
-	if i := slices.IndexFunc(all, func(c liveContainer) bool { return c.name == name }); i >= 0 {
-		return all[i]
-	}
-	return liveContainer{}
-}
-
-// containerStatus returns the status of a live container; the zero status if the
-// kubelet has not reported one.
-func containerStatus(pod *corev1.Pod, container string) corev1.ContainerStatus {
-	return findContainer(pod, container).status
 }
 
 func statusOf(container string, statuses []corev1.ContainerStatus) corev1.ContainerStatus {

@@ -139,7 +139,7 @@ func hold(pod *corev1.Pod, target Target, change Change, now time.Time) *Step {
 	state, by := lifecycleState(pod), holding(hook, pod)
 	step := &Step{
 		State: HookHeld, Reason: ReasonInPlaceUpdateHook, Change: change, Since: lifecycleSince(pod),
-		Record: newState(pod, change, target.Name, now), Hash: target.Hash, Pending: newPendingUpdate(change, target.Name),
+		Pending: newPendingUpdate(change, target.Name),
 	}
 	switch {
 	case state == appsv1beta1.LifecycleStateUpdating:

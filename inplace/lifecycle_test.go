@@ -121,7 +121,7 @@ func TestAHeldPodSaysWhatComes(t *testing.T) {
 	freed.Finalizers = nil
 	target := Target{Revision: Revision{Name: "b", Template: simple(t, latestImage)}, Lifecycle: &appsv1beta1.Lifecycle{InPlaceUpdate: hook(false)}}
 	change, _ := Compare(freed, simple(t, alpineImage), simple(t, latestImage), patched)
-	body, err = RevisionPatch(freed, patch(freed, change, target, patched))
+	body, err = RevisionPatch(freed, patch(pastOf(freed, patched), change, target, patched))
 	g.Expect(err).NotTo(HaveOccurred())
 	updated := mergePod(t, freed, body)
 	g.Expect(updated.Labels).To(HaveKeyWithValue(appsv1beta1.LifecycleStateKey, "Updating"))
@@ -175,7 +175,7 @@ func TestAPodComesToRest(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			step := finish(tc.pod.Build(), Target{Revision: Revision{Name: "a"}, Lifecycle: &tc.lifecycle}, patched)
+			step := finish(pastOf(tc.pod.Build(), patched), Target{Revision: Revision{Name: "a"}, Lifecycle: &tc.lifecycle}, patched)
 			g.Expect(step.Action).To(Equal(tc.action))
 			g.Expect(step.State).To(Equal(tc.state))
 			g.Expect(step.Reason).To(Equal(tc.reason))
@@ -185,7 +185,7 @@ func TestAPodComesToRest(t *testing.T) {
 	}
 	t.Run("no lifecycle, no writes", func(t *testing.T) {
 		for _, state := range []appsv1beta1.LifecycleStateType{stateStarting, stateNormal, statePreparing, stateUpdating, stateUpdated, stateDeleting} {
-			NewWithT(t).Expect(finish(hooked(state).Build(), Target{}, patched)).To(Equal(Step{State: Settled}), string(state))
+			NewWithT(t).Expect(finish(pastOf(hooked(state).Build(), patched), Target{}, patched)).To(Equal(Step{State: Settled}), string(state))
 		}
 	})
 }

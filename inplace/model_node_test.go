@@ -153,8 +153,8 @@ func (n *node) stopContainer() {
 
 // startContainer starts a container of the image that the kubelet works on.
 func (n *node) startContainer() {
-	last := containerStatus(n.pod, "main").ContainerID
-	status := corev1.ContainerStatus{Name: "main", ImageID: containerStatus(n.pod, "main").ImageID}
+	last := pastOf(n.pod, builders.Start).container("main").status.ContainerID
+	status := corev1.ContainerStatus{Name: "main", ImageID: pastOf(n.pod, builders.Start).container("main").status.ImageID}
 	n.running = ""
 	switch {
 	case strings.HasSuffix(n.wanted, ":missing"):

@@ -34,6 +34,27 @@ type Target struct {
 	RespectBudgets bool
 	// Lifecycle holds the hooks of the workload; nil if it has none.
 	Lifecycle *appsv1beta1.Lifecycle
+	// judged holds what was found of the ways from other templates, which is the
+	// same for all pods of a plan; nil outside of a plan.
+	judged map[*Template]judgement
+}
+
+// judgement is what the templates alone say of the way from one to another.
+type judgement struct {
+	refused *Refusal
+	equal   bool
+}
+
+// judge compares a template with that of the target.
+func (t Target) judge(from *Template) judgement {
+	if known, ok := t.judged[from]; ok {
+		return known
+	}
+	judged := judgement{refused: refusal(from, t.Template), equal: from != nil && from.Equal(t.Template)}
+	if t.judged != nil {
+		t.judged[from] = judged
+	}
+	return judged
 }
 
 // PodFacts is what is known of one pod.
@@ -51,6 +72,22 @@ type PodFacts struct {
 	// Refused is set when the API server refuses the change in place that the pod
 	// needs for the target.
 	Refused *Refusal
+	// past is known to a plan already; nil outside of one.
+	past *past
+}
+
+// Read returns the facts with what the pod records of its updates. It is read again
+// by each plan otherwise; the plans that share it are made for the same moment.
+func (f PodFacts) Read(now time.Time) PodFacts {
+	f.past = pastOf(f.Pod, now)
+	return f
+}
+
+func (f PodFacts) pastAt(now time.Time) *past {
+	if f.past == nil {
+		return pastOf(f.Pod, now)
+	}
+	return f.past
 }
 
 // Next returns the next step of a pod towards a target.
@@ -59,42 +96,47 @@ type PodFacts struct {
 // is, not from what was intended with it before.
 func Next(facts PodFacts, target Target, now time.Time) Step {
 	pod := facts.Pod
+	before := facts.pastAt(now)
 	if asksForDeletion(facts) {
 		return remove(pod, target, Step{Reason: ReasonSpecifiedDelete, Message: specifiedDelete}, now)
 	}
 	if pod.DeletionTimestamp != nil || revisionName(pod) == target.Name {
-		return finish(pod, target, now)
+		return finish(before, target, now)
 	}
-	change, refused := compareFacts(facts, target, now)
+	change, refused := compareFacts(facts, before, target)
 	if refused != nil {
-		return refuse(facts, target, refused, now)
+		return refuse(before, target, refused, now)
 	}
 	if facts.Refused != nil {
-		return deny(facts, target, now)
+		return deny(facts, before, target, now)
 	}
 	if step := hold(pod, target, change, now); step != nil {
 		return *step
 	}
 	if !change.Restarts() || target.keepsReady(change) {
-		return patch(pod, change, target, now)
+		return patch(before, change, target, now)
 	}
 	if step := drain(facts, target, change, now); step != nil {
 		return *step
 	}
-	return patch(pod, change, target, now)
+	return patch(before, change, target, now)
 }
 
 // compareFacts compares the pod with the target, as far as its policy allows a
 // change in place. A revision that differs in nothing is always taken in place.
-func compareFacts(facts PodFacts, target Target, now time.Time) (Change, *Refusal) {
+func compareFacts(facts PodFacts, before *past, target Target) (Change, *Refusal) {
 	var from *Template
 	if facts.From != nil {
 		from = facts.From.Template
 	}
-	change, refused := Compare(facts.Pod, from, target.Template, now)
+	judged := target.judge(from)
+	if judged.refused != nil {
+		return Change{}, judged.refused
+	}
+	change, refused := before.compare(from, target.Template)
 	recreates := target.Policy != appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType &&
 		target.Policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType
-	if refused == nil && recreates && !from.Equal(target.Template) {
+	if refused == nil && recreates && !judged.equal {
 		refused = &Refusal{Reason: ReasonPolicyReCreate, Message: "podUpdatePolicy is ReCreate"}
 	}
 	return change, refused
@@ -102,11 +144,11 @@ func compareFacts(facts PodFacts, target Target, now time.Time) (Change, *Refusa
 
 // refuse handles what cannot change in place: the pod is recreated or, where the
 // user wants no recreation, stays what it is.
-func refuse(facts PodFacts, target Target, refused *Refusal, now time.Time) Step {
+func refuse(before *past, target Target, refused *Refusal, now time.Time) Step {
 	if target.Policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
-		return remove(facts.Pod, target, Step{Reason: refused.Reason, Message: refused.Message}, now)
+		return remove(before.pod, target, Step{Reason: refused.Reason, Message: refused.Message}, now)
 	}
-	if step := finish(facts.Pod, target, now); step.State != Settled {
+	if step := finish(before, target, now); step.State != Settled {
 		return step
 	}
 	return Step{
@@ -119,8 +161,8 @@ func refuse(facts PodFacts, target Target, refused *Refusal, now time.Time) Step
 // deny keeps a pod whose change the server refuses in service as it is. It is not
 // recreated: whoever wrote the rule that refuses it did not ask for that, and the
 // rule may refuse the new pod as well.
-func deny(facts PodFacts, target Target, now time.Time) Step {
-	step := finish(facts.Pod, target, now)
+func deny(facts PodFacts, before *past, target Target, now time.Time) Step {
+	step := finish(before, target, now)
 	if step.Action != Wait {
 		return step
 	}
@@ -144,7 +186,6 @@ func drain(facts PodFacts, target Target, change Change, now time.Time) *Step {
 	if !IsMarkedNotReady(pod) {
 		step.Action, step.Since = MarkNotReady, time.Time{}
 		step.Message = "to be updated to " + target.Name
-		step.Record, step.Hash = newState(pod, change, target.Name, now), target.Hash
 		if target.marksNotReady() && hasGate(pod, appsv1beta1.KruisePodReady) {
 			step.NotReadyKey = notReadyKeyUpdate
 		}
@@ -167,14 +208,15 @@ func drain(facts PodFacts, target Target, change Change, now time.Time) *Step {
 	return nil
 }
 
-func patch(pod *corev1.Pod, change Change, target Target, now time.Time) Step {
+func patch(before *past, change Change, target Target, now time.Time) Step {
+	pod := before.pod
 	message := change.String()
 	if why := whyNotDrained(pod, change); why != "" {
 		message += fmt.Sprintf(" (not drained: %s)", why)
 	}
 	step := Step{
 		Action: Patch, State: Patching, Message: message, Change: change,
-		Record: newState(pod, change, target.Name, now), Hash: target.Hash,
+		Record: newState(before, change, target.Name, now), Hash: target.Hash,
 	}
 	switch {
 	case target.Lifecycle == nil:
@@ -187,16 +229,17 @@ func patch(pod *corev1.Pod, change Change, target Target, now time.Time) Step {
 }
 
 // finish brings a pod that stays at its revision back into service.
-func finish(pod *corev1.Pod, target Target, now time.Time) Step {
+func finish(before *past, target Target, now time.Time) Step {
+	pod := before.pod
 	if pod.DeletionTimestamp != nil {
 		return terminate(pod, now)
 	}
 	if target.Lifecycle != nil && lifecycleState(pod) == appsv1beta1.LifecycleStatePreparingDelete && !target.revives() {
 		return remove(pod, target, Step{Reason: ReasonPreDeleteHook, Message: "it was marked not ready for its deletion"}, now)
 	}
-	deadline, progress := target.Deadline, Observe(pod, now)
+	deadline, progress := target.Deadline, before.progress()
 	if progress.Reason == ReasonNextBatch {
-		return nextBatch(pod, target, progress, now)
+		return nextBatch(before, target, progress, now)
 	}
 	if !progress.Complete {
 		// A container that ends long after its update is not overdue by that.
@@ -233,19 +276,18 @@ func finish(pod *corev1.Pod, target Target, now time.Time) Step {
 
 // nextBatch changes the containers whose turn comes when those before them are
 // ready.
-func nextBatch(pod *corev1.Pod, target Target, progress Progress, now time.Time) Step {
-	before := pastOf(pod, now)
-	if container := before.notReadyBefore(pod); container != "" {
+func nextBatch(before *past, target Target, progress Progress, now time.Time) Step {
+	if container := before.notReadyBefore(); container != "" {
 		return overdue(Step{
 			State: Verifying, Reason: ReasonNextBatch, Since: progress.Since,
 			Message: fmt.Sprintf("container %s is not ready; %s", container, progress.Message),
 		}, target.Deadline, now)
 	}
 	change := Change{}
-	change.Images, change.Later = splitBatch(pod, progress.Next)
+	change.Images, change.Later = before.splitBatch(progress.Next)
 	return Step{
 		Action: Patch, State: Patching, Message: change.String() + " (the containers before are ready)", Change: change,
-		Record: newState(pod, change, before.state.Revision, now),
+		Record: newState(before, change, before.state.Revision, now),
 	}
 }
 

@@ -223,8 +223,7 @@ func TestNext(t *testing.T) {
 			} else {
 				g.Expect(step.Message).NotTo(BeEmpty())
 			}
-			g.Expect(step.Record != nil).To(Equal(step.Action == Patch || step.Action == MarkNotReady),
-				"a record goes with a patch and what comes first, and with nothing else")
+			g.Expect(step.Record != nil).To(Equal(step.Action == Patch), "a record goes with a patch, and with nothing else")
 			step.Message, step.Record = "", nil
 			g.Expect(step).To(BeComparableTo(tc.want))
 			g.Expect(pod).To(Equal(before), "the facts are not changed")

@@ -88,15 +88,15 @@ func TestMarkPodNotReadyDrains(t *testing.T) {
 	g.Expect(unreadySince(drained)).To(Equal(after(-10)))
 	g.Expect(nextOf(t, drained, marking, latestImage).Action).To(Equal(Patch))
 
-	back := finish(drained, Target{Lifecycle: &marking}, patched)
+	back := finish(pastOf(drained, patched), Target{Lifecycle: &marking}, patched)
 	g.Expect(back.Action).To(Equal(MarkReady))
 	body, err = ReadinessPatch(drained, back, metav1.NewTime(patched))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(IsMarkedNotReady(mergePod(t, drained, body))).To(BeFalse())
 
 	g.Expect(nextOf(t, kruiseGated("[]").Build(), appsv1beta1.Lifecycle{}, latestImage).Action).To(Equal(Patch), "not asked for")
-	g.Expect(finish(kruiseGated("["+theirs+"]").Build(), Target{}, patched).Action).To(Equal(Wait), "others keep it out")
-	g.Expect(finish(kruiseGated("").Build(), Target{}, patched).Action).To(Equal(MarkReady), "somebody has to say that it may serve")
+	g.Expect(finish(pastOf(kruiseGated("["+theirs+"]").Build(), patched), Target{}, patched).Action).To(Equal(Wait), "others keep it out")
+	g.Expect(finish(pastOf(kruiseGated("").Build(), patched), Target{}, patched).Action).To(Equal(MarkReady), "somebody has to say that it may serve")
 }
 
 func TestPrepareNew(t *testing.T) {

@@ -98,12 +98,13 @@ func RevisionPatch(pod *corev1.Pod, step Step) ([]byte, error) {
 	return json.Marshal(body)
 }
 
-// TrialPatch returns the patch that a step leads to, for a dry run: with the
+// TrialPatch returns the patch that a step towards a revision leads to, for a dry run: with the
 // containers of all batches, since what is refused for a later one is refused for
 // the pod.
-func TrialPatch(pod *corev1.Pod, step Step) ([]byte, error) {
+func TrialPatch(pod *corev1.Pod, step Step, revision string, now time.Time) ([]byte, error) {
 	step.Action, step.Lifecycle = Patch, ""
 	step.Change.Images, step.Change.Later = step.Change.all(), nil
+	step.Record = newState(pastOf(pod, now), step.Change, revision, now)
 	return RevisionPatch(pod, step)
 }
 

@@ -101,6 +101,7 @@ type Plan struct {
 // A pod whose change the server refuses stays in service, or goes back, and takes
 // no budget from the others.
 func MakePlan(w Workload, now time.Time) Plan {
+	w.Target.judged = map[*Template]judgement{}
 	p := &planner{workload: w, now: now}
 	views := make([]*view, 0, len(w.Pods))
 	for i := range w.Pods {
@@ -163,7 +164,8 @@ func newView(w Workload, i int, now time.Time) *view {
 	facts := w.Pods[i]
 	pod := facts.Pod
 	atTarget := revisionName(pod) == w.Target.Name
-	progress := Observe(pod, now)
+	facts.past = facts.pastAt(now)
+	progress := facts.past.progress()
 	v := &view{
 		facts: facts,
 		asked: asksForDeletion(facts),
@@ -182,7 +184,7 @@ func newView(w Workload, i int, now time.Time) *view {
 	if v.wants {
 		v.Step = Next(facts, w.Target, now)
 	} else {
-		v.Step = finish(pod, w.Target, now)
+		v.Step = finish(facts.past, w.Target, now)
 	}
 	return v
 }
@@ -297,7 +299,7 @@ func (p *planner) decideDisruption(v *view) {
 	case !v.Available:
 		if p.inWork >= max(limit, 1) && needsMarkReady(v.Pod) {
 			// A new pod serves at its revision meanwhile.
-			v.Step = finish(v.Pod, p.workload.Target, p.now)
+			v.Step = finish(v.facts.past, p.workload.Target, p.now)
 			p.move(v, "until its turn comes")
 			return
 		}

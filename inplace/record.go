@@ -44,24 +44,23 @@ func UpdatedInPlace(pod *corev1.Pod) bool {
 // It holds an entry for every container that the change restarts, and keeps the
 // entries of containers whose earlier change was not seen to complete: nothing
 // that is still under way is forgotten when the next revision overtakes it.
-func newState(pod *corev1.Pod, change Change, revision string, now time.Time) *appsv1beta1.InPlaceUpdateState {
+func newState(p *past, change Change, revision string, now time.Time) *appsv1beta1.InPlaceUpdateState {
 	entries := map[string]appsv1beta1.InPlaceUpdateContainerStatus{}
-	before := pastOf(pod, now)
-	for name, e := range before.evidence {
+	for name, e := range p.evidence {
 		if !e.proved() {
 			entries[name] = e.entry
 		}
 	}
 	for _, image := range change.Images {
-		entries[image.Container] = newEntry(pod, image, before.evidence[image.Container])
+		entries[image.Container] = newEntry(p.container(image.Container), image, p.evidence[image.Container])
 	}
 	state := &appsv1beta1.InPlaceUpdateState{
 		Revision:              revision,
 		UpdateTimestamp:       metav1.NewTime(now),
 		LastContainerStatuses: entries,
-		EquivalentImages:      spelledOtherwise(before.state.EquivalentImages, change),
+		EquivalentImages:      spelledOtherwise(p.state.EquivalentImages, change),
 	}
-	recordBatches(state, before.state, change)
+	recordBatches(state, p.state, change)
 	return state
 }
 
@@ -83,8 +82,7 @@ func spelledOtherwise(before map[string]string, change Change) map[string]string
 
 // newEntry records what runs in a container before it is restarted. earlier is
 // the evidence of its earlier change, nil if there was none.
-func newEntry(pod *corev1.Pod, change ImageChange, earlier *evidence) appsv1beta1.InPlaceUpdateContainerStatus {
-	live := findContainer(pod, change.Container)
+func newEntry(live liveContainer, change ImageChange, earlier *evidence) appsv1beta1.InPlaceUpdateContainerStatus {
 	entry := appsv1beta1.InPlaceUpdateContainerStatus{
 		ImageID:     live.status.ImageID,
 		ContainerID: lastContainerID(live.status),

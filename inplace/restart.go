@@ -6,19 +6,16 @@ package inplace
 import (
 	"fmt"
 	"slices"
-	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // imageChanges returns the containers whose image is to be changed, or to be
 // spelled otherwise so that they are restarted.
-func imageChanges(pod *corev1.Pod, from, to *Template, now time.Time) ([]ImageChange, *Refusal) {
-	before := pastOf(pod, now)
+func (p *past) imageChanges(from, to *Template) ([]ImageChange, *Refusal) {
 	var changes []ImageChange
 	for _, wanted := range to.Containers() {
-		c := newContainerChange(pod, before, wanted, from, to)
+		c := newContainerChange(p, wanted, from, to)
 		image, refused := c.decide()
 		if refused != nil {
 			return nil, refused
@@ -50,16 +47,16 @@ type containerChange struct {
 	alias bool
 }
 
-func newContainerChange(pod *corev1.Pod, before past, wanted Container, from, to *Template) containerChange {
+func newContainerChange(p *past, wanted Container, from, to *Template) containerChange {
 	c := containerChange{
-		live:     findContainer(pod, wanted.Name),
+		live:     p.container(wanted.Name),
 		wanted:   wanted,
 		before:   from.image(wanted.Name),
 		stale:    staleEnv(wanted.Name, from, to),
-		evidence: before.evidence[wanted.Name],
+		evidence: p.evidence[wanted.Name],
 	}
-	_, c.pending = before.state.NextContainerImages[wanted.Name]
-	if c.base, c.alias = before.state.EquivalentImages[wanted.Name]; !c.alias || c.wanted.Image != c.before {
+	_, c.pending = p.state.NextContainerImages[wanted.Name]
+	if c.base, c.alias = p.state.EquivalentImages[wanted.Name]; !c.alias || c.wanted.Image != c.before {
 		c.base = c.live.image
 	}
 	return c

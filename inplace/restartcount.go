@@ -5,6 +5,7 @@ package inplace
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,13 +33,12 @@ func restartCounts(pod *corev1.Pod, change Change, revision string) map[string]s
 	var sum int32
 	for _, c := range liveContainers(pod) {
 		sum += c.status.RestartCount
+		if slices.Contains(changed, c.name) {
+			known[c.name] = appsv1beta1.InPlaceUpdateContainerRestartCount{Revision: revision, RestartCount: c.status.RestartCount}
+			continue
+		}
 		if count, ok := counts[c.name]; ok {
 			known[c.name] = count
-		}
-	}
-	for _, name := range changed {
-		known[name] = appsv1beta1.InPlaceUpdateContainerRestartCount{
-			Revision: revision, RestartCount: containerStatus(pod, name).RestartCount,
 		}
 	}
 	// A map of plain values marshals.

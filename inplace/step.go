@@ -109,8 +109,8 @@ type Step struct {
 	Until time.Time
 	// Change is set for Patch, and for the steps that lead to it.
 	Change Change
-	// Record is set for Patch, and for MarkNotReady as it would be then: what ran
-	// before, and that the pod was updated in place.
+	// Record is set for Patch: what ran before, and that the pod was updated in
+	// place.
 	Record *appsv1beta1.InPlaceUpdateState
 	// Hash is written with Record, see Revision.Hash.
 	Hash string
@@ -133,7 +133,7 @@ func (s Step) LeadsToPatch() bool {
 	case Draining, Grace, Patching:
 		return true
 	case HookHeld:
-		return s.Record != nil
+		return s.Reason == ReasonInPlaceUpdateHook
 	case Settled, Waiting, Restarting, Verifying, Recreating, Stuck:
 		return false
 	default:

@@ -72,7 +72,7 @@ func withhold(plan inplace.Plan, known *verdicts, tried Result) inplace.Plan {
 func (e *Executor) try(ctx context.Context, owner client.Object, known *verdicts, moves []inplace.Move, now time.Time) Result {
 	errs := slices.Repeat([]error{context.Canceled}, len(moves)) // what is left out when the context ends
 	workqueue.ParallelizeUntil(ctx, e.Parallelism, len(moves), func(i int) {
-		errs[i] = e.dryRun(ctx, moves[i])
+		errs[i] = e.dryRun(ctx, known.revision, moves[i])
 	})
 	result := newResult(ctx, moves, errs)
 	for i, err := range errs {
@@ -95,8 +95,8 @@ func (e *Executor) try(ctx context.Context, owner client.Object, known *verdicts
 // dryRun lets the API server judge the very patch that a move leads to. Where an
 // admission webhook takes no part in dry runs, nothing is known, and nothing
 // speaks against it.
-func (e *Executor) dryRun(ctx context.Context, move inplace.Move) error {
-	body, err := inplace.TrialPatch(move.Pod, move.Step)
+func (e *Executor) dryRun(ctx context.Context, revision string, move inplace.Move) error {
+	body, err := inplace.TrialPatch(move.Pod, move.Step, revision, e.clock.Now())
 	if err != nil {
 		return err
 	}

@@ -80,7 +80,7 @@ func (s *scope) target() inplace.Target {
 func (r *Reconciler) podFacts(ctx context.Context, s *scope) ([]inplace.PodFacts, error) {
 	facts := make([]inplace.PodFacts, 0, len(s.members))
 	for _, m := range s.inUpdateOrder() {
-		f, err := workload.Facts(ctx, r.client, s.revisions.History, m.Pod)
+		f, err := workload.Facts(ctx, r.client, s.revisions.History, m.Pod, s.now)
 		if err != nil {
 			return nil, err
 		}

@@ -39,8 +39,8 @@ func RevisionOf(pod *corev1.Pod) string {
 
 // Facts returns what the planner has to know of a pod that the pod does not tell
 // itself: what it was made from, and who still sends it traffic.
-func Facts(ctx context.Context, reader client.Reader, revisions *history.History, pod *corev1.Pod) (inplace.PodFacts, error) {
-	facts := inplace.PodFacts{Pod: pod}
+func Facts(ctx context.Context, reader client.Reader, revisions *history.History, pod *corev1.Pod, now time.Time) (inplace.PodFacts, error) {
+	facts := inplace.PodFacts{Pod: pod}.Read(now)
 	if from := revisions.Get(RevisionOf(pod)); from != nil {
 		facts.From = ptr.To(from.InPlace())
 	}

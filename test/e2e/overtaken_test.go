@@ -308,7 +308,9 @@ var _ = Describe("An update that is overtaken", func() {
 	It("goes on when the node dies in Restarting, and comes back", Serial, func(ctx context.Context) {
 		c := overtaken{
 			given: func(s *appsv1beta1.StatefulSet) {
-				args("-ignore-term=6s")(s)
+				// Long enough for a busy machine to kill the node meanwhile.
+				args("-ignore-term=20s")(s)
+				s.Spec.Template.Spec.TerminationGracePeriodSeconds = ptr.To[int64](25)
 				s.Spec.Template.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
 					MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: s.Spec.Selector,
 				}}
