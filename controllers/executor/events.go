@@ -4,6 +4,7 @@
 package executor
 
 import (
+	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,6 +27,19 @@ const maxNote = 700
 // event is what is told of a pod.
 type event struct {
 	kind, reason, action, note string
+}
+
+// eventOf returns the event for a move and what came of it; nil if there is
+// nothing to tell.
+func eventOf(revision string, move inplace.Move, err error) *event {
+	switch {
+	case err == nil:
+		return doneEvent(revision, move)
+	case changedMeanwhile(err):
+		return nil
+	default:
+		return failedEvent(move.Step, err)
+	}
 }
 
 // doneEvent returns the event for a move that was carried out, or nil if the
@@ -96,12 +110,50 @@ func deniedEvent(err error) *event {
 
 // report records an event on the workload, naming the pod, and one on the pod.
 func (e *Executor) report(workload client.Object, pod *corev1.Pod, what *event) {
-	if what == nil {
-		return
+	e.reportOnPod(workload, pod, what)
+	e.reportOnWorkload(workload, []inplace.Move{{Pod: pod}}, []*event{what})
+}
+
+func (e *Executor) reportOnPod(workload client.Object, pod *corev1.Pod, what *event) {
+	if what != nil {
+		e.recorder.Eventf(pod, workload, what.kind, what.reason, what.action, "%s", shorten(what.note))
 	}
-	note := shorten(what.note)
-	e.recorder.Eventf(workload, pod, what.kind, what.reason, what.action, "pod %s: %s", pod.Name, note)
-	e.recorder.Eventf(pod, workload, what.kind, what.reason, what.action, "%s", note)
+}
+
+// reportOnWorkload records one event on the workload for all moves of which the
+// same is told: with thousands of pods, events would cost more than the writes.
+func (e *Executor) reportOnWorkload(workload client.Object, moves []inplace.Move, told []*event) {
+	var different []event
+	pods := map[event][]*corev1.Pod{}
+	for i, what := range told {
+		if what == nil {
+			continue
+		}
+		if len(pods[*what]) == 0 {
+			different = append(different, *what)
+		}
+		pods[*what] = append(pods[*what], moves[i].Pod)
+	}
+	for _, what := range different {
+		e.recorder.Eventf(workload, pods[what][0], what.kind, what.reason, what.action, "%s: %s", naming(pods[what]), shorten(what.note))
+	}
+}
+
+// naming names pods: "pod a", or "pods a, b, c and 7 more".
+func naming(pods []*corev1.Pod) string {
+	const named = 3
+	if len(pods) == 1 {
+		return "pod " + pods[0].Name
+	}
+	names := make([]string, 0, named)
+	for _, pod := range pods[:min(len(pods), named)] {
+		names = append(names, pod.Name)
+	}
+	text := "pods " + strings.Join(names, ", ")
+	if more := len(pods) - named; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // shorten cuts what is longer than maxNote.

@@ -60,6 +60,15 @@ type Result struct {
 	// Refused is the number of those whose patch the API server refused for what
 	// it says. That is remembered: the next plan takes it into account.
 	Refused int
+	// Postponed is the number of moves beyond maxMoves, which are to be planned
+	// again.
+	Postponed int
+}
+
+// IsUnfinished reports whether there is to be another plan soon, although nothing
+// failed.
+func (r Result) IsUnfinished() bool {
+	return r.Conflicts+r.Refused+r.Postponed > 0
 }
 
 // Errors returns the errors of failed moves in the order of the pods' names, so
@@ -75,7 +84,7 @@ func (r Result) Errors() []error {
 // With returns what both results say.
 func (r Result) With(other Result) Result {
 	all := Result{
-		Conflicts: r.Conflicts + other.Conflicts, Refused: r.Refused + other.Refused,
+		Conflicts: r.Conflicts + other.Conflicts, Refused: r.Refused + other.Refused, Postponed: r.Postponed + other.Postponed,
 		Failed: map[string]error{},
 	}
 	maps.Copy(all.Failed, r.Failed)
@@ -83,15 +92,25 @@ func (r Result) With(other Result) Result {
 	return all
 }
 
+// maxMoves is how many pods are written to in one reconciliation. The plan is made
+// again after that: it would be minutes old for the ten thousandth.
+const maxMoves = 1000
+
 // Run carries out moves of the pods of a workload towards a revision. A move
 // that fails does not stop the others.
 func (e *Executor) Run(ctx context.Context, workload client.Object, revision string, moves []inplace.Move) Result {
-	errs := make([]error, len(moves))
+	postponed := max(len(moves)-maxMoves, 0)
+	moves = moves[:len(moves)-postponed]
+	errs, told := make([]error, len(moves)), make([]*event, len(moves))
 	workqueue.ParallelizeUntil(ctx, e.Parallelism, len(moves), func(i int) {
-		errs[i] = e.carryOut(ctx, workload, revision, moves[i])
+		errs[i] = e.carryOut(ctx, moves[i])
+		told[i] = eventOf(revision, moves[i], errs[i])
+		e.reportOnPod(workload, moves[i].Pod, told[i])
 	})
+	e.reportOnWorkload(workload, moves, told)
 	result := newResult(ctx, moves, errs)
 	result.Refused = e.learn(workload, revision, moves, errs)
+	result.Postponed = postponed
 	return result
 }
 
@@ -111,16 +130,9 @@ func newResult(ctx context.Context, moves []inplace.Move, errs []error) Result {
 	return result
 }
 
-func (e *Executor) carryOut(ctx context.Context, workload client.Object, revision string, move inplace.Move) error {
+func (e *Executor) carryOut(ctx context.Context, move inplace.Move) error {
 	ctrl.LoggerFrom(ctx).Info("Moving pod", "Pod", klog.KObj(move.Pod), "action", move.Step.Action, "note", move.Note)
-	err := e.write(ctx, move)
-	switch {
-	case err == nil:
-		e.report(workload, move.Pod, doneEvent(revision, move))
-	case !changedMeanwhile(err):
-		e.report(workload, move.Pod, failedEvent(move.Step, err))
-	}
-	return err
+	return e.write(ctx, move)
 }
 
 // changedMeanwhile reports whether a write was refused because the pod is no

@@ -198,7 +198,24 @@ func TestFailuresDoNotStopOthers(t *testing.T) {
 		And(HavePrefix("*v1beta1.StatefulSet"), ContainSubstring("FailedUpdatePodInPlace pod sample-1"), ContainSubstring("denied")),
 		And(HavePrefix("*v1.Pod"), ContainSubstring("denied")),
 	))
-	r.Expect(r.events).To(HaveLen(2*37+2), "two for each that worked, none for those that changed meanwhile")
+	r.Expect(r.events).To(HaveLen(37+1+2), "one for each that worked and one for all, none for those that changed meanwhile")
+	r.Expect(r.events).To(ContainElement(And(
+		HavePrefix("*v1beta1.StatefulSet Normal UpdatingPodInPlace pods sample-0, sample-4, sample-5 and 34 more: update to revision sample-2"))))
+}
+
+// A plan is old when thousands of writes have been made after it, and a
+// reconciliation must end in time to report.
+func TestThereIsALimitToTheMovesOfOneRun(t *testing.T) {
+	r := newRig(t)
+	moves := make([]inplace.Move, maxMoves+2)
+	for ordinal := range moves {
+		moves[ordinal] = move(ordinal, imageStep())
+	}
+	result := r.run(moves...)
+	r.Expect(r.requests).To(HaveLen(maxMoves))
+	r.Expect(result.Postponed).To(Equal(2))
+	r.Expect(result.IsUnfinished()).To(BeTrue())
+	r.Expect(r.run(moves[:2]...).IsUnfinished()).To(BeFalse())
 }
 
 // The text ends up in a condition: another order would be another status.
@@ -242,7 +259,7 @@ func TestAnEventOfARecreationSaysWhoAsksForIt(t *testing.T) {
 			test.step.Action = inplace.Recreate
 			r.run(move(0, test.step))
 			r.Expect(r.events).To(Equal([]string{
-				"*v1beta1.StatefulSet Normal Recreating pod sample-0: " + test.note, "*v1.Pod Normal Recreating " + test.note,
+				"*v1.Pod Normal Recreating " + test.note, "*v1beta1.StatefulSet Normal Recreating pod sample-0: " + test.note,
 			}))
 		})
 	}

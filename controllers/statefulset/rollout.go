@@ -32,7 +32,7 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 		s.requeue.Within(max(s.plan.Recheck.Sub(s.now), time.Millisecond))
 	}
 	result := tried.With(r.executor.Run(ctx, s.set, s.revisions.Update.Name(), s.ungatedMoves()))
-	if result.Conflicts > 0 || result.Refused > 0 {
+	if result.IsUnfinished() {
 		s.requeue.AfterConflict()
 	}
 	s.failedMoves, s.updating.Errs = result.Failed, append(s.updating.Errs, result.Errors()...)

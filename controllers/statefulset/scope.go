@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/history"
@@ -82,7 +83,9 @@ func newScope(set *appsv1beta1.StatefulSet, now time.Time) *scope {
 // observePods reads the pods that the set controls.
 func (r *Reconciler) observePods(ctx context.Context, s *scope) error {
 	list := &corev1.PodList{}
-	if err := podcache.ByOwner(ctx, r.client, s.set, list); err != nil {
+	// Pods are only read: what is written to one is a patch, and its answer goes
+	// elsewhere.
+	if err := podcache.ByOwner(ctx, r.client, s.set, list, client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
 	wanted := sets.New(s.ordinals...)
