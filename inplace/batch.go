@@ -76,9 +76,12 @@ func recordBatches(state *appsv1beta1.InPlaceUpdateState, before appsv1beta1.InP
 	if len(change.Later) == 0 {
 		return
 	}
-	state.NextContainerImages = map[string]string{}
+	state.NextContainerImages, state.NextContainerReads = map[string]string{}, map[string]string{}
 	for _, image := range change.Later {
 		state.NextContainerImages[image.Container] = image.To
+		if image.Reads != "" {
+			state.NextContainerReads[image.Container] = image.Reads
+		}
 	}
 	state.PreCheckBeforeNext = &appsv1beta1.InPlaceUpdatePreCheckBeforeNext{ContainersRequiredReady: containersOf(change.Images)}
 }
@@ -89,12 +92,13 @@ func (p *past) next() []ImageChange {
 	var changes []ImageChange
 	for _, name := range slices.Sorted(maps.Keys(p.state.NextContainerImages)) {
 		live := p.container(name)
-		if live.name == "" {
+		if live.name == "" || p.state.NextContainerImages[name] == "" {
 			continue
 		}
 		base, alias := p.state.EquivalentImages[name]
 		changes = append(changes, ImageChange{
-			Container: name, Sidecar: live.sidecar, From: live.image, To: p.state.NextContainerImages[name], Restart: alias, StandsFor: base,
+			Container: name, Sidecar: live.sidecar, From: live.image, To: p.state.NextContainerImages[name],
+			Restart: alias, StandsFor: base, Reads: p.state.NextContainerReads[name],
 		})
 	}
 	return changes

@@ -200,3 +200,22 @@ func TestABatchIsOvertaken(t *testing.T) {
 		})
 	}
 }
+
+// The annotation is written with the first batch, so nothing but the record tells
+// that the environment of the second is out of date.
+func TestAnEnvironmentThatIsToComeIsNotForgotten(t *testing.T) {
+	g := NewWithT(t)
+	const raw = `{"metadata":{"annotations":{"level":"1"}},"spec":{"containers":[{"name":"db","image":"db:1"},{"name":"app","image":"app:1","env":[` +
+		`{"name":"L","valueFrom":{"fieldRef":{"fieldPath":"metadata.annotations['level']"}}}]},{"name":"log","image":"log:1"}]}}`
+	r := newRanked(t, "3", "2", "1")
+	r.pod.Annotations = map[string]string{"level": "1"}
+	r.revisions["1"] = parse(t, raw)
+	r.revisions["2"] = parse(t, strings.NewReplacer("db:1", "db:2", "app:1", "app:2", `"level":"1"`, `"level":"2"`).Replace(raw))
+	r.revisions["back"] = parse(t, strings.NewReplacer("db:1", "db:2", `"level":"1"`, `"level":"2"`).Replace(raw))
+	g.Expect(changes(r.step("2"))).To(Equal("Patch [db] then [app]"))
+
+	change, refused := Compare(r.pod, r.template("2"), r.template("back"), patched)
+
+	g.Expect(refused).To(BeNil())
+	g.Expect(change.Images).To(ConsistOf(And(HaveField("Container", "app"), HaveField("Restart", true), HaveField("Reads", "metadata.annotations['level']"))))
+}

@@ -31,6 +31,9 @@ const (
 	// ReasonSettling: the container runs, and it will be certain that it stays
 	// when the settle time is over.
 	ReasonSettling = "Settling"
+	// ReasonNotRestarted: the container was to be restarted, and the kubelet has not
+	// done so in the time that it has.
+	ReasonNotRestarted = "NotRestarted"
 	// ReasonNextBatch: the containers changed so far are done, others of the pod
 	// are changed after them.
 	ReasonNextBatch = "NextBatch"
@@ -121,6 +124,8 @@ type evidence struct {
 	// settled: the kubelet has had the time to stop a container that does not
 	// match the present spec.
 	settled bool
+	// settlement is when that time is over; zero if there is no such time.
+	settlement time.Time
 	// settledAt is when the verdict falls if nothing changes until then; zero if
 	// time does not decide.
 	settledAt time.Time
@@ -171,6 +176,9 @@ func (e *evidence) missing() (reason, message string) {
 			e.name, terminated.ExitCode)
 	case !e.observed:
 		return ReasonNotObserved, fmt.Sprintf("container %s: %s has not reported that it saw the change", e.name, kubeletOn(e.node))
+	case e.settled && e.entry.EnvChanged:
+		return ReasonNotRestarted, fmt.Sprintf("container %s was given another spelling of its image, to be restarted, and has %s: "+
+			"if admission rewrites images, its environment stays out of date until the pod is deleted", e.name, e.image)
 	case !e.settledAt.IsZero():
 		return ReasonSettling, fmt.Sprintf("container %s runs; it is certain at %s that it stays",
 			e.name, e.settledAt.UTC().Format(time.RFC3339))
@@ -183,6 +191,8 @@ func (e *evidence) missing() (reason, message string) {
 // from the pod once for each plan.
 type past struct {
 	pod *corev1.Pod
+	// services are as in PodFacts.
+	services []string
 	// containers are those that live as long as the pod.
 	containers []liveContainer
 	// state is the zero state if there was no update.
@@ -254,7 +264,7 @@ func (e *evidence) judge(pod *corev1.Pod, changed, now time.Time) {
 	started := startedAt(e.status)
 	settledAt := e.settlesAt(pod, latest(started, changed))
 	settled := !settledAt.IsZero() && !now.Before(settledAt)
-	e.settled = settled
+	e.settled, e.settlement = settled, settledAt
 
 	newID := e.status.ContainerID != "" && e.status.ContainerID != e.entry.ContainerID
 	sameID := e.status.ContainerID != "" && !newID
@@ -263,7 +273,10 @@ func (e *evidence) judge(pod *corev1.Pod, changed, now time.Time) {
 	switch {
 	case newID && (settled || reportsGeneration && e.provesRestart(started, changed)):
 		e.verdict = restarted
-	case fromPresent && (settled || reportsGeneration), fromUnknown && settled:
+	case sameID && settled && e.entry.EnvChanged:
+		// It was given a reference that it cannot have been started from, and was not
+		// restarted: somebody else has put the old one back.
+	case fromPresent && (settled || reportsGeneration && !e.entry.EnvChanged), fromUnknown && settled:
 		e.verdict = kept
 	case e.status.State.Running != nil && (newID || fromPresent || fromUnknown):
 		e.settledAt = settledAt

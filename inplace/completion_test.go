@@ -203,6 +203,7 @@ func TestNewStateRemembersWhatAnOvertakenContainerWasStartedFrom(t *testing.T) {
 	state := newState(pastOf(pod, after(5)), Change{Images: []ImageChange{{Container: "main", To: alpineImage}}}, "a", after(5))
 	g.Expect(state.LastContainerStatuses["main"]).To(Equal(appsv1beta1.InPlaceUpdateContainerStatus{
 		ImageID: builders.ImageID(alpineImage), ContainerID: "containerd://main-1", Image: alpineImage, Superseding: true,
+		EarlierImages: []string{latestImage},
 	}))
 }
 
@@ -214,6 +215,7 @@ func TestNewStateAdmitsWhatItDoesNotKnow(t *testing.T) {
 	state := newState(pastOf(pod, after(5)), Change{Images: []ImageChange{{Container: "main", To: "nginx:third"}}}, "c", after(5))
 	g.Expect(state.LastContainerStatuses["main"]).To(Equal(appsv1beta1.InPlaceUpdateContainerStatus{
 		ImageID: builders.ImageID(alpineImage), ContainerID: "containerd://main-2", Superseding: true,
+		EarlierImages: []string{alpineImage, latestImage},
 	}))
 }
 

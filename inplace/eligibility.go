@@ -126,7 +126,7 @@ func refuseImagesThatRunOnce(from, to *Template) *Refusal {
 }
 
 // refuseEnvFromMetadata objects if an init container has read what changes, and
-// has ended. A container that runs is restarted, see restartOf.
+// has ended. A container that runs is restarted, see containerChange.
 func refuseEnvFromMetadata(from, to *Template) *Refusal {
 	ref := staleEnv("", from, to)
 	if ref == nil {

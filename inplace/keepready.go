@@ -25,13 +25,13 @@ func (t Target) keepsReady(change Change) bool {
 
 // whyNotDrained says why a pod is in service while a change restarts its
 // containers; empty if it is not.
-func whyNotDrained(pod *corev1.Pod, change Change) string {
+func (t Target) whyNotDrained(pod *corev1.Pod, change Change) string {
 	switch {
 	case !change.Restarts() || IsMarkedNotReady(pod):
 		return ""
-	case !hasGate(pod, appsv1beta1.InPlaceUpdateReady):
-		return fmt.Sprintf("the pod has no readiness gate %s", appsv1beta1.InPlaceUpdateReady)
-	default:
+	case t.keepsReady(change) && t.canDrain(pod):
 		return "keepReady names " + strings.Join(change.containers(), ", ")
+	default:
+		return fmt.Sprintf("the pod has no readiness gate %s", appsv1beta1.InPlaceUpdateReady)
 	}
 }

@@ -131,7 +131,8 @@ func (t Target) isGivenUp(pod *corev1.Pod) bool {
 // holds it; nil if it does not. A pod that was let go is not held a second time
 // for a revision that overtakes the one it was let go for, until it has come to
 // rest.
-func hold(pod *corev1.Pod, target Target, change Change, now time.Time) *Step {
+func hold(before *past, target Target, change Change, now time.Time) *Step {
+	pod := before.pod
 	hook := target.hooks().InPlaceUpdate
 	if hook == nil || change.isEmpty() {
 		return nil
@@ -142,7 +143,7 @@ func hold(pod *corev1.Pod, target Target, change Change, now time.Time) *Step {
 		Pending: newPendingUpdate(change, target.Name),
 	}
 	switch {
-	case state == appsv1beta1.LifecycleStateUpdating:
+	case state == appsv1beta1.LifecycleStateUpdating && !before.progress().Complete:
 		return nil
 	case state == appsv1beta1.LifecycleStatePreparingUpdate && len(by) == 0:
 		return nil
@@ -218,13 +219,24 @@ func remove(pod *corev1.Pod, target Target, why Step, now time.Time) Step {
 	return step
 }
 
+// leftOver returns the state to write to a pod of a workload without hooks: Normal,
+// if the label tells of a hook that is no more; else none.
+func leftOver(pod *corev1.Pod) appsv1beta1.LifecycleStateType {
+	if state := lifecycleState(pod); state == "" || state == appsv1beta1.LifecycleStateNormal {
+		return ""
+	}
+	return appsv1beta1.LifecycleStateNormal
+}
+
 // stateAtRest returns the state in which a pod is to be when nothing is done to
 // it; the present one if it cannot leave that yet.
 func (t Target) stateAtRest(pod *corev1.Pod) appsv1beta1.LifecycleStateType {
 	hooks, state := t.hooks(), lifecycleState(pod)
 	switch state {
 	case appsv1beta1.LifecycleStatePreparingUpdate, appsv1beta1.LifecycleStateUpdating, appsv1beta1.LifecycleStateUpdated:
-		if len(missing(hooks.InPlaceUpdate, pod)) > 0 {
+		// A pod that was never held has nothing to get back.
+		_, wasHeld := pod.Annotations[appsv1beta1.PendingUpdateKey]
+		if len(missing(hooks.InPlaceUpdate, pod)) > 0 && (wasHeld || state == appsv1beta1.LifecycleStateUpdated) {
 			return appsv1beta1.LifecycleStateUpdated
 		}
 	case appsv1beta1.LifecycleStatePreparingNormal, appsv1beta1.LifecycleStatePreparingDelete:
@@ -241,7 +253,7 @@ func (t Target) stateAtRest(pod *corev1.Pod) appsv1beta1.LifecycleStateType {
 // and waits for the hooks that have to be there before it counts; nil if there is
 // nothing to do and nothing to wait for.
 func rest(pod *corev1.Pod, target Target, now time.Time) *Step {
-	if target.Lifecycle == nil {
+	if target.Lifecycle == nil && leftOver(pod) == "" {
 		return nil
 	}
 	state, wanted := lifecycleState(pod), target.stateAtRest(pod)

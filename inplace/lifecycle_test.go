@@ -39,6 +39,16 @@ func hooked(state appsv1beta1.LifecycleStateType) *builders.PodBuilder {
 		Annotation(appsv1beta1.LifecycleTimestampKey, after(-30).Format(time.RFC3339))
 }
 
+// held says what it is, or was, held for.
+func held(b *builders.PodBuilder) *builders.PodBuilder {
+	return b.Annotation(appsv1beta1.PendingUpdateKey, "{}")
+}
+
+// changing has not been restarted yet.
+func changing(b *builders.PodBuilder) *builders.PodBuilder {
+	return b.Record(record(entry("nginx:before"))).Generation(2, 1)
+}
+
 func free(b *builders.PodBuilder) *builders.PodBuilder {
 	return b.With(func(p *corev1.Pod) { p.Finalizers = []string{"example.io/other"} })
 }
@@ -80,7 +90,8 @@ func TestTheHookOfAnUpdate(t *testing.T) {
 		"says what another revision will do":        {hooked(statePreparing), update, SetLifecycle, HookHeld, ReasonInPlaceUpdateHook, statePreparing, ""},
 		"lets go":                                   {free(hooked(statePreparing)), update, MarkNotReady, Draining, "", "", ""},
 		"does not hold a pod without its finalizer": {free(hooked(stateNormal)), update, MarkNotReady, Draining, "", "", ""},
-		"does not hold a second time":               {hooked(stateUpdating), update, MarkNotReady, Draining, "", "", ""},
+		"does not hold a second time":               {changing(hooked(stateUpdating)), update, MarkNotReady, Draining, "", "", ""},
+		"holds again when the update is over":       {hooked(stateUpdating), update, SetLifecycle, HookHeld, ReasonInPlaceUpdateHook, statePreparing, ""},
 		"is asked again for a pod that was updated": {free(hooked(stateUpdated)), update, SetLifecycle, HookHeld, ReasonInPlaceUpdateHook, statePreparing, ""},
 		"is none":        {hooked(stateNormal), appsv1beta1.Lifecycle{}, MarkNotReady, Draining, "", "", ""},
 		"is another one": {hooked(stateNormal), appsv1beta1.Lifecycle{PreDelete: hook(false)}, MarkNotReady, Draining, "", "", ""},
@@ -125,7 +136,9 @@ func TestAHeldPodSaysWhatComes(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	updated := mergePod(t, freed, body)
 	g.Expect(updated.Labels).To(HaveKeyWithValue(appsv1beta1.LifecycleStateKey, "Updating"))
-	g.Expect(updated.Annotations).NotTo(HaveKey(appsv1beta1.PendingUpdateKey))
+	g.Expect(updated.Annotations).To(HaveKey(appsv1beta1.PendingUpdateKey), "it tells that the pod was held")
+	rested := finish(pastOf(updated, patched), target, patched)
+	g.Expect(rested.Lifecycle).To(BeEmpty(), "its container is not restarted yet")
 }
 
 func TestTheHookGetsItsHandlersBack(t *testing.T) {
@@ -158,12 +171,13 @@ func TestAPodComesToRest(t *testing.T) {
 		"normal":                                    {hooked(stateNormal), all, Wait, Settled, "", ""},
 		"without a state":                           {hooked(""), all, Wait, Settled, "", ""},
 		"after an update, hook there":               {ungated(hooked(stateUpdating)), all, SetLifecycle, Verifying, "", stateNormal},
-		"after an update, hook not back":            {free(hooked(stateUpdating)), all, SetLifecycle, Verifying, "", stateUpdated},
+		"after an update, hook not back":            {held(free(hooked(stateUpdating))), all, SetLifecycle, Verifying, "", stateUpdated},
+		"after an update, never held":               {free(hooked(stateUpdating)), all, SetLifecycle, Verifying, "", stateNormal},
 		"updated, hook not back":                    {free(hooked(stateUpdated)), all, Wait, HookHeld, ReasonUpdatedHook, ""},
 		"updated, hook back":                        {hooked(stateUpdated), all, SetLifecycle, Verifying, "", stateNormal},
 		"updated, hook taken from the workload":     {free(hooked(stateUpdated)), gone, SetLifecycle, Verifying, "", stateNormal},
 		"no longer to be updated":                   {hooked(statePreparing), all, SetLifecycle, Verifying, "", stateNormal},
-		"no longer to be updated, though let go":    {free(hooked(statePreparing)), all, SetLifecycle, Verifying, "", stateUpdated},
+		"no longer to be updated, though let go":    {held(free(hooked(statePreparing))), all, SetLifecycle, Verifying, "", stateUpdated},
 		"new, hook not there":                       {free(hooked(stateStarting)), all, Wait, HookHeld, ReasonPreNormalHook, ""},
 		"new, hook there":                           {hooked(stateStarting), all, SetLifecycle, Verifying, "", stateNormal},
 		"wanted again before it was deleted":        {hooked(stateDeleting), all, SetLifecycle, Verifying, "", stateNormal},
@@ -183,9 +197,13 @@ func TestAPodComesToRest(t *testing.T) {
 			g.Expect(step.disrupts()).To(Equal(step.Action == Recreate))
 		})
 	}
-	t.Run("no lifecycle, no writes", func(t *testing.T) {
-		for _, state := range []appsv1beta1.LifecycleStateType{stateStarting, stateNormal, statePreparing, stateUpdating, stateUpdated, stateDeleting} {
+	t.Run("no lifecycle, no writes but for what a former one left", func(t *testing.T) {
+		for _, state := range []appsv1beta1.LifecycleStateType{"", stateNormal} {
 			NewWithT(t).Expect(finish(pastOf(hooked(state).Build(), patched), Target{}, patched)).To(Equal(Step{State: Settled}), string(state))
+		}
+		for _, state := range []appsv1beta1.LifecycleStateType{stateStarting, statePreparing, stateUpdating, stateUpdated, stateDeleting} {
+			NewWithT(t).Expect(finish(pastOf(hooked(state).Build(), patched), Target{}, patched)).To(And(
+				HaveField("Action", SetLifecycle), HaveField("Lifecycle", stateNormal)), string(state))
 		}
 	})
 }
@@ -250,6 +268,44 @@ func TestPodsInTheHandOfAHookAreNotAvailable(t *testing.T) {
 		w.Target.Lifecycle = nil
 		NewWithT(t).Expect(MakePlan(w, patched).Pods[0].Available).To(BeTrue(), "no hooks, "+string(state))
 	}
+}
+
+// What a pod was held for, or marked for, must not be forgotten by the next wish.
+func TestWhatIsOnItsWayOutStaysSo(t *testing.T) {
+	g := NewWithT(t)
+	marking := appsv1beta1.Lifecycle{PreDelete: hook(true), InPlaceUpdate: hook(false)}
+	g.Expect(nextOf(t, hooked(stateDeleting).Build(), marking, latestImage)).To(And(HaveField("Action", Wait), HaveField("Reason", ReasonPreDeleteHook)))
+	g.Expect(nextOf(t, free(hooked(stateDeleting)).Build(), marking, latestImage).Action).To(Equal(Recreate))
+}
+
+// A pod that has ended is replaced by its controller. If it were updated or brought
+// to rest as well, both would take turns for ever.
+func TestAPodThatHasEndedIsLeftToItsController(t *testing.T) {
+	g := NewWithT(t)
+	lifecycle := appsv1beta1.Lifecycle{PreDelete: hook(false), InPlaceUpdate: hook(false)}
+	ended := hooked(stateDeleting).With(func(p *corev1.Pod) { p.Status.Phase, p.Status.Reason = corev1.PodFailed, "Evicted" })
+	for _, step := range []Step{
+		nextOf(t, ended.Build(), lifecycle, latestImage),
+		finish(pastOf(ended.Build(), patched), Target{Lifecycle: &lifecycle}, patched),
+	} {
+		g.Expect(step).To(And(HaveField("Action", Wait), HaveField("Reason", ReasonEnded), HaveField("Message", ContainSubstring("Evicted"))))
+	}
+}
+
+func TestANewPodIsNotNormalByAnUpdate(t *testing.T) {
+	g := NewWithT(t)
+	lifecycle := appsv1beta1.Lifecycle{PreNormal: hook(false)}
+	pod := free(hooked(stateStarting)).Gated(corev1.ConditionFalse, after(-20)).Ready(false, after(-20)).Build()
+	step := nextOf(t, pod, lifecycle, latestImage)
+	g.Expect(step.Action).To(Equal(Patch))
+	g.Expect(step.Lifecycle).To(BeEmpty())
+}
+
+// A pod that was taken out of service is changed when it is, also if the way in
+// which it was taken out is not asked for any more.
+func TestAMarkedPodIsDrainedWhateverIsAskedFor(t *testing.T) {
+	pod := kruiseGated("[" + ours + "]").Build()
+	NewWithT(t).Expect(nextOf(t, pod, appsv1beta1.Lifecycle{}, latestImage).Reason).To(Equal(ReasonStillReady))
 }
 
 // Three revisions in flight, a hook and a budget of one: the pod that is in the

@@ -80,12 +80,13 @@ type PodFacts struct {
 // by each plan otherwise; the plans that share it are made for the same moment.
 func (f PodFacts) Read(now time.Time) PodFacts {
 	f.past = pastOf(f.Pod, now)
+	f.past.services = f.Services
 	return f
 }
 
 func (f PodFacts) pastAt(now time.Time) *past {
 	if f.past == nil {
-		return pastOf(f.Pod, now)
+		f = f.Read(now)
 	}
 	return f.past
 }
@@ -97,26 +98,32 @@ func (f PodFacts) pastAt(now time.Time) *past {
 func Next(facts PodFacts, target Target, now time.Time) Step {
 	pod := facts.Pod
 	before := facts.pastAt(now)
+	if step := gone(pod, target, now); step != nil {
+		return *step
+	}
 	if asksForDeletion(facts) {
 		return remove(pod, target, Step{Reason: ReasonSpecifiedDelete, Message: specifiedDelete}, now)
 	}
-	if pod.DeletionTimestamp != nil || revisionName(pod) == target.Name {
-		return finish(before, target, now)
+	if revisionName(pod) == target.Name {
+		return finishUnlessRefused(facts, before, target, now)
 	}
 	change, refused := compareFacts(facts, before, target)
+	if refused != nil && refused.Reason == ReasonSettling {
+		return awaitCertainty(before, target, refused, now)
+	}
 	if refused != nil {
 		return refuse(before, target, refused, now)
 	}
 	if facts.Refused != nil {
 		return deny(facts, before, target, now)
 	}
-	if step := hold(pod, target, change, now); step != nil {
+	if step := hold(before, target, change, now); step != nil {
 		return *step
 	}
 	if !change.Restarts() || target.keepsReady(change) {
 		return patch(before, change, target, now)
 	}
-	if step := drain(facts, target, change, now); step != nil {
+	if step := drain(before, target, change, now); step != nil {
 		return *step
 	}
 	return patch(before, change, target, now)
@@ -142,6 +149,17 @@ func compareFacts(facts PodFacts, before *past, target Target) (Change, *Refusal
 	return change, refused
 }
 
+// awaitCertainty lets an earlier change of a pod come to its end, where the next
+// cannot be made before it is certain what a container runs.
+func awaitCertainty(before *past, target Target, why *Refusal, now time.Time) Step {
+	if step := finish(before, target, now); step.State == Restarting || step.State == Stuck {
+		return step
+	}
+	return overdue(Step{
+		State: Restarting, Reason: why.Reason, Message: why.Message, Since: before.state.UpdateTimestamp.Time, Until: why.Until,
+	}, target.Deadline, now)
+}
+
 // refuse handles what cannot change in place: the pod is recreated or, where the
 // user wants no recreation, stays what it is.
 func refuse(before *past, target Target, refused *Refusal, now time.Time) Step {
@@ -158,12 +176,21 @@ func refuse(before *past, target Target, refused *Refusal, now time.Time) Step {
 	}
 }
 
+// finishUnlessRefused is finish for a pod whose next batch the server may refuse.
+func finishUnlessRefused(facts PodFacts, before *past, target Target, now time.Time) Step {
+	step := finish(before, target, now)
+	if step.Action == Patch && facts.Refused != nil {
+		return Step{State: Stuck, Reason: facts.Refused.Reason, Message: facts.Refused.Message, Until: facts.Refused.Until}
+	}
+	return step
+}
+
 // deny keeps a pod whose change the server refuses in service as it is. It is not
 // recreated: whoever wrote the rule that refuses it did not ask for that, and the
 // rule may refuse the new pod as well.
 func deny(facts PodFacts, before *past, target Target, now time.Time) Step {
 	step := finish(before, target, now)
-	if step.Action != Wait {
+	if step.Action != Wait && step.Action != Patch {
 		return step
 	}
 	until := facts.Refused.Until
@@ -177,9 +204,9 @@ func deny(facts PodFacts, before *past, target Target, now time.Time) Step {
 // False, the kubelet has reported the pod not ready, no EndpointSlice sends it
 // traffic, and the grace period has passed since. A pod without the gate cannot
 // be drained.
-func drain(facts PodFacts, target Target, change Change, now time.Time) *Step {
-	pod := facts.Pod
-	if !target.canDrain(pod) {
+func drain(before *past, target Target, change Change, now time.Time) *Step {
+	pod := before.pod
+	if !target.canDrain(pod) && !IsMarkedNotReady(pod) {
 		return nil
 	}
 	step := &Step{State: Draining, Change: change, Since: unreadySince(pod)}
@@ -195,9 +222,9 @@ func drain(facts PodFacts, target Target, change Change, now time.Time) *Step {
 		step.Reason, step.Message = ReasonStillReady, kubeletOn(pod.Spec.NodeName)+" has not reported the pod not ready yet"
 		return overdueStep(*step, target.Deadline, now)
 	}
-	if len(facts.Services) > 0 {
+	if len(before.services) > 0 {
 		step.Reason = ReasonEndpointsReady
-		step.Message = "still in the EndpointSlices of Service " + strings.Join(facts.Services, ", ")
+		step.Message = "still in the EndpointSlices of Service " + strings.Join(before.services, ", ")
 		return overdueStep(*step, target.Deadline, now)
 	}
 	if until := unreadySince(pod).Add(target.GracePeriod); now.Before(until) {
@@ -211,7 +238,7 @@ func drain(facts PodFacts, target Target, change Change, now time.Time) *Step {
 func patch(before *past, change Change, target Target, now time.Time) Step {
 	pod := before.pod
 	message := change.String()
-	if why := whyNotDrained(pod, change); why != "" {
+	if why := target.whyNotDrained(pod, change); why != "" {
 		message += fmt.Sprintf(" (not drained: %s)", why)
 	}
 	step := Step{
@@ -220,6 +247,9 @@ func patch(before *past, change Change, target Target, now time.Time) Step {
 	}
 	switch {
 	case target.Lifecycle == nil:
+		step.Lifecycle = leftOver(pod)
+	case lifecycleState(pod) == appsv1beta1.LifecycleStatePreparingNormal:
+		// It has not been normal yet, and is not by an update.
 	case change.Restarts():
 		step.Lifecycle = appsv1beta1.LifecycleStateUpdating
 	case lifecycleState(pod) == appsv1beta1.LifecycleStatePreparingUpdate:
@@ -231,11 +261,8 @@ func patch(before *past, change Change, target Target, now time.Time) Step {
 // finish brings a pod that stays at its revision back into service.
 func finish(before *past, target Target, now time.Time) Step {
 	pod := before.pod
-	if pod.DeletionTimestamp != nil {
-		return terminate(pod, now)
-	}
-	if target.Lifecycle != nil && lifecycleState(pod) == appsv1beta1.LifecycleStatePreparingDelete && !target.revives() {
-		return remove(pod, target, Step{Reason: ReasonPreDeleteHook, Message: "it was marked not ready for its deletion"}, now)
+	if step := gone(pod, target, now); step != nil {
+		return *step
 	}
 	deadline, progress := target.Deadline, before.progress()
 	if progress.Reason == ReasonNextBatch {
@@ -253,7 +280,7 @@ func finish(before *past, target Target, now time.Time) Step {
 	}
 	if needsMarkReady(pod) {
 		step := Step{Action: MarkReady, State: Verifying, Since: progress.Since, Message: "every container runs what it should"}
-		if state := target.stateAtRest(pod); target.Lifecycle != nil && state != lifecycleState(pod) {
+		if state := target.stateAtRest(pod); state != lifecycleState(pod) {
 			step.Lifecycle = state
 		}
 		return step
@@ -274,6 +301,22 @@ func finish(before *past, target Target, now time.Time) Step {
 	return Step{State: Settled}
 }
 
+// gone returns the step of a pod that does not come back, whatever is wanted of it;
+// nil for others. One that has ended is replaced by its controller, not changed.
+func gone(pod *corev1.Pod, target Target, now time.Time) *Step {
+	switch {
+	case pod.DeletionTimestamp != nil:
+		return ptr.To(terminate(pod, now))
+	case pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded:
+		return &Step{State: Recreating, Reason: ReasonEnded, Message: fmt.Sprintf("the pod has ended (%s %s) and is to be replaced",
+			pod.Status.Phase, pod.Status.Reason)}
+	case target.Lifecycle != nil && lifecycleState(pod) == appsv1beta1.LifecycleStatePreparingDelete && !target.revives():
+		return ptr.To(remove(pod, target, Step{Reason: ReasonPreDeleteHook, Message: "it was marked not ready for its deletion"}, now))
+	default:
+		return nil
+	}
+}
+
 // nextBatch changes the containers whose turn comes when those before them are
 // ready.
 func nextBatch(before *past, target Target, progress Progress, now time.Time) Step {
@@ -285,6 +328,12 @@ func nextBatch(before *past, target Target, progress Progress, now time.Time) St
 	}
 	change := Change{}
 	change.Images, change.Later = before.splitBatch(progress.Next)
+	if isReady(before.pod) && !target.keepsReady(change) {
+		// It was not drained for the batches before.
+		if step := drain(before, target, change, now); step != nil {
+			return *step
+		}
+	}
 	return Step{
 		Action: Patch, State: Patching, Message: change.String() + " (the containers before are ready)", Change: change,
 		Record: newState(before, change, before.state.Revision, now),

@@ -166,6 +166,9 @@ func gateConditions(pod *corev1.Pod, step Step, now metav1.Time) []conditionPatc
 		if step.Action == MarkNotReady {
 			gate.Status, gate.Reason, gate.Message = corev1.ConditionFalse, conditionReasonUpdating, step.Message
 		}
+		if before := condition(pod, gate.Type); before.Status == gate.Status {
+			gate.LastTransitionTime = before.LastTransitionTime
+		}
 		conditions = append(conditions, gate)
 	}
 	if step.NotReadyKey != "" || step.Action == MarkReady && needsKruiseReady(pod) {
@@ -189,7 +192,7 @@ func lifecycleMetadata(pod *corev1.Pod, step Step, now metav1.Time) (metadataPat
 			return metadata, fmt.Errorf("marshal pending update: %w", err)
 		}
 		metadata.Annotations[appsv1beta1.PendingUpdateKey] = ptr.To(string(raw))
-	} else if _, there := pod.Annotations[appsv1beta1.PendingUpdateKey]; there {
+	} else if _, there := pod.Annotations[appsv1beta1.PendingUpdateKey]; there && step.Lifecycle != appsv1beta1.LifecycleStateUpdating {
 		metadata.Annotations[appsv1beta1.PendingUpdateKey] = nil
 	}
 	if step.Handler != nil {

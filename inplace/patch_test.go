@@ -164,6 +164,9 @@ func TestReadinessPatch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			pod := twoContainers().Build()
+			if tc.step.Action == MarkReady {
+				pod = drainedPod().Build()
+			}
 			for i := range pod.Status.Conditions {
 				pod.Status.Conditions[i].Message = "from before"
 			}

@@ -184,7 +184,7 @@ func newView(w Workload, i int, now time.Time) *view {
 	if v.wants {
 		v.Step = Next(facts, w.Target, now)
 	} else {
-		v.Step = finish(facts.past, w.Target, now)
+		v.Step = finishUnlessRefused(facts, facts.past, w.Target, now)
 	}
 	return v
 }

@@ -17,8 +17,8 @@ import (
 )
 
 // readState returns the record of the last in-place update of a pod; nil if
-// there was none. A record that cannot be read is reported and counts as none:
-// the pod is judged by what it shows.
+// there was none. A record that cannot be read counts as none: the pod is judged by
+// what it shows.
 func readState(pod *corev1.Pod) (*appsv1beta1.InPlaceUpdateState, error) {
 	raw, ok := pod.Annotations[appsv1beta1.InPlaceUpdateStateKey]
 	if !ok {
@@ -47,7 +47,7 @@ func UpdatedInPlace(pod *corev1.Pod) bool {
 func newState(p *past, change Change, revision string, now time.Time) *appsv1beta1.InPlaceUpdateState {
 	entries := map[string]appsv1beta1.InPlaceUpdateContainerStatus{}
 	for name, e := range p.evidence {
-		if !e.proved() {
+		if !e.proved() || e.isOpen() {
 			entries[name] = e.entry
 		}
 	}
@@ -88,6 +88,7 @@ func newEntry(live liveContainer, change ImageChange, earlier *evidence) appsv1b
 		ContainerID: lastContainerID(live.status),
 		Image:       live.image,
 		EnvChanged:  change.Restart || change.Reads != "",
+		SameContent: change.Restart && (!earlier.isOpen() || earlier.entry.SameContent),
 	}
 	if earlier == nil || earlier.isCertain() {
 		return entry
@@ -103,8 +104,6 @@ func newEntry(live liveContainer, change ImageChange, earlier *evidence) appsv1b
 	}
 	if earlier.isOpen() {
 		entry.EnvChanged = entry.EnvChanged || earlier.entry.EnvChanged
-	}
-	if earlier.isOpen() && entry.EnvChanged {
 		entry.EarlierImages = sets.List(earlier.mayRun().Delete(entry.Image))
 	}
 	return entry

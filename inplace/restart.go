@@ -40,6 +40,9 @@ type containerChange struct {
 	evidence *evidence
 	// pending is true when the pod's own revision would change it later.
 	pending bool
+	// pendingReads is the field that its environment is read from and that has
+	// been changed already, while the container comes later.
+	pendingReads string
 	// base is the image to spell otherwise for a restart: the present one, or what
 	// that stands for.
 	base string
@@ -56,6 +59,7 @@ func newContainerChange(p *past, wanted Container, from, to *Template) container
 		evidence: p.evidence[wanted.Name],
 	}
 	_, c.pending = p.state.NextContainerImages[wanted.Name]
+	c.pendingReads = p.state.NextContainerReads[wanted.Name]
 	if c.base, c.alias = p.state.EquivalentImages[wanted.Name]; !c.alias || c.wanted.Image != c.before {
 		c.base = c.live.image
 	}
@@ -65,26 +69,26 @@ func newContainerChange(p *past, wanted Container, from, to *Template) container
 // decide returns the change of the container; nil if there is none.
 func (c containerChange) decide() (*ImageChange, *Refusal) {
 	change := ImageChange{Container: c.wanted.Name, Sidecar: c.wanted.Sidecar, From: c.live.image}
+	change.Reads = c.pendingReads
 	if c.stale != nil {
 		change.Reads = c.stale.field
 	}
 	// A restart that was to come for an earlier change of its environment is not
 	// forgotten, whatever overtakes it.
-	restart := c.stale != nil || c.pending && c.alias
+	restart := change.Reads != "" || c.pending && c.alias
 	differs := c.wanted.Image != c.live.image && (c.wanted.Image != c.before || c.pending && !c.alias)
 	switch {
 	case differs && !c.wouldKeepEnv():
 		change.To = c.wanted.Image
 		return &change, nil
 	case differs:
-		change.To, change.StandsFor = c.otherName(c.wanted.Image, c.evidence.entry.ImageID), c.wanted.Image
+		change.StandsFor = c.wanted.Image
 	case restart:
-		change.Restart = true
-		change.To, change.StandsFor = c.otherName(c.base, c.live.status.ImageID), c.base
+		change.Restart, change.StandsFor = true, c.base
 	default:
 		return nil, nil
 	}
-	if change.To == "" {
+	if change.To = c.otherName(change.StandsFor); change.To == "" {
 		return nil, c.refuse()
 	}
 	if change.StandsFor == change.To {
@@ -97,32 +101,55 @@ func (c containerChange) decide() (*ImageChange, *Refusal) {
 // is wanted, with an environment that is out of date: given that reference, the
 // kubelet would leave it alone.
 func (c containerChange) wouldKeepEnv() bool {
-	return c.evidence.isOpen() && c.evidence.mayRun().Has(c.wanted.Image) && (c.stale != nil || c.evidence.entry.EnvChanged)
+	return c.evidence.isOpen() && c.evidence.mayRun().Has(c.wanted.Image) && (c.stale != nil || c.pendingReads != "" || c.evidence.entry.EnvChanged)
 }
 
-// otherName returns a reference for the content of image that the container does
-// not run from; empty if there is none.
-func (c containerChange) otherName(image, imageID string) string {
+// otherName returns a reference for the content of an image that the container
+// does not run from; empty if there is none.
+func (c containerChange) otherName(image string) string {
 	avoid := sets.New(c.live.image)
 	if c.evidence != nil {
 		avoid = c.evidence.mayRun()
 	}
-	names := append([]string{image}, equivalentImages(image, imageID, c.live.pullPolicy)...)
+	names := append([]string{image}, equivalentImages(image, c.imageIDOf(image), c.live.pullPolicy)...)
 	if i := slices.IndexFunc(names, func(name string) bool { return !avoid.Has(name) }); i >= 0 {
 		return names[i]
 	}
 	return ""
 }
 
-// refuse says that the container cannot be restarted in place.
+// imageIDOf returns the image ID of an image, if the container is known to run
+// that image; else empty. While an earlier change of its image is under way, what
+// the status shows may belong to the image from before: under the name of the new
+// one, its digest would bring back the old content for good.
+func (c containerChange) imageIDOf(image string) string {
+	e := c.evidence
+	switch {
+	case e == nil:
+		return c.live.status.ImageID
+	case e.entry.SameContent, e.entry.Image == image && e.isOpen():
+		return e.entry.ImageID
+	case e.isOpen() || e.imageFailed:
+		return ""
+	default:
+		return c.live.status.ImageID
+	}
+}
+
+// refuse says that the container cannot be restarted in place, or not yet.
 func (c containerChange) refuse() *Refusal {
-	const why = "it can be restarted by spelling its image otherwise only, and of %s no other spelling is known: " +
-		"that takes a digest of its repository in the container's status, or with imagePullPolicy Always an image of Docker Hub"
-	refused := &Refusal{Reason: ReasonEnvFromMetadata, Message: fmt.Sprintf("container %s: "+why, c.wanted.Name, c.base)}
+	if c.evidence.isOpen() {
+		return &Refusal{
+			Reason: ReasonSettling, Until: c.evidence.settlement,
+			Message: fmt.Sprintf("container %s is to be restarted, when it is certain what it runs", c.wanted.Name),
+		}
+	}
+	why := fmt.Sprintf("it can be restarted by spelling its image otherwise only, and of %s no other spelling is known", c.base)
+	refused := &Refusal{Reason: ReasonEnvFromMetadata, Message: fmt.Sprintf("container %s: %s", c.wanted.Name, why)}
 	if c.stale != nil {
 		refused.Field = c.stale.env
-		refused.Message = fmt.Sprintf("%s reads %s, which was changed, and a running container keeps the old value; "+why,
-			c.stale.env, c.stale.field, c.base)
+		refused.Message = fmt.Sprintf("%s reads %s, which was changed, and a running container keeps the old value; %s",
+			c.stale.env, c.stale.field, why)
 	}
 	return refused
 }

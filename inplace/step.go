@@ -70,6 +70,8 @@ const (
 	// ReasonMinReadySeconds: the pod is ready, and not long enough to count as
 	// available.
 	ReasonMinReadySeconds = "MinReadySeconds"
+	// ReasonEnded: the pod has ended for good.
+	ReasonEnded = "Ended"
 	// ReasonTerminating: the pod is being deleted.
 	ReasonTerminating = "Terminating"
 	// ReasonTerminationOverdue: the pod should have been gone for a minute.

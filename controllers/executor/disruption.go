@@ -75,7 +75,11 @@ func (e *Executor) askBudgets(ctx context.Context, plan inplace.Plan, now time.T
 	if next := e.permissions.next(pod.Namespace); now.Before(next) {
 		return holdBack(plan, nil, "another pod of the namespace was taken out of service just now, and is to be counted first", next)
 	}
-	if err := evict(ctx, e.client, pod, client.DryRunAll); err != nil {
+	err := evict(ctx, e.client, pod, client.DryRunAll)
+	if changedMeanwhile(err) {
+		return holdBack(plan, nil, fmt.Sprintf("pod %s changed meanwhile", pod.Name), now.Add(time.Second))
+	}
+	if err != nil {
 		return holdBack(plan, nil, refusalOf(err), now.Add(budgetPeriod))
 	}
 	e.permissions.give(pod.Namespace, now)

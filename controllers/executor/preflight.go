@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -32,12 +33,20 @@ import (
 func (e *Executor) Preflight(ctx context.Context, owner client.Object, w inplace.Workload, now time.Time) (inplace.Plan, Result) {
 	w.Pods = slices.Clone(w.Pods)
 	known := e.memory.verdictsOn(owner.GetUID(), w.Target.Name)
+	tried := sets.New[types.UID]()
 	for {
 		plan := inplace.MakePlan(w, now)
 		if known.mark(w.Pods, plan, now) {
 			continue
 		}
 		untried := known.untried(plan.Moves)
+		if slices.ContainsFunc(untried, func(m inplace.Move) bool { return tried.Has(m.Pod.UID) }) {
+			// What was refused a moment ago would be refused again.
+			return e.askBudgets(ctx, withhold(plan, known, Result{}), now), Result{Refused: len(untried)}
+		}
+		for _, move := range untried {
+			tried.Insert(move.Pod.UID)
+		}
 		if len(untried) == 0 {
 			return e.askBudgets(ctx, plan, now), Result{}
 		}

@@ -374,3 +374,21 @@ func TestResultsAddUp(t *testing.T) {
 func statusWithCode(code int32) metav1.Status {
 	return metav1.Status{Status: metav1.StatusFailure, Code: code, Message: "denied in a way of its own"}
 }
+
+// What a pod is to be changed to later is refused by a write: asking again would
+// give the same answer, and the pod waits with it.
+func TestARefusedSecondBatchIsAskedForOnce(t *testing.T) {
+	a := newAdmission(t, 1)
+	a.workload.Pods[0].Pod = builders.Pod("sample-0", "b", "nginx:latest").Record(appsv1beta1.InPlaceUpdateState{
+		Revision: "b", NextContainerImages: map[string]string{"main": "nginx:latest"},
+	}).Build()
+	a.says = refuses("", forbidden("ask the platform team"))
+	a.Expect(a.run().Refused).To(Equal(1), "the write was the first try")
+	for range 3 {
+		a.clock.Step(time.Minute)
+		left, plan, _ := a.preflight()
+		a.Expect(left).To(BeEmpty())
+		a.Expect(a.requests).To(HaveLen(1))
+		a.Expect(plan.Blockers).To(ConsistOf(And(HaveField("State", inplace.Stuck), HaveField("Reason", inplace.ReasonAdmissionDenied))))
+	}
+}

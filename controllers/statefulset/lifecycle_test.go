@@ -103,7 +103,11 @@ var _ = Describe("Lifecycle hooks", func() {
 		uid := w.pod("sample-0").UID
 		Expect(w.state("sample-0")).To(Equal("PreparingDelete"))
 		w.unlabel("sample-0", holdLabel)
-		Eventually(func() bool { _, _ = w.tryReconcile(); w.kubelet.sync(ctx); return w.pods()["sample-0"] != nil && w.pod("sample-0").UID != uid }).Should(BeTrue())
+		Eventually(func() bool {
+			_, _ = w.tryReconcile()
+			w.kubelet.sync(ctx)
+			return w.pods()["sample-0"] != nil && w.pod("sample-0").UID != uid
+		}).Should(BeTrue())
 	})
 
 	It("leave what others wrote into KruisePodReady", func(ctx context.Context) {

@@ -101,8 +101,8 @@ func (p *Pods) Remove(ctx context.Context, owner Owner, pod *corev1.Pod, target 
 	case inplace.Recreate:
 		return p.Delete(ctx, owner, pod)
 	case inplace.SetLifecycle:
-		if err := executor.SetLifecycle(ctx, p.Client, pod, step, now); client.IgnoreNotFound(err) != nil {
-			return err
+		if err := executor.SetLifecycle(ctx, p.Client, pod, step, now); err != nil {
+			return client.IgnoreNotFound(err)
 		}
 		p.Recorder.Eventf(owner.Object, pod, corev1.EventTypeNormal, string(step.Lifecycle), ActionDelete,
 			"pod %s is held before its deletion", pod.Name)

@@ -25,6 +25,9 @@ type InPlaceUpdateState struct {
 	// when those changed so far are ready. While there are any, the pod is
 	// between two revisions, whatever its label says.
 	NextContainerImages map[string]string `json:"nextContainerImages,omitempty"`
+	// nextContainerReads holds, per container of nextContainerImages whose
+	// environment is read from what has been changed already, the field of the pod.
+	NextContainerReads map[string]string `json:"nextContainerReads,omitempty"`
 	// preCheckBeforeNext says what has to be before the next containers are
 	// changed.
 	PreCheckBeforeNext *InPlaceUpdatePreCheckBeforeNext `json:"preCheckBeforeNext,omitempty"`
@@ -50,11 +53,14 @@ type InPlaceUpdateContainerStatus struct {
 	// that was never seen to complete.
 	Image string `json:"image,omitempty"`
 	// earlierImages are further references that the container may have been
-	// started from. They are only kept where it matters that it is restarted.
+	// started from, because earlier changes had not been seen to complete.
 	EarlierImages []string `json:"earlierImages,omitempty"`
 	// envChanged is true when the change, or one that it overtook, altered a
 	// label or an annotation that the environment of the container is read from.
 	EnvChanged bool `json:"envChanged,omitempty"`
+	// sameContent is true when all references from which the container may have
+	// been started name one content, that of imageID: it is only restarted.
+	SameContent bool `json:"sameContent,omitempty"`
 	// superseding is true when an earlier change had not been seen to complete,
 	// so that the kubelet may still start a container from the earlier reference
 	// before it starts one from the present one.

@@ -4,8 +4,8 @@
 package v1beta1
 
 // PendingUpdateKey is an annotation with a PendingUpdate as JSON. A pod has it
-// while the lifecycle hook inPlaceUpdate holds it, so that whoever lets it go can
-// see what is about to happen.
+// from when the lifecycle hook inPlaceUpdate holds it until its containers run, so
+// that whoever lets it go can see what is about to happen.
 const PendingUpdateKey = "insitu.dev/pending-update"
 
 // PendingUpdate is the change for which a pod is held. It is not evidence of
