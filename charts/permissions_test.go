@@ -51,7 +51,7 @@ func TestManagerWritesNoWorkload(t *testing.T) {
 	render(t, withoutCRDs).find(t, "ClusterRole", "insitu-manager", &role)
 
 	for _, rule := range role.Rules {
-		if slices.Contains(rule.Resources, "statefulsets") {
+		if slices.Contains(rule.Resources, "statefulsets") || slices.Contains(rule.Resources, "clonesets") {
 			g.Expect(rule.Verbs).To(ConsistOf("get", "list", "watch"))
 		}
 	}

@@ -99,6 +99,7 @@ func TestConfiguration(t *testing.T) {
 
 	config = configurationOf(t, render(t, rich), "changer-manager")
 	g.Expect(config.Namespaces).To(Equal([]string{"shop", "bank"}))
+	g.Expect(*config.Controllers.CloneSet.MaxConcurrentReconciles).To(BeEquivalentTo(2))
 	g.Expect(*config.Controllers.StatefulSet.MaxConcurrentReconciles).To(BeEquivalentTo(4))
 	g.Expect(config.Metrics.BindAddress).To(Equal(":9443"))
 	g.Expect(config.Metrics.CertDir).To(Equal("/etc/insitu-metrics-certificate"))

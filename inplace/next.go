@@ -66,6 +66,9 @@ type PodFacts struct {
 	// Services holds the names of the Services whose EndpointSlices still send
 	// traffic to the pod.
 	Services []string
+	// Asked is true when the workload asks for the deletion of the pod, as a label
+	// of the pod can.
+	Asked bool
 	// Held is true for a pod that stays at its revision for now: the partition
 	// keeps it.
 	Held bool
@@ -101,8 +104,8 @@ func Next(facts PodFacts, target Target, now time.Time) Step {
 	if step := gone(pod, target, now); step != nil {
 		return *step
 	}
-	if asksForDeletion(facts) {
-		return remove(pod, target, Step{Reason: ReasonSpecifiedDelete, Message: specifiedDelete}, now)
+	if AsksForDeletion(facts) {
+		return remove(pod, target, Step{Reason: ReasonSpecifiedDelete, Message: whoAsks(facts)}, now)
 	}
 	if revisionName(pod) == target.Name {
 		return finishUnlessRefused(facts, before, target, now)

@@ -168,7 +168,7 @@ func newView(w Workload, i int, now time.Time) *view {
 	progress := facts.past.progress()
 	v := &view{
 		facts: facts,
-		asked: asksForDeletion(facts),
+		asked: AsksForDeletion(facts),
 		class: classOf(pod, w.Target, progress.Complete),
 
 		recheck: progress.Recheck,

@@ -7,19 +7,29 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
 
-// specifiedDelete is why a pod is recreated that somebody has labeled.
-const specifiedDelete = "the label " + appsv1beta1.SpecifiedDeleteKey + " asks for it"
+// whoAsks says why a pod is recreated that is to be deleted on request.
+func whoAsks(facts PodFacts) string {
+	if facts.Asked {
+		return "the workload names it as one to delete"
+	}
+	return "the label " + appsv1beta1.SpecifiedDeleteKey + " asks for it"
+}
 
-// asksForDeletion reports whether somebody asks, by a label of any value, for a
-// pod to be deleted and made again.
+// AsksForDeletion reports whether somebody asks for a pod to be deleted and made
+// again: the workload that names it, or a label of any value.
 //
 // A label that the pod has from its template is no request: the next pod would
 // have it, too, and pods would be recreated for ever.
-func asksForDeletion(facts PodFacts) bool {
-	if _, labeled := facts.Pod.Labels[appsv1beta1.SpecifiedDeleteKey]; !labeled || facts.Pod.DeletionTimestamp != nil {
+func AsksForDeletion(facts PodFacts) bool {
+	_, labeled := facts.Pod.Labels[appsv1beta1.SpecifiedDeleteKey]
+	switch {
+	case facts.Pod.DeletionTimestamp != nil:
 		return false
-	}
-	if facts.From == nil {
+	case facts.Asked:
+		return true
+	case !labeled:
+		return false
+	case facts.From == nil:
 		return true
 	}
 	_, fromTemplate := facts.From.Template.Labels()[appsv1beta1.SpecifiedDeleteKey]

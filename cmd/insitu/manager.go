@@ -84,8 +84,10 @@ func newManager(ctx context.Context, connection *rest.Config, config *configv1al
 	}
 	// Watched from the start, as what is indexed: a replica that is not the
 	// leader is ready only when it could take over.
-	if _, err := manager.GetCache().GetInformer(ctx, &appsv1beta1.StatefulSet{}, cache.BlockUntilSynced(false)); err != nil {
-		return nil, fmt.Errorf("watch StatefulSets of group %s: %w", appsv1beta1.GroupName, err)
+	for _, workload := range []client.Object{&appsv1beta1.CloneSet{}, &appsv1beta1.StatefulSet{}} {
+		if _, err := manager.GetCache().GetInformer(ctx, workload, cache.BlockUntilSynced(false)); err != nil {
+			return nil, fmt.Errorf("watch %T of group %s: %w", workload, appsv1beta1.GroupName, err)
+		}
 	}
 	if err := addControllers(manager, config.Controllers); err != nil {
 		return nil, err

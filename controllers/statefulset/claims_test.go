@@ -50,7 +50,7 @@ var _ = Describe("Claims", func() {
 		w := newWorld(ctx)
 		w.create(reference().With(withClaim("1Gi")))
 		Expect(w.claims()).To(And(HaveLen(3), HaveKey("data-sample-0"), HaveKey("data-sample-1"), HaveKey("data-sample-2")))
-		all := w.manager.writes("create P")
+		all := w.manager.Writes("create P")
 		Expect(slices.Index(all, "create PersistentVolumeClaim data-sample-2")).To(BeNumerically("<", slices.Index(all, "create Pod sample-2")))
 		Expect(w.pod("sample-2").Spec.Volumes).To(ContainElement(HaveField("PersistentVolumeClaim",
 			Equal(&corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data-sample-2"}))))
@@ -100,7 +100,7 @@ var _ = Describe("Claims", func() {
 		Expect(w.api.Patch(w.ctx, claim, client.MergeFrom(before))).To(Succeed())
 		Expect(w.api.Delete(w.ctx, claim)).To(Succeed())
 		w.deletePod("sample-1")
-		w.kubelet.sync(w.ctx)
+		w.kubelet.Sync(w.ctx)
 
 		w.reconcileFailing()
 		Expect(conditionOf(w.refresh(), appsv1beta1.ConditionFailedCreatePod).Message).To(And(

@@ -16,6 +16,7 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/test/builders"
+	"github.com/insitu-dev/insitu/test/stage"
 )
 
 // outcome is what a rollout leaves behind, without what differs from run to run.
@@ -62,19 +63,19 @@ func (w *world) survive(lives ...int) {
 	GinkgoHelper()
 	for _, writes := range lives {
 		w.startManager(shared)
-		w.manager.lives = writes
+		w.manager.Lives = writes
 		for range maxRounds {
-			if w.manager.isDead() {
+			if w.manager.IsDead() {
 				break
 			}
 			_, err := w.tryReconcile()
 			if err != nil {
-				Expect(err).To(MatchError(errDead))
+				Expect(err).To(MatchError(stage.ErrDead))
 			}
 			w.clock.Step(time.Second)
-			w.kubelet.sync(w.ctx)
+			w.kubelet.Sync(w.ctx)
 		}
-		Expect(w.manager.isDead()).To(BeTrue(), "the rollout has more than %d writes", writes)
+		Expect(w.manager.IsDead()).To(BeTrue(), "the rollout has more than %d writes", writes)
 	}
 	w.startManager(shared)
 	w.settle()
@@ -86,7 +87,7 @@ var _ = Describe("A manager that is killed", func() {
 		w := newWorld(ctx)
 		w.create(b)
 		before := w.uids()
-		w.manager.forget()
+		w.manager.Forget()
 		w.change(change)
 		return w, before
 	}
@@ -96,7 +97,7 @@ var _ = Describe("A manager that is killed", func() {
 		func(ctx context.Context, set func() *builders.StatefulSetBuilder, change func(*appsv1beta1.StatefulSet)) {
 			w, before := begin(ctx, set(), change)
 			w.settle()
-			undisturbed, writes := w.outcome(before), len(w.manager.writes(""))
+			undisturbed, writes := w.outcome(before), len(w.manager.Writes(""))
 			Expect(writes).To(BeNumerically(">", 3))
 			for k := 1; k < writes; k++ {
 				By(fmt.Sprintf("killing it after write %d of %d", k, writes))
@@ -124,7 +125,7 @@ var _ = Describe("A manager that is killed", func() {
 	It("while it makes the first pods leaves a set that comes up the same", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference().With(withClaim("1Gi")))
-		undisturbed, writes := w.outcome(nil), len(w.manager.writes(""))
+		undisturbed, writes := w.outcome(nil), len(w.manager.Writes(""))
 		for k := 1; k < writes; k++ {
 			w := newWorld(ctx)
 			w.apply(reference().With(withClaim("1Gi")).Build())

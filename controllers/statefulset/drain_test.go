@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/insitu-dev/insitu/inplace"
+	"github.com/insitu-dev/insitu/test/stage"
 )
 
 // endpointSlice makes the slice of a Service that sends traffic to a pod.
@@ -44,7 +45,7 @@ var _ = Describe("A pod that is drained", func() {
 		w.setImage("nginx:latest")
 		w.settle()
 		Expect(w.images()).To(Equal(same("nginx:alpine")))
-		Expect(podConditionStatus(w.pod("sample-2"), corev1.PodReady)).To(Equal(corev1.ConditionFalse))
+		Expect(stage.PodConditionStatus(w.pod("sample-2"), corev1.PodReady)).To(Equal(corev1.ConditionFalse))
 		Expect(w.status().Blockers).To(ContainElement(And(
 			HaveField("Pod", "sample-2"), HaveField("Step", string(inplace.Draining)),
 			HaveField("Reason", inplace.ReasonEndpointsReady), HaveField("Message", ContainSubstring("Service web")))))
@@ -71,12 +72,12 @@ var _ = Describe("A pod that is drained", func() {
 		w := newWorld(ctx)
 		w.create(reference())
 		w.setImage("nginx:latest")
-		w.kubelet.away["sample-2"] = true
+		w.kubelet.Away["sample-2"] = true
 		w.settle()
 		Expect(w.images()).To(Equal(same("nginx:alpine")))
 		Expect(w.status().Blockers).To(ContainElement(And(
 			HaveField("Pod", "sample-2"), HaveField("Reason", inplace.ReasonStillReady))))
-		w.kubelet.away["sample-2"] = false
+		w.kubelet.Away["sample-2"] = false
 		w.settle()
 		w.expectSettled(3)
 	})
@@ -87,7 +88,7 @@ var _ = Describe("A pod that is drained", func() {
 		w.setImage("nginx:latest")
 		w.reconcile()
 		w.clock.Step(2 * time.Second)
-		w.kubelet.sync(w.ctx)
+		w.kubelet.Sync(w.ctx)
 		result := w.reconcile()
 		Expect(result.RequeueAfter).To(Equal(60 * time.Second))
 		w.clock.Step(59 * time.Second)
@@ -104,10 +105,10 @@ var _ = Describe("A pod that is drained", func() {
 	It("is changed once when the write meets a conflict", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference().GracePeriod(10))
-		w.manager.forget()
+		w.manager.Forget()
 		w.setImage("nginx:latest")
 		conflicts := 0
-		w.manager.before = func(write string, _ client.Object) error {
+		w.manager.Before = func(write string, _ client.Object) error {
 			if write != "patch Pod sample-2" || conflicts > 0 {
 				return nil
 			}
@@ -119,18 +120,18 @@ var _ = Describe("A pod that is drained", func() {
 		}
 		for conflicts == 0 {
 			result := w.reconcile()
-			Expect(w.manager.writes("patch Pod ")).To(BeEmpty())
-			w.kubelet.sync(w.ctx)
+			Expect(w.manager.Writes("patch Pod ")).To(BeEmpty())
+			w.kubelet.Sync(w.ctx)
 			if conflicts > 0 {
 				Expect(result.RequeueAfter).To(And(BeNumerically(">", 0), BeNumerically("<=", time.Second)), "it is tried again soon")
 			}
 			w.clock.Step(time.Second)
 		}
-		Expect(podConditionStatus(w.pod("sample-2"), corev1.PodReady)).To(Equal(corev1.ConditionFalse), "it is still drained")
+		Expect(stage.PodConditionStatus(w.pod("sample-2"), corev1.PodReady)).To(Equal(corev1.ConditionFalse), "it is still drained")
 		w.settle()
 		w.expectSettled(3)
-		Expect(w.manager.writes("patch Pod/status sample-2")).To(HaveLen(2), "drained once, put back once")
-		Expect(w.manager.writes("patch Pod sample-2")).To(HaveLen(1))
+		Expect(w.manager.Writes("patch Pod/status sample-2")).To(HaveLen(2), "drained once, put back once")
+		Expect(w.manager.Writes("patch Pod sample-2")).To(HaveLen(1))
 		Expect(w.restarts()).To(Equal(same[int32](1)))
 		Expect(w.pod("sample-2").Annotations).To(HaveKeyWithValue("somebody", "else"))
 		Expect(conditionTypes(w.refresh())).To(HaveLen(3), "a conflict is no failure")
@@ -141,7 +142,7 @@ var _ = Describe("A pod that is drained", func() {
 		w.create(reference())
 		w.setImage("nginx:latest")
 		replaced := false
-		w.manager.before = func(write string, _ client.Object) error {
+		w.manager.Before = func(write string, _ client.Object) error {
 			if write == "patch Pod/status sample-2" && !replaced {
 				replaced = true
 				old := w.pod("sample-2")
@@ -156,10 +157,10 @@ var _ = Describe("A pod that is drained", func() {
 		}
 		w.reconcile()
 		Expect(replaced).To(BeTrue())
-		Expect(podConditionStatus(w.pod("sample-2"), "InPlaceUpdateReady")).To(Equal(corev1.ConditionUnknown))
+		Expect(stage.PodConditionStatus(w.pod("sample-2"), "InPlaceUpdateReady")).To(Equal(corev1.ConditionUnknown))
 		Expect(conditionTypes(w.refresh())).To(HaveLen(3), "that is no failure")
-		Expect(w.recorder.events("FailedUpdatePodInPlace")).To(BeEmpty())
-		w.manager.before = nil
+		Expect(w.recorder.Events("FailedUpdatePodInPlace")).To(BeEmpty())
+		w.manager.Before = nil
 		w.settle()
 		w.expectSettled(3)
 	})
@@ -169,7 +170,7 @@ var _ = Describe("A pod that is drained", func() {
 		w.create(reference())
 		w.change(setEnv)
 		touched := false
-		w.manager.before = func(write string, _ client.Object) error {
+		w.manager.Before = func(write string, _ client.Object) error {
 			if write != "delete Pod sample-2" || touched {
 				return nil
 			}
@@ -181,7 +182,7 @@ var _ = Describe("A pod that is drained", func() {
 		}
 		result := w.reconcile()
 		Expect(touched).To(BeTrue())
-		Expect(w.manager.writes("delete Pod")).To(BeEmpty())
+		Expect(w.manager.Writes("delete Pod")).To(BeEmpty())
 		Expect(result.RequeueAfter).To(BeNumerically(">", 0))
 		w.settle()
 		w.expectSettled(3)

@@ -20,6 +20,7 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/inplace"
+	"github.com/insitu-dev/insitu/test/stage"
 )
 
 // limitPods makes a quota of pods that is used up, and waits until the API server
@@ -41,7 +42,7 @@ func (w *world) limitPods(pods string) {
 // refuse makes the manager's writes fail whose name begins with a prefix, and
 // their dry runs, as admission does.
 func (w *world) refuse(prefix string, err error) {
-	w.manager.before = func(write string, _ client.Object) error {
+	w.manager.Before = func(write string, _ client.Object) error {
 		if strings.HasPrefix(strings.TrimPrefix(write, "dry-run "), prefix) {
 			return err
 		}
@@ -62,16 +63,16 @@ var _ = Describe("A pod that cannot be created", func() {
 		for range 20 {
 			w.reconcileFailing()
 			w.clock.Step(time.Second)
-			w.kubelet.sync(w.ctx)
+			w.kubelet.Sync(w.ctx)
 		}
 		failed := conditionOf(w.refresh(), appsv1beta1.ConditionFailedCreatePod)
 		Expect(failed.Message).To(And(ContainSubstring("sample-3"), ContainSubstring("exceeded quota: few-pods, requested: pods=1, used: pods=3, limited: pods=3")))
-		Expect(w.recorder.events(appsv1beta1.ReasonFailedCreate)).To(ContainElement(HaveField("Note", ContainSubstring("exceeded quota"))))
+		Expect(w.recorder.Events(appsv1beta1.ReasonFailedCreate)).To(ContainElement(HaveField("Note", ContainSubstring("exceeded quota"))))
 		Expect(w.images()).To(Equal(same("nginx:latest")))
 		Expect(w.uids()).To(Equal(uids))
-		w.manager.forget()
+		w.manager.Forget()
 		w.reconcileFailing()
-		Expect(w.manager.writes("")).To(BeEmpty(), "the same failure is not written again")
+		Expect(w.manager.Writes("")).To(BeEmpty(), "the same failure is not written again")
 
 		Expect(w.api.Delete(w.ctx, &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "few-pods"}})).To(Succeed())
 		w.recover()
@@ -86,7 +87,7 @@ var _ = Describe("A pod that cannot be created", func() {
 		w.create(reference().GracePeriod(30).MaxUnavailable(2))
 		w.setImage("nginx:latest")
 		w.reconcile()
-		w.kubelet.sync(w.ctx)
+		w.kubelet.Sync(w.ctx)
 		w.scale(4)
 		w.refuse("create Pod", apierrors.NewForbidden(corev1.Resource("pods"), "sample-3", errors.New("exceeded quota")))
 		result, err := w.tryReconcile()
@@ -102,7 +103,7 @@ var _ = Describe("A pod that cannot be created", func() {
 		w.apply(reference().Build())
 		w.refuse("create Pod sample-1", apierrors.NewConflict(corev1.Resource("resourcequotas"), "few-pods", errors.New("the object has been modified")))
 		w.reconcileFailing()
-		w.manager.before = nil
+		w.manager.Before = nil
 		w.settle()
 		w.expectSettled(3)
 	})
@@ -127,20 +128,20 @@ var _ = Describe("A pod that cannot be updated", func() {
 			_, _ = w.tryReconcile()
 			w.expectStatusInvariants()
 			w.clock.Step(time.Second)
-			w.kubelet.sync(w.ctx)
+			w.kubelet.Sync(w.ctx)
 		}
 		Expect(w.images()).To(Equal(map[string]string{"sample-0": "nginx:latest", "sample-1": "nginx:latest", "sample-2": "nginx:alpine"}))
 		Expect(conditionOf(w.refresh(), appsv1beta1.ConditionFailedUpdatePod).Message).To(And(
 			ContainSubstring("sample-2"), ContainSubstring("denied by a webhook")))
-		Expect(w.recorder.events(inplace.ReasonAdmissionDenied)).To(ConsistOf(HaveField("Kind", "StatefulSet"), HaveField("Kind", "Pod")))
+		Expect(w.recorder.Events(inplace.ReasonAdmissionDenied)).To(ConsistOf(HaveField("Kind", "StatefulSet"), HaveField("Kind", "Pod")))
 		Expect(conditionOf(w.refresh(), appsv1beta1.ConditionStalled)).To(And(
 			HaveField("Status", metav1.ConditionTrue), HaveField("Reason", inplace.ReasonAdmissionDenied)))
-		Expect(podConditionStatus(w.pod("sample-2"), corev1.PodReady)).To(Equal(corev1.ConditionTrue), "it serves as it is")
-		Expect(w.manager.writes("patch Pod/status sample-2")).To(HaveLen(1), "it went into service once, and was never drained")
+		Expect(stage.PodConditionStatus(w.pod("sample-2"), corev1.PodReady)).To(Equal(corev1.ConditionTrue), "it serves as it is")
+		Expect(w.manager.Writes("patch Pod/status sample-2")).To(HaveLen(1), "it went into service once, and was never drained")
 		Expect(w.status().Blockers).To(ContainElement(And(
 			HaveField("Pod", "sample-2"), HaveField("Message", ContainSubstring("denied by a webhook")))))
 
-		w.manager.before = nil
+		w.manager.Before = nil
 		w.settle()
 		w.expectSettled(3)
 		Expect(w.restarts()).To(Equal(same[int32](1)))
@@ -153,11 +154,11 @@ var _ = Describe("A pod that cannot be updated", func() {
 		w.setImage("nginx:latest")
 		w.reconcileFailing() // the writes are refused
 		w.reconcileFailing() // what follows from that
-		w.manager.forget()
+		w.manager.Forget()
 		for range 10 {
 			w.reconcileFailing()
 			w.clock.Step(5 * time.Second)
 		}
-		Expect(w.manager.writes("")).To(BeEmpty())
+		Expect(w.manager.Writes("")).To(BeEmpty())
 	})
 })

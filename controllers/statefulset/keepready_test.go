@@ -13,6 +13,7 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/test/builders"
+	"github.com/insitu-dev/insitu/test/stage"
 )
 
 // keptReady is the reference with a long grace period, which a change that drains
@@ -39,7 +40,7 @@ var _ = Describe("keepReady", func() {
 		w.setImage("nginx:latest")
 		w.reconcile()
 		Expect(w.images()).To(Equal(map[string]string{"sample-0": "nginx:alpine", "sample-1": "nginx:alpine", "sample-2": "nginx:latest"}))
-		Expect(w.recorder.events(appsv1beta1.ReasonUpdatingPodInPlace)).To(ContainElement(
+		Expect(w.recorder.Events(appsv1beta1.ReasonUpdatingPodInPlace)).To(ContainElement(
 			HaveField("Note", ContainSubstring("(not drained: keepReady names main)"))))
 		w.settleWith(w.expectInService)
 		w.expectSettled(3)
@@ -53,13 +54,13 @@ var _ = Describe("keepReady", func() {
 		w.setImage("nginx:latest")
 		w.reconcile()
 		Expect(w.images()).To(HaveEach("nginx:alpine"))
-		Expect(podConditionStatus(w.pod("sample-2"), appsv1beta1.InPlaceUpdateReady)).To(Equal(corev1.ConditionFalse))
+		Expect(stage.PodConditionStatus(w.pod("sample-2"), appsv1beta1.InPlaceUpdateReady)).To(Equal(corev1.ConditionFalse))
 	})
 
 	It("lets a pod leave an image that does not exist", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(keptReady("main"))
-		w.setImage("nginx:" + missingImage)
+		w.setImage("nginx:" + stage.MissingImage)
 		w.settleWith(w.expectInService)
 		Expect(w.status().Blockers).To(ContainElement(HaveField("Pod", "sample-2")))
 		w.setImage("nginx:latest")

@@ -14,6 +14,7 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/test/builders"
+	"github.com/insitu-dev/insitu/test/stage"
 )
 
 const holdLabel = "example.io/hold"
@@ -45,7 +46,7 @@ var _ = Describe("Lifecycle hooks", func() {
 		w.settle()
 		Expect(w.state("sample-0")).To(Equal("PreparingUpdate"))
 		Expect(w.pod("sample-0").Annotations).To(HaveKeyWithValue(appsv1beta1.PendingUpdateKey, ContainSubstring("nginx:latest")))
-		Expect(podConditionStatus(w.pod("sample-0"), appsv1beta1.KruisePodReady)).To(Equal(corev1.ConditionFalse))
+		Expect(stage.PodConditionStatus(w.pod("sample-0"), appsv1beta1.KruisePodReady)).To(Equal(corev1.ConditionFalse))
 		Expect(w.status().Blockers).To(ConsistOf(And(
 			HaveField("Reason", inplace.ReasonInPlaceUpdateHook), HaveField("Message", ContainSubstring("label example.io/hold=yes")))))
 
@@ -60,7 +61,7 @@ var _ = Describe("Lifecycle hooks", func() {
 		Expect(w.uids()).To(Equal(uid))
 		// Held and marked; changed, since it was out of service already; back in
 		// service and Updated; Normal.
-		Expect(w.manager.writes("patch Pod")).To(HaveLen(4))
+		Expect(w.manager.Writes("patch Pod")).To(HaveLen(4))
 	})
 
 	It("that are not defined cost nothing", func(ctx context.Context) {
@@ -70,7 +71,7 @@ var _ = Describe("Lifecycle hooks", func() {
 		w.setImage("nginx:latest")
 		w.settle()
 		w.expectSettled(1)
-		Expect(w.manager.writes("patch Pod")).To(HaveLen(3))
+		Expect(w.manager.Writes("patch Pod")).To(HaveLen(3))
 		Expect(w.pod("sample-0").Labels).NotTo(HaveKey(appsv1beta1.LifecycleStateKey))
 	})
 
@@ -82,7 +83,7 @@ var _ = Describe("Lifecycle hooks", func() {
 		w.change(func(set *appsv1beta1.StatefulSet) { set.Spec.Lifecycle = nil })
 		w.settle()
 		w.expectSettled(1)
-		Expect(podConditionStatus(w.pod("sample-0"), appsv1beta1.KruisePodReady)).To(Equal(corev1.ConditionTrue))
+		Expect(stage.PodConditionStatus(w.pod("sample-0"), appsv1beta1.KruisePodReady)).To(Equal(corev1.ConditionTrue))
 	})
 
 	It("hold a pod that a scale-down removes, across managers", func(ctx context.Context) {
@@ -95,7 +96,7 @@ var _ = Describe("Lifecycle hooks", func() {
 		Expect(w.status().Blockers).To(ConsistOf(HaveField("Reason", inplace.ReasonPreDeleteHook)))
 		w.startManager(shared)
 		w.settle()
-		Expect(w.manager.writes("patch Pod")).To(BeEmpty())
+		Expect(w.manager.Writes("patch Pod")).To(BeEmpty())
 
 		// Marked not ready for its deletion, it goes also when it is wanted again.
 		w.scale(1)
@@ -105,7 +106,7 @@ var _ = Describe("Lifecycle hooks", func() {
 		w.unlabel("sample-0", holdLabel)
 		Eventually(func() bool {
 			_, _ = w.tryReconcile()
-			w.kubelet.sync(ctx)
+			w.kubelet.Sync(ctx)
 			return w.pods()["sample-0"] != nil && w.pod("sample-0").UID != uid
 		}).Should(BeTrue())
 	})

@@ -17,11 +17,12 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/inplace"
+	"github.com/insitu-dev/insitu/test/stage"
 )
 
 // loseNode lets the node of a pod answer no more.
 func (w *world) loseNode(pod string) {
-	w.kubelet.away[pod] = true
+	w.kubelet.Away[pod] = true
 }
 
 // markNotReady sets the condition as the node controller does for the pods of a
@@ -30,7 +31,7 @@ func (w *world) markNotReady(name string) {
 	GinkgoHelper()
 	pod := w.pod(name)
 	before := pod.DeepCopy()
-	setPodCondition(pod, corev1.PodReady, false, metav1.NewTime(w.clock.Now()))
+	stage.SetPodCondition(pod, corev1.PodReady, false, metav1.NewTime(w.clock.Now()))
 	Expect(w.api.Status().Patch(w.ctx, pod, client.StrategicMergeFrom(before))).To(Succeed())
 }
 
@@ -74,10 +75,10 @@ var _ = Describe("A pod whose deletion is overdue", func() {
 		w.settleWith(func() { w.expectReady(1) })
 		w.expectLost("sample-1")
 		Expect(w.images()).To(Equal(imagesOf("latest", "alpine", "latest")))
-		Expect(w.recorder.events(inplace.ReasonTerminationOverdue)).To(HaveLen(1))
+		Expect(w.recorder.Events(inplace.ReasonTerminationOverdue)).To(HaveLen(1))
 		w.expectNoWrites()
 
-		w.kubelet.away["sample-1"] = false
+		w.kubelet.Away["sample-1"] = false
 		w.settle()
 		w.expectSettled(3)
 		Expect(w.uids()).To(And(HaveKeyWithValue("sample-0", uids["sample-0"]), HaveKeyWithValue("sample-2", uids["sample-2"])))
@@ -87,14 +88,14 @@ var _ = Describe("A pod whose deletion is overdue", func() {
 		w := newWorld(ctx)
 		w.create(reference())
 		w.loseNode("sample-1")
-		w.kubelet.unready["sample-2"] = true
+		w.kubelet.Unready["sample-2"] = true
 		w.settle()
 		w.deletePod("sample-1")
 		w.setImage("nginx:latest")
 		w.settle()
 		w.expectLost("sample-1")
 		Expect(w.images()).To(Equal(imagesOf("alpine", "alpine", "latest")))
-		Expect(podConditionStatus(w.pod("sample-0"), corev1.PodReady)).To(Equal(corev1.ConditionTrue))
+		Expect(stage.PodConditionStatus(w.pod("sample-0"), corev1.PodReady)).To(Equal(corev1.ConditionTrue))
 		Expect(w.blockerOf("sample-0")).To(HaveField("Message", ContainSubstring("sample-1")))
 	})
 
@@ -109,8 +110,8 @@ var _ = Describe("A pod whose deletion is overdue", func() {
 		w.expectLost("sample-2")
 		w.deletePod("sample-0")
 		w.settle()
-		Expect(podConditionStatus(w.pod("sample-0"), corev1.PodReady)).To(Equal(corev1.ConditionTrue))
-		w.kubelet.away["sample-2"] = false
+		Expect(stage.PodConditionStatus(w.pod("sample-0"), corev1.PodReady)).To(Equal(corev1.ConditionTrue))
+		w.kubelet.Away["sample-2"] = false
 		w.settle()
 		w.expectSettled(2)
 	})
@@ -125,7 +126,7 @@ var _ = Describe("A pod whose deletion is overdue", func() {
 		w.expectLost("sample-1")
 		Expect(w.blockerOf("sample-1").Message).To(ContainSubstring("podManagementPolicy OrderedReady"))
 		Expect(w.podNames()).NotTo(ContainElement("sample-3"))
-		w.kubelet.away["sample-1"] = false
+		w.kubelet.Away["sample-1"] = false
 		w.settle()
 		w.expectSettled(4)
 	})
@@ -147,7 +148,7 @@ var _ = Describe("A node that does not answer", func() {
 		w.settle()
 		Expect(w.blockerOf("sample-2")).To(And(HaveField("Reason", inplace.ReasonNotObserved), HaveField("Message", ContainSubstring("on node node-1"))))
 		Expect(w.uids()).To(Equal(uids), "nothing is deleted for that")
-		w.kubelet.away["sample-2"] = false
+		w.kubelet.Away["sample-2"] = false
 		w.settle()
 		w.expectSettled(3)
 		Expect(w.uids()).To(Equal(uids))

@@ -18,29 +18,30 @@ import (
 	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/test/stage"
 )
 
 var _ = Describe("OrderedReady", func() {
 	It("creates each pod when those before it are ready", func(ctx context.Context) {
 		w := newWorld(ctx)
-		w.kubelet.unready["sample-1"] = true
+		w.kubelet.Unready["sample-1"] = true
 		w.apply(reference().OrderedReady().Build())
 		w.settleWith(func() {
 			pods := w.pods()
 			for ordinal := 1; ordinal < len(pods); ordinal++ {
-				if w.manager.writes(fmt.Sprintf("create Pod sample-%d", ordinal)) == nil {
+				if w.manager.Writes(fmt.Sprintf("create Pod sample-%d", ordinal)) == nil {
 					continue
 				}
-				Expect(podConditionStatus(pods[fmt.Sprintf("sample-%d", ordinal-1)], corev1.PodReady)).To(Equal(corev1.ConditionTrue))
+				Expect(stage.PodConditionStatus(pods[fmt.Sprintf("sample-%d", ordinal-1)], corev1.PodReady)).To(Equal(corev1.ConditionTrue))
 			}
 		})
 		Expect(w.podNames()).To(Equal([]string{"sample-0", "sample-1"}))
 		Expect(conditionOf(w.refresh(), appsv1beta1.ConditionProgressing).Reason).To(Equal(appsv1beta1.ReasonScaling))
 
-		w.kubelet.unready["sample-1"] = false
+		w.kubelet.Unready["sample-1"] = false
 		w.settle()
 		w.expectSettled(3)
-		Expect(w.manager.writes("create Pod")).To(Equal([]string{"create Pod sample-0", "create Pod sample-1", "create Pod sample-2"}))
+		Expect(w.manager.Writes("create Pod")).To(Equal([]string{"create Pod sample-0", "create Pod sample-1", "create Pod sample-2"}))
 	})
 
 	// As OpenKruise and the native StatefulSet do: a pod that dies right after it
@@ -53,9 +54,9 @@ var _ = Describe("OrderedReady", func() {
 		for range 5 {
 			w.reconcile()
 			w.clock.Step(time.Second)
-			w.kubelet.sync(w.ctx)
+			w.kubelet.Sync(w.ctx)
 		}
-		Expect(podConditionStatus(w.pod("sample-0"), corev1.PodReady)).To(Equal(corev1.ConditionTrue))
+		Expect(stage.PodConditionStatus(w.pod("sample-0"), corev1.PodReady)).To(Equal(corev1.ConditionTrue))
 		Expect(w.podNames()).To(Equal([]string{"sample-0"}))
 		w.settle()
 		w.expectSettled(3)
@@ -64,16 +65,16 @@ var _ = Describe("OrderedReady", func() {
 	It("deletes one pod at a time, the highest first", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference().OrderedReady().Replicas(4))
-		w.kubelet.away["sample-3"] = true
+		w.kubelet.Away["sample-3"] = true
 		w.scale(1)
 		w.settle()
-		Expect(w.manager.writes("delete Pod")).To(Equal([]string{"delete Pod sample-3"}))
+		Expect(w.manager.Writes("delete Pod")).To(Equal([]string{"delete Pod sample-3"}))
 		Expect(w.podNames()).To(HaveLen(4))
 
-		w.kubelet.away["sample-3"] = false
+		w.kubelet.Away["sample-3"] = false
 		w.settle()
 		w.expectSettled(1)
-		Expect(w.manager.writes("delete Pod")).To(Equal([]string{"delete Pod sample-3", "delete Pod sample-2", "delete Pod sample-1"}))
+		Expect(w.manager.Writes("delete Pod")).To(Equal([]string{"delete Pod sample-3", "delete Pod sample-2", "delete Pod sample-1"}))
 	})
 })
 
@@ -98,7 +99,7 @@ var _ = Describe("Scaling", func() {
 		w.setImage("nginx:latest")
 		for range 4 { // sample-2 is under way
 			w.reconcile()
-			w.kubelet.sync(w.ctx)
+			w.kubelet.Sync(w.ctx)
 		}
 		w.scale(4)
 		w.settle()
@@ -132,7 +133,7 @@ var _ = Describe("Scaling", func() {
 		w := newWorld(ctx)
 		w.create(reference())
 		before := w.uids()
-		w.kubelet.evict(w.ctx, w.pod("sample-1"))
+		w.kubelet.Evict(w.ctx, w.pod("sample-1"))
 		w.settle()
 		w.expectSettled(3)
 		Expect(w.uids()["sample-1"]).NotTo(Equal(before["sample-1"]))
@@ -143,11 +144,11 @@ var _ = Describe("The order of an update", func() {
 	It("is from the highest ordinal down, one after the other", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference())
-		w.manager.forget()
+		w.manager.Forget()
 		w.setImage("nginx:latest")
 		w.settle()
-		Expect(w.manager.writes("patch Pod ")).To(Equal([]string{"patch Pod sample-2", "patch Pod sample-1", "patch Pod sample-0"}))
-		all := w.manager.writes("patch Pod")
+		Expect(w.manager.Writes("patch Pod ")).To(Equal([]string{"patch Pod sample-2", "patch Pod sample-1", "patch Pod sample-0"}))
+		all := w.manager.Writes("patch Pod")
 		next := slices.Index(all, "patch Pod/status sample-1")
 		Expect(all[:next]).To(HaveEach(HaveSuffix("sample-2")), "one is back in service before the next leaves: %s", strings.Join(all, ", "))
 		Expect(all[:next]).To(HaveLen(3))
@@ -177,7 +178,7 @@ var _ = Describe("The order of an update", func() {
 			w.setImage("nginx:latest")
 			for range steps {
 				w.reconcile()
-				w.kubelet.sync(w.ctx)
+				w.kubelet.Sync(w.ctx)
 			}
 			w.deletePod("sample-2")
 			w.settle()

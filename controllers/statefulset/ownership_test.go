@@ -52,12 +52,12 @@ var _ = Describe("Ownership", func() {
 		w := newWorld(ctx)
 		w.create(reference())
 		uids := w.uids()
-		w.manager.forget()
+		w.manager.Forget()
 		w.disown(w.pod("sample-1"))
 		w.settle()
 		w.expectSettled(3)
 		Expect(w.uids()).To(Equal(uids))
-		Expect(w.manager.writes("")).To(Equal([]string{"patch Pod sample-1"}))
+		Expect(w.manager.Writes("")).To(Equal([]string{"patch Pod sample-1"}))
 		Expect(metav1.IsControlledBy(w.pod("sample-1"), w.set)).To(BeTrue())
 	})
 
@@ -70,7 +70,7 @@ var _ = Describe("Ownership", func() {
 		result, err := w.tryReconcile()
 		Expect(err).NotTo(HaveOccurred())
 		Expect(result.RequeueAfter).To(BeNumerically(">", 0))
-		w.manager.before = nil
+		w.manager.Before = nil
 		w.settle()
 		w.expectSettled(3)
 	})
@@ -129,13 +129,13 @@ var _ = Describe("Ownership", func() {
 	It("ends when the set is deleted: the garbage collector does the rest", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference())
-		w.manager.forget()
+		w.manager.Forget()
 		Expect(w.api.Delete(w.ctx, w.refresh(), client.PropagationPolicy(metav1.DeletePropagationForeground))).To(Succeed())
 		Expect(w.exists(w.set)).To(BeTrue(), "it waits for its pods")
 		w.deletePod("sample-0")
-		w.kubelet.sync(w.ctx)
+		w.kubelet.Sync(w.ctx)
 		Expect(w.tryReconcile()).To(Equal(ctrl.Result{}))
-		Expect(w.manager.writes("")).To(BeEmpty())
+		Expect(w.manager.Writes("")).To(BeEmpty())
 	})
 
 	It("of a set that does not exist is no error", func(ctx context.Context) {

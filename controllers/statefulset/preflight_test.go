@@ -5,7 +5,6 @@ package statefulset_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -23,6 +22,7 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/inplace"
+	"github.com/insitu-dev/insitu/test/stage"
 )
 
 // refuseImage makes a ValidatingAdmissionPolicy for the namespace that refuses to
@@ -88,7 +88,7 @@ func (w *world) rounds(n int, look func()) {
 		w.reconcile()
 		look()
 		w.clock.Step(time.Second)
-		w.kubelet.sync(w.ctx)
+		w.kubelet.Sync(w.ctx)
 		look()
 	}
 }
@@ -96,8 +96,8 @@ func (w *world) rounds(n int, look func()) {
 func (w *world) expectAllInService() {
 	GinkgoHelper()
 	for name, pod := range w.pods() {
-		Expect(podConditionStatus(pod, appsv1beta1.InPlaceUpdateReady)).To(Equal(corev1.ConditionTrue), name)
-		Expect(podConditionStatus(pod, corev1.PodReady)).To(Equal(corev1.ConditionTrue), name)
+		Expect(stage.PodConditionStatus(pod, appsv1beta1.InPlaceUpdateReady)).To(Equal(corev1.ConditionTrue), name)
+		Expect(stage.PodConditionStatus(pod, corev1.PodReady)).To(Equal(corev1.ConditionTrue), name)
 	}
 }
 
@@ -126,25 +126,25 @@ var _ = Describe("A change that the API server refuses", func() {
 		w := newWorld(ctx)
 		w.create(reference().MaxUnavailable(2))
 		allow := w.refuseImage("nginx:latest")
-		w.manager.forget()
+		w.manager.Forget()
 		w.setImage("nginx:latest")
 		w.rounds(10, w.expectAllInService)
 
 		w.expectDenied("ValidatingAdmissionPolicy 'no-such-image." + w.namespace + "' with binding 'no-such-image." + w.namespace +
 			"' denied request: image nginx:latest is not approved")
 		Expect(w.status().Blockers).To(HaveLen(3))
-		Expect(w.manager.writes("patch Pod")).To(BeEmpty())
-		Expect(w.manager.tries()).To(Equal([]string{"sample-2", "sample-1"}), "two pods speak for the third")
-		Expect(w.recorder.events(inplace.ReasonAdmissionDenied)).To(HaveLen(4), "on the set and on each of the two pods")
+		Expect(w.manager.Writes("patch Pod")).To(BeEmpty())
+		Expect(w.manager.Tries()).To(Equal([]string{"sample-2", "sample-1"}), "two pods speak for the third")
+		Expect(w.recorder.Events(inplace.ReasonAdmissionDenied)).To(HaveLen(4), "on the set and on each of the two pods")
 
 		since := w.status().Blockers[0].Since
-		w.manager.forget()
+		w.manager.Forget()
 		w.clock.Step(15 * time.Second)
 		w.rounds(10, w.expectAllInService)
-		Expect(w.manager.tries()).To(Equal([]string{"sample-2", "sample-1"}), "they are asked again")
-		Expect(w.manager.writes("")).To(BeEmpty(), "and nothing is written about it")
+		Expect(w.manager.Tries()).To(Equal([]string{"sample-2", "sample-1"}), "they are asked again")
+		Expect(w.manager.Writes("")).To(BeEmpty(), "and nothing is written about it")
 		Expect(w.status().Blockers[0].Since).To(Equal(since))
-		Expect(w.recorder.events(inplace.ReasonAdmissionDenied)).To(HaveLen(4), "what was told is not told again")
+		Expect(w.recorder.Events(inplace.ReasonAdmissionDenied)).To(HaveLen(4), "what was told is not told again")
 
 		allow()
 		w.settle()
@@ -161,7 +161,7 @@ var _ = Describe("A change that the API server refuses", func() {
 		w.setImage("nginx:latest")
 		Expect(w.reconcile().RequeueAfter).To(Equal(15 * time.Second))
 		w.expectDenied(`failed calling webhook "deny.example.io"`)
-		w.manager.before = nil
+		w.manager.Before = nil
 		w.clock.Step(15 * time.Second)
 		w.settle()
 		w.expectSettled(3)
@@ -191,28 +191,28 @@ var _ = Describe("A change that the API server refuses", func() {
 	It("is tried once when it is accepted", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference())
-		w.manager.forget()
+		w.manager.Forget()
 		w.setImage("nginx:latest")
 		w.settle()
 		w.expectSettled(3)
-		Expect(w.manager.tries()).To(Equal([]string{"sample-2"}))
+		Expect(w.manager.Tries()).To(Equal([]string{"sample-2"}))
 
-		w.manager.forget()
+		w.manager.Forget()
 		w.setImage("nginx:alpine")
 		w.settle()
-		Expect(w.manager.tries()).To(HaveLen(1), "once for each revision: the policies may be others")
+		Expect(w.manager.Tries()).To(HaveLen(1), "once for each revision: the policies may be others")
 	})
 
 	It("is not tried when there is nothing to drain", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference().Ungated())
-		w.manager.forget()
+		w.manager.Forget()
 		w.setImage("nginx:latest")
 		w.settle()
 		w.change(setLabel)
 		w.settle()
 		w.expectSettled(3)
-		Expect(w.manager.tries()).To(BeEmpty())
+		Expect(w.manager.Tries()).To(BeEmpty())
 	})
 
 	It("puts drained pods back into service when the policy comes in the middle", func(ctx context.Context) {
@@ -220,7 +220,7 @@ var _ = Describe("A change that the API server refuses", func() {
 		w.create(reference().MaxUnavailable(2).GracePeriod(10))
 		w.setImage("nginx:latest")
 		w.rounds(3, func() {})
-		Expect(podConditionStatus(w.pod("sample-2"), corev1.PodReady)).To(Equal(corev1.ConditionFalse))
+		Expect(stage.PodConditionStatus(w.pod("sample-2"), corev1.PodReady)).To(Equal(corev1.ConditionFalse))
 		allow := w.refuseImage("nginx:latest")
 		w.clock.Step(10 * time.Second)
 		Expect(w.reconcile().RequeueAfter).To(Equal(time.Second), "they need not wait for the next try")
@@ -228,12 +228,12 @@ var _ = Describe("A change that the API server refuses", func() {
 		w.expectAllInService()
 		w.expectDenied("is not approved")
 		Expect(w.images()).To(Equal(same("nginx:alpine")))
-		Expect(w.recorder.events(appsv1beta1.ReasonFailedUpdatePodInPlace)).NotTo(BeEmpty(), "the writes were refused")
+		Expect(w.recorder.Events(appsv1beta1.ReasonFailedUpdatePodInPlace)).NotTo(BeEmpty(), "the writes were refused")
 
-		w.manager.forget()
+		w.manager.Forget()
 		w.clock.Step(15 * time.Second)
 		w.rounds(10, w.expectAllInService)
-		Expect(w.manager.writes("patch Pod")).To(BeEmpty())
+		Expect(w.manager.Writes("patch Pod")).To(BeEmpty())
 
 		allow()
 		w.settle()
@@ -250,7 +250,7 @@ var _ = Describe("A change that the API server refuses", func() {
 			w := newWorld(ctx)
 			w.create(reference().MaxUnavailable(3).Ungated())
 			attempts := []string{}
-			w.manager.before = func(write string, _ client.Object) error {
+			w.manager.Before = func(write string, _ client.Object) error {
 				if !strings.Contains(write, "patch Pod ") {
 					return nil
 				}
@@ -266,7 +266,7 @@ var _ = Describe("A change that the API server refuses", func() {
 			w.rounds(10, func() {})
 			Expect(attempts).To(ConsistOf("dry-run patch Pod sample-2", "dry-run patch Pod sample-1"))
 
-			w.manager.before = nil
+			w.manager.Before = nil
 			w.clock.Step(15 * time.Second)
 			w.settle()
 			w.expectSettled(3)
@@ -291,7 +291,7 @@ var _ = Describe("A change that the API server refuses", func() {
 	It("counts as accepted when a webhook takes no part in dry runs", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference())
-		w.manager.before = func(write string, _ client.Object) error {
+		w.manager.Before = func(write string, _ client.Object) error {
 			if strings.HasPrefix(write, "dry-run") {
 				return apierrors.NewBadRequest(`admission webhook "mutate.example.io" does not support dry run`)
 			}
@@ -313,8 +313,8 @@ var _ = Describe("A change that the API server refuses", func() {
 		Expect(conditionOf(w.refresh(), appsv1beta1.ConditionFailedUpdatePod).Message).To(ContainSubstring("come back later"))
 		Expect(conditionOf(w.refresh(), appsv1beta1.ConditionStalled)).To(HaveField("Status", metav1.ConditionFalse))
 		Expect(w.status().Blockers).To(ContainElement(HaveField("Message", ContainSubstring("come back later"))))
-		Expect(w.recorder.events(inplace.ReasonAdmissionDenied)).To(BeEmpty())
-		w.manager.before = nil
+		Expect(w.recorder.Events(inplace.ReasonAdmissionDenied)).To(BeEmpty())
+		w.manager.Before = nil
 		w.settle()
 		w.expectSettled(3)
 	})
@@ -323,7 +323,7 @@ var _ = Describe("A change that the API server refuses", func() {
 		w := newWorld(ctx)
 		w.create(reference())
 		conflicts := 0
-		w.manager.before = func(write string, _ client.Object) error {
+		w.manager.Before = func(write string, _ client.Object) error {
 			if write != "dry-run patch Pod sample-2" || conflicts > 0 {
 				return nil
 			}
@@ -352,28 +352,9 @@ var _ = Describe("A change that the API server refuses", func() {
 		}
 		w.rounds(2, w.expectAllInService)
 		w.expectDenied("is not approved")
-		Expect(w.manager.writes("")).To(BeEmpty())
+		Expect(w.manager.Writes("")).To(BeEmpty())
 	})
 })
-
-// rewriteImages changes a patch of a pod on its way, as mutating admission does.
-func rewriteImages(obj client.Object, patch client.Patch, rewrite func(string) string) client.Patch {
-	raw, err := patch.Data(obj)
-	body := map[string]any{}
-	if _, isPod := obj.(*corev1.Pod); !isPod || err != nil || json.Unmarshal(raw, &body) != nil {
-		return patch
-	}
-	spec, _ := body["spec"].(map[string]any)
-	containers, _ := spec["containers"].([]any)
-	for _, c := range containers {
-		container, _ := c.(map[string]any)
-		container["image"] = rewrite(fmt.Sprint(container["image"]))
-	}
-	if raw, err = json.Marshal(body); err != nil {
-		return patch
-	}
-	return client.RawPatch(patch.Type(), raw)
-}
 
 // The pods never have the images of the template; test/e2e has the same with a
 // MutatingAdmissionPolicy, which the oldest supported Kubernetes does not know.
@@ -386,7 +367,7 @@ var _ = Describe("A change that admission rewrites", func() {
 			w := newWorld(ctx)
 			w.create(reference())
 			uids := w.uids()
-			w.manager.rewrite = rewrite
+			w.manager.Rewrite = rewrite
 			for i, image := range []string{"nginx:latest", "nginx:alpine", "nginx:latest"} {
 				w.setImage(image)
 				w.settle()
@@ -398,14 +379,14 @@ var _ = Describe("A change that admission rewrites", func() {
 			w.change(setLabel)
 			w.settle()
 			w.expectSettled(3)
-			Expect(w.manager.writes("patch Pod/status")).To(BeEmpty(), "labels are no reason to drain, and to set the image again")
+			Expect(w.manager.Writes("patch Pod/status")).To(BeEmpty(), "labels are no reason to drain, and to set the image again")
 			Expect(w.uids()).To(Equal(uids))
 		})
 
 		It("is overtaken "+name+" by a rollback before the kubelet acts", func(ctx context.Context) {
 			w := newWorld(ctx)
 			w.create(reference().Replicas(1))
-			w.manager.rewrite = rewrite
+			w.manager.Rewrite = rewrite
 			w.setImage("nginx:latest")
 			w.settle()
 			w.setImage("nginx:alpine")

@@ -24,15 +24,15 @@ var _ = Describe("A pod that loses its labels", func() {
 		w := newWorld(ctx)
 		w.create(reference().MaxUnavailable(2))
 		uids := w.uids()
-		w.manager.forget()
+		w.manager.Forget()
 		w.unlabel("sample-1", "app")
 		w.reconcileFailing()
 		Expect(w.pod("sample-1").OwnerReferences).To(BeEmpty())
-		Expect(w.manager.writes("")).To(ConsistOf("patch Pod sample-1", "patch StatefulSet/status sample"))
+		Expect(w.manager.Writes("")).To(ConsistOf("patch Pod sample-1", "patch StatefulSet/status sample"))
 		Expect(conditionOf(w.refresh(), appsv1beta1.ConditionFailedCreatePod).Message).To(And(
 			ContainSubstring("create pod"), ContainSubstring("the name is taken by a pod that is not part of the set"),
 			ContainSubstring("delete pod sample-1, or give it the labels of spec.selector"), ContainSubstring("already exists")))
-		Expect(w.recorder.events(appsv1beta1.ReasonFailedCreate)).To(ContainElement(And(
+		Expect(w.recorder.Events(appsv1beta1.ReasonFailedCreate)).To(ContainElement(And(
 			HaveField("Kind", "StatefulSet"), HaveField("Note", ContainSubstring("delete pod sample-1")))))
 		status := w.status()
 		Expect(status.Replicas).To(BeEquivalentTo(2))
@@ -43,13 +43,13 @@ var _ = Describe("A pod that loses its labels", func() {
 		for range 20 {
 			w.reconcileFailing()
 			w.clock.Step(time.Second)
-			w.kubelet.sync(w.ctx)
+			w.kubelet.Sync(w.ctx)
 		}
 		Expect(w.images()).To(Equal(map[string]string{"sample-0": "nginx:latest", "sample-1": "nginx:alpine", "sample-2": "nginx:latest"}))
 		Expect(w.uids()).To(Equal(uids))
-		w.manager.forget()
+		w.manager.Forget()
 		w.reconcileFailing()
-		Expect(w.manager.writes("")).To(BeEmpty(), "the same failure is not written again")
+		Expect(w.manager.Writes("")).To(BeEmpty(), "the same failure is not written again")
 	})
 
 	It("does not keep others from being created", func(ctx context.Context) {
@@ -68,12 +68,12 @@ var _ = Describe("A pod that loses its labels", func() {
 		w.unlabel("sample-1", "app")
 		w.reconcileFailing()
 		w.label("sample-1", "app", "sample")
-		w.manager.forget()
+		w.manager.Forget()
 		w.recover()
 		w.settle()
 		w.expectSettled(3)
 		Expect(w.uids()).To(Equal(uids))
-		Expect(w.manager.writes("patch Pod")).To(Equal([]string{"patch Pod sample-1"}))
+		Expect(w.manager.Writes("patch Pod")).To(Equal([]string{"patch Pod sample-1"}))
 		Expect(metav1.IsControlledBy(w.pod("sample-1"), w.set)).To(BeTrue())
 		w.expectNoWrites()
 	})
@@ -85,7 +85,7 @@ var _ = Describe("A pod that loses its labels", func() {
 		w.unlabel("sample-1", "app")
 		w.reconcileFailing()
 		w.deletePod("sample-1")
-		w.kubelet.sync(w.ctx)
+		w.kubelet.Sync(w.ctx)
 		w.recover()
 		w.settle()
 		w.expectSettled(3)
@@ -97,22 +97,22 @@ var _ = Describe("A pod that loses its labels", func() {
 		w.create(reference())
 		w.unlabel("sample-1", "app")
 		w.deletePod("sample-1")
-		w.manager.forget()
+		w.manager.Forget()
 		w.reconcile()
-		Expect(w.manager.writes("patch Pod")).To(BeEmpty())
+		Expect(w.manager.Writes("patch Pod")).To(BeEmpty())
 		w.settle()
 		w.expectSettled(3)
-		Expect(w.recorder.events(appsv1beta1.ReasonFailedCreate)).To(BeEmpty())
+		Expect(w.recorder.Events(appsv1beta1.ReasonFailedCreate)).To(BeEmpty())
 	})
 
 	It("is left to the garbage collector when the set is being deleted", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference())
 		w.unlabel("sample-1", "app")
-		w.manager.forget()
+		w.manager.Forget()
 		Expect(w.api.Delete(w.ctx, w.refresh(), client.PropagationPolicy(metav1.DeletePropagationForeground))).To(Succeed())
 		Expect(w.tryReconcile()).To(Equal(ctrl.Result{}))
-		Expect(w.manager.writes("")).To(BeEmpty())
+		Expect(w.manager.Writes("")).To(BeEmpty())
 		Expect(metav1.IsControlledBy(w.pod("sample-1"), w.set)).To(BeTrue())
 	})
 
@@ -127,7 +127,7 @@ var _ = Describe("A pod that loses its labels", func() {
 		Expect(conditionOf(w.refresh(), appsv1beta1.ConditionFailedUpdatePod).Message).To(And(
 			ContainSubstring("release pod"), ContainSubstring("denied by a webhook")))
 		Expect(w.images()).To(HaveKeyWithValue("sample-1", "nginx:alpine"))
-		Expect(w.manager.writes("patch Pod/status sample-0")).NotTo(BeEmpty(), "others go on")
+		Expect(w.manager.Writes("patch Pod/status sample-0")).NotTo(BeEmpty(), "others go on")
 	})
 
 	It("is tried again when it changed meanwhile", func(ctx context.Context) {
@@ -137,7 +137,7 @@ var _ = Describe("A pod that loses its labels", func() {
 		w.refuse("patch Pod sample-1", apierrors.NewConflict(corev1.Resource("pods"), "sample-1", errors.New("modified")))
 		w.reconcileFailing()
 		Expect(metav1.IsControlledBy(w.pod("sample-1"), w.set)).To(BeTrue())
-		w.manager.before = nil
+		w.manager.Before = nil
 		w.reconcileFailing()
 		Expect(w.pod("sample-1").OwnerReferences).To(BeEmpty())
 	})

@@ -24,7 +24,7 @@ var _ = Describe("The identity of a pod", func() {
 		w.unlabel("sample-0", "statefulset.kubernetes.io/pod-name")
 		w.label("sample-1", "statefulset.kubernetes.io/pod-name", "sample-7")
 		w.label("sample-1", "apps.kubernetes.io/pod-index", "7")
-		w.manager.forget()
+		w.manager.Forget()
 		w.setImage("nginx:latest")
 		w.settle()
 		w.expectSettled(3)
@@ -49,9 +49,9 @@ var _ = Describe("The identity of a pod", func() {
 		w.create(reference().Ungated())
 		w.unlabel("sample-2", "statefulset.kubernetes.io/pod-name")
 		w.setImage("nginx:latest")
-		w.manager.forget()
+		w.manager.Forget()
 		w.reconcile()
-		Expect(w.manager.writes("patch Pod")).To(Equal([]string{"patch Pod sample-2", "patch Pod sample-2"}))
+		Expect(w.manager.Writes("patch Pod")).To(Equal([]string{"patch Pod sample-2", "patch Pod sample-2"}))
 		Expect(w.pod("sample-2").Spec.Containers[0].Image).To(Equal("nginx:latest"))
 	})
 
@@ -65,7 +65,7 @@ var _ = Describe("The identity of a pod", func() {
 			ContainSubstring("label pod"), ContainSubstring("sample-1 with its identity"), ContainSubstring("denied by a webhook")))
 		w.refuse("patch Pod sample-1", apierrors.NewConflict(corev1.Resource("pods"), "sample-1", errors.New("modified")))
 		w.reconcileFailing()
-		w.manager.before = nil
+		w.manager.Before = nil
 		w.settle()
 		w.expectSettled(3)
 		Expect(w.pod("sample-1").Labels).To(HaveKeyWithValue("statefulset.kubernetes.io/pod-name", "sample-1"))
@@ -85,16 +85,16 @@ var _ = Describe("The identity of a pod", func() {
 		w.unlabel("sample-2", "statefulset.kubernetes.io/pod-name")
 		w.deletePod("sample-1")
 		w.scale(2)
-		w.manager.forget()
+		w.manager.Forget()
 		w.reconcile()
-		Expect(w.manager.writes("patch Pod")).To(BeEmpty())
+		Expect(w.manager.Writes("patch Pod")).To(BeEmpty())
 	})
 })
 
 // podWritesOf returns the manager's writes to a pod.
 func podWritesOf(w *world, name string) []string {
 	var found []string
-	for _, write := range w.manager.writes("patch Pod") {
+	for _, write := range w.manager.Writes("patch Pod") {
 		if write == "patch Pod "+name || write == "patch Pod/status "+name {
 			found = append(found, write)
 		}

@@ -21,6 +21,7 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/statefulset"
 	"github.com/insitu-dev/insitu/test/builders"
+	"github.com/insitu-dev/insitu/test/stage"
 )
 
 const (
@@ -100,7 +101,7 @@ func three(first, second, third string) map[string]string {
 func (w *world) guardClaims() {
 	before := -1
 	generation := int64(0)
-	w.manager.before = func(write string, _ client.Object) error {
+	w.manager.Before = func(write string, _ client.Object) error {
 		defer GinkgoRecover()
 		set, owned := w.claimsOfPods()
 		if set.Generation == generation {
@@ -145,7 +146,7 @@ func (w *world) condemn() {
 	w.scale(1)
 	w.refuse("delete Pod", apierrors.NewConflict(corev1.Resource("pods"), "sample", errors.New("not yet")))
 	w.reconcile()
-	w.manager.before = nil
+	w.manager.Before = nil
 }
 
 var _ = Describe("The retention policy of claims", func() {
@@ -154,7 +155,7 @@ var _ = Describe("The retention policy of claims", func() {
 			w := newWorld(ctx)
 			w.create(claiming(deleted, scaled))
 			Expect(w.owners()).To(Equal(three(wanted, wanted, wanted)))
-			Expect(w.manager.writes("patch PersistentVolumeClaim")).To(BeEmpty(), "claims are made with their owners")
+			Expect(w.manager.Writes("patch PersistentVolumeClaim")).To(BeEmpty(), "claims are made with their owners")
 			w.expectNoWrites()
 			w.condemn()
 			Expect(w.podNames()).To(HaveLen(3))
@@ -192,11 +193,11 @@ var _ = Describe("The retention policy of claims", func() {
 		w.settle()
 		Expect(w.owners()).To(Equal(three("the set", "the set", "the set")))
 
-		w.manager.forget()
+		w.manager.Forget()
 		w.change(retaining(keep, remove))
 		w.settle()
 		Expect(w.owners()).To(Equal(three("", "", "")))
-		Expect(w.manager.writes("patch PersistentVolumeClaim")).To(HaveLen(3))
+		Expect(w.manager.Writes("patch PersistentVolumeClaim")).To(HaveLen(3))
 		w.expectNoWrites()
 
 		w.change(retaining(remove, remove))
@@ -210,10 +211,10 @@ var _ = Describe("The retention policy of claims", func() {
 		w.create(claiming(keep, remove))
 		w.condemn()
 		w.change(retaining(keep, keep))
-		w.manager.forget()
+		w.manager.Forget()
 		w.settle()
 		Expect(w.owners()).To(Equal(three("", "", "")))
-		Expect(w.manager.writes("")[:2]).To(ConsistOf("patch PersistentVolumeClaim data-sample-1", "patch PersistentVolumeClaim data-sample-2"))
+		Expect(w.manager.Writes("")[:2]).To(ConsistOf("patch PersistentVolumeClaim data-sample-1", "patch PersistentVolumeClaim data-sample-2"))
 	})
 
 	It("gives no claim to a pod that is wanted, whoever deletes it", func(ctx context.Context) {
@@ -222,13 +223,13 @@ var _ = Describe("The retention policy of claims", func() {
 		w.guardClaims()
 		w.deletePod("sample-2")
 		w.settle()
-		w.kubelet.evict(w.ctx, w.pod("sample-1"))
+		w.kubelet.Evict(w.ctx, w.pod("sample-1"))
 		w.settle()
 		w.change(setEnv)
 		w.settle()
 		w.expectSettled(3)
 		Expect(w.owners()).To(Equal(three("", "", "")))
-		Expect(w.manager.writes("patch PersistentVolumeClaim")).To(BeEmpty())
+		Expect(w.manager.Writes("patch PersistentVolumeClaim")).To(BeEmpty())
 	})
 
 	It("gives the claim of a reserved ordinal to its pod", func(ctx context.Context) {
@@ -279,13 +280,13 @@ var _ = Describe("The retention policy of claims", func() {
 		backup := metav1.OwnerReference{APIVersion: "example.io/v1", Kind: "Backup", Name: "nightly", UID: "backup", Controller: ptr.To(true)}
 		w.changeClaim("data-sample-1", func(claim *corev1.PersistentVolumeClaim) { claim.OwnerReferences = []metav1.OwnerReference{backup} })
 		w.settle()
-		Expect(w.recorder.events(appsv1beta1.ReasonConflictingController)).To(BeEmpty(), "Retain wants nothing of it")
+		Expect(w.recorder.Events(appsv1beta1.ReasonConflictingController)).To(BeEmpty(), "Retain wants nothing of it")
 
 		w.change(retaining(remove, remove))
 		w.settle()
 		w.expectNoWrites()
 		Expect(w.owners()).To(Equal(three("the set", "nightly", "the set")))
-		Expect(w.recorder.events(appsv1beta1.ReasonConflictingController)).To(ConsistOf(And(
+		Expect(w.recorder.Events(appsv1beta1.ReasonConflictingController)).To(ConsistOf(And(
 			HaveField("Kind", "StatefulSet"), HaveField("Type", corev1.EventTypeWarning),
 			HaveField("Note", And(ContainSubstring("data-sample-1"), ContainSubstring("Backup nightly"))))))
 
@@ -305,7 +306,7 @@ var _ = Describe("The retention policy of claims", func() {
 		w.scale(1)
 		w.settle()
 		w.expectSettled(1)
-		Expect(w.manager.writes("patch PersistentVolumeClaim")).To(BeEmpty())
+		Expect(w.manager.Writes("patch PersistentVolumeClaim")).To(BeEmpty())
 	})
 
 	// The set of that name is gone, and so will be what it owned.
@@ -350,18 +351,18 @@ var _ = Describe("A claim that a scale-down gave to its pod", func() {
 		w.scale(1)
 		w.reconcile()
 		Expect(w.pod("sample-2").DeletionTimestamp).NotTo(BeNil())
-		w.kubelet.away["sample-1"] = true
-		w.kubelet.sync(w.ctx)
+		w.kubelet.Away["sample-1"] = true
+		w.kubelet.Sync(w.ctx)
 		Expect(w.podNames()).To(Equal([]string{"sample-0", "sample-1"}))
 		Expect(w.owners()).To(Equal(three("the set", "the pod", "a pod")))
 
 		w.scale(3)
 		w.guardClaims()
-		w.manager.forget()
+		w.manager.Forget()
 		w.reconcile()
-		Expect(w.manager.writes("")[:2]).To(ConsistOf("patch PersistentVolumeClaim data-sample-1", "patch PersistentVolumeClaim data-sample-2"))
+		Expect(w.manager.Writes("")[:2]).To(ConsistOf("patch PersistentVolumeClaim data-sample-1", "patch PersistentVolumeClaim data-sample-2"))
 		Expect(w.owners()).To(Equal(three("the set", "the set", "the set")))
-		w.kubelet.away = map[string]bool{}
+		w.kubelet.Away = map[string]bool{}
 		w.settle()
 		w.expectSettled(3)
 		Expect(w.claims()).To(Equal(claims))
@@ -374,18 +375,18 @@ var _ = Describe("A claim that a scale-down gave to its pod", func() {
 		w.create(claiming(keep, remove))
 		w.condemn()
 		w.scale(3)
-		w.kubelet.evict(w.ctx, w.pod("sample-1"))
+		w.kubelet.Evict(w.ctx, w.pod("sample-1"))
 		w.deletePod("sample-2")
-		w.kubelet.sync(w.ctx)
+		w.kubelet.Sync(w.ctx)
 		w.refuse("patch PersistentVolumeClaim", apierrors.NewForbidden(corev1.Resource("persistentvolumeclaims"), "data", errors.New("denied by a webhook")))
 		w.change(func(set *appsv1beta1.StatefulSet) { set.Spec.Template.Spec.Containers[0].Image = "nginx:latest" })
-		w.manager.forget()
+		w.manager.Forget()
 		w.reconcileFailing()
-		Expect(w.manager.writes("create Pod")).To(BeEmpty())
-		Expect(w.manager.writes("delete Pod")).To(BeEmpty())
+		Expect(w.manager.Writes("create Pod")).To(BeEmpty())
+		Expect(w.manager.Writes("delete Pod")).To(BeEmpty())
 		Expect(conditionOf(w.refresh(), appsv1beta1.ConditionFailedCreatePod).Message).To(And(
 			ContainSubstring("data-sample-1"), ContainSubstring("data-sample-2"), ContainSubstring("denied by a webhook")))
-		Expect(w.recorder.events(appsv1beta1.ReasonFailedUpdateClaim)).To(HaveLen(2))
+		Expect(w.recorder.Events(appsv1beta1.ReasonFailedUpdateClaim)).To(HaveLen(2))
 
 		w.guardClaims()
 		w.settle()
@@ -401,11 +402,11 @@ var _ = Describe("A claim that a scale-down gave to its pod", func() {
 		denied := apierrors.NewForbidden(corev1.Resource("persistentvolumeclaims"), "data-sample-2", errors.New("cannot set an ownerRef"))
 		w.refuse("patch PersistentVolumeClaim data-sample-2", denied)
 		w.reconcileFailing()
-		w.kubelet.sync(w.ctx)
+		w.kubelet.Sync(w.ctx)
 		Expect(w.podNames()).To(Equal([]string{"sample-0", "sample-2"}))
 		Expect(conditionOf(w.refresh(), appsv1beta1.ConditionStalled)).To(And(
 			HaveField("Reason", appsv1beta1.ReasonRefused), HaveField("Message", ContainSubstring("cannot set an ownerRef"))))
-		w.manager.before = nil
+		w.manager.Before = nil
 		w.recover()
 		w.settle()
 		w.expectSettled(1)
@@ -419,12 +420,12 @@ var _ = Describe("A claim that a scale-down gave to its pod", func() {
 		w.scale(3)
 		w.change(setEnv)
 		w.refuse("patch PersistentVolumeClaim data-sample-2", apierrors.NewForbidden(corev1.Resource("persistentvolumeclaims"), "data", errors.New("denied")))
-		w.manager.forget()
+		w.manager.Forget()
 		for range 4 {
 			w.reconcileFailing()
-			w.kubelet.sync(w.ctx)
+			w.kubelet.Sync(w.ctx)
 		}
-		Expect(w.manager.writes("delete Pod")).To(ConsistOf("delete Pod sample-0", "delete Pod sample-1"))
+		Expect(w.manager.Writes("delete Pod")).To(ConsistOf("delete Pod sample-0", "delete Pod sample-1"))
 	})
 
 	// The view of the set is behind: the user has scaled up again already.
@@ -432,11 +433,11 @@ var _ = Describe("A claim that a scale-down gave to its pod", func() {
 		w := newWorld(ctx)
 		w.create(claiming(keep, remove))
 		w.scale(1)
-		w.manager.forget()
+		w.manager.Forget()
 		later := &liveReader{Reader: w.live, mutate: func(live *metav1.PartialObjectMetadata) { live.Generation++ }}
 		w.reconciler = statefulset.NewReconciler(w.manager, later, w.recorder, w.clock)
 		Expect(w.tryReconcile()).To(HaveField("RequeueAfter", BeNumerically(">", 0)))
-		Expect(w.manager.writes("delete")).To(BeEmpty())
+		Expect(w.manager.Writes("delete")).To(BeEmpty())
 		Expect(w.owners()).To(Equal(three("", "", "")))
 	})
 
@@ -447,7 +448,7 @@ var _ = Describe("A claim that a scale-down gave to its pod", func() {
 		w.refuse("patch PersistentVolumeClaim", apierrors.NewConflict(corev1.Resource("persistentvolumeclaims"), "data-sample-2", errors.New("modified")))
 		Expect(w.reconcile()).To(HaveField("RequeueAfter", BeNumerically(">", 0)))
 		Expect(w.podNames()).To(HaveLen(3))
-		w.manager.before = nil
+		w.manager.Before = nil
 		w.settle()
 		w.expectSettled(2)
 	})
@@ -459,7 +460,7 @@ var _ = Describe("A manager that is killed while it scales down", func() {
 		GinkgoHelper()
 		w := newWorld(ctx)
 		w.create(claiming(remove, remove))
-		w.manager.forget()
+		w.manager.Forget()
 		w.scale(1)
 		return w
 	}
@@ -468,14 +469,14 @@ var _ = Describe("A manager that is killed while it scales down", func() {
 		GinkgoHelper()
 		w.startManager(shared)
 		w.guardClaims()
-		w.manager.lives = writes
+		w.manager.Lives = writes
 		for range maxRounds {
-			if w.manager.isDead() {
+			if w.manager.IsDead() {
 				return
 			}
 			_, err := w.tryReconcile()
-			Expect(err == nil || errors.Is(err, errDead)).To(BeTrue(), "%v", err)
-			w.kubelet.sync(w.ctx)
+			Expect(err == nil || errors.Is(err, stage.ErrDead)).To(BeTrue(), "%v", err)
+			w.kubelet.Sync(w.ctx)
 		}
 		Fail("the scale-down has fewer writes")
 	}
@@ -484,7 +485,7 @@ var _ = Describe("A manager that is killed while it scales down", func() {
 		w := begin(ctx)
 		w.guardClaims()
 		w.settle()
-		writes := len(w.manager.writes(""))
+		writes := len(w.manager.Writes(""))
 		Expect(writes).To(BeNumerically(">=", 5), "two claims, two pods and the status")
 		for k := 1; k < writes; k++ {
 			By(fmt.Sprintf("killing it after write %d of %d", k, writes))
@@ -503,7 +504,7 @@ var _ = Describe("A manager that is killed while it scales down", func() {
 	It("after any write, and the scale-down is taken back, costs no claim of a wanted pod", func(ctx context.Context) {
 		w := begin(ctx)
 		w.settle()
-		writes := len(w.manager.writes(""))
+		writes := len(w.manager.Writes(""))
 		for k := 1; k < writes; k++ {
 			for _, gone := range []bool{false, true} {
 				By(fmt.Sprintf("killing it after write %d of %d, pods gone: %v", k, writes, gone))
@@ -511,7 +512,7 @@ var _ = Describe("A manager that is killed while it scales down", func() {
 				claims := w.claims()
 				die(w, k)
 				if gone {
-					w.kubelet.sync(w.ctx)
+					w.kubelet.Sync(w.ctx)
 				}
 				w.scale(3)
 				w.startManager(shared)

@@ -20,17 +20,18 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/test/builders"
+	"github.com/insitu-dev/insitu/test/stage"
 )
 
 // expectNoWrites reconciles again and again, also hours later.
 func (w *world) expectNoWrites() {
 	GinkgoHelper()
-	w.manager.forget()
+	w.manager.Forget()
 	for range 3 {
 		Expect(w.reconcile()).To(Equal(ctrl.Result{}))
 		w.clock.Step(time.Hour)
 	}
-	Expect(w.manager.writes("")).To(BeEmpty())
+	Expect(w.manager.Writes("")).To(BeEmpty())
 }
 
 // updated brings a set to rest after an update in place.
@@ -94,7 +95,7 @@ var _ = Describe("A settled set", func() {
 		w.rewriteAsOpenKruise()
 		w.startManager(newView())
 		w.settle()
-		Expect(w.manager.writes("")).To(HaveEach(HavePrefix("patch StatefulSet/status")))
+		Expect(w.manager.Writes("")).To(HaveEach(HavePrefix("patch StatefulSet/status")))
 		w.expectSettled(3)
 		w.expectNoWrites()
 	})
@@ -144,7 +145,7 @@ func (w *world) rewriteAsOpenKruise() {
 		pod.Labels["controller-revision-hash"] = name
 		pod.Labels["lifecycle.apps.kruise.io/state"] = "Normal"
 		pod.Annotations["apps.kruise.io/inplace-update-state"] = `{"revision":"` + name + `","updateTimestamp":"2026-01-02T12:00:00Z",` +
-			`"lastContainerStatuses":{"main":{"imageID":"` + imageID("nginx:alpine") + `"}},"updateImages":true,` +
+			`"lastContainerStatuses":{"main":{"imageID":"` + stage.ImageID("nginx:alpine") + `"}},"updateImages":true,` +
 			`"containerBatchesRecord":[{"timestamp":"2026-01-02T12:00:00Z","containers":["main"]}]}`
 		Expect(w.api.Patch(w.ctx, pod, client.MergeFrom(before))).To(Succeed())
 	}

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/test/stage"
 )
 
 // expectReady checks that at least so many pods are ready.
@@ -19,7 +20,7 @@ func (w *world) expectReady(least int) {
 	GinkgoHelper()
 	ready := 0
 	for _, pod := range w.pods() {
-		if podConditionStatus(pod, corev1.PodReady) == corev1.ConditionTrue {
+		if stage.PodConditionStatus(pod, corev1.PodReady) == corev1.ConditionTrue {
 			ready++
 		}
 	}
@@ -33,12 +34,12 @@ var _ = Describe("The label specified-delete", func() {
 		w.setImage("nginx:latest")
 		w.settle()
 		before := w.uids()
-		w.manager.forget()
+		w.manager.Forget()
 		w.label("sample-0", appsv1beta1.SpecifiedDeleteKey, "")
 		w.label("sample-1", appsv1beta1.SpecifiedDeleteKey, "true")
 		w.settleWith(func() { w.expectReady(2) })
 
-		Expect(w.manager.writes("delete Pod")).To(Equal([]string{"delete Pod sample-1", "delete Pod sample-0"}))
+		Expect(w.manager.Writes("delete Pod")).To(Equal([]string{"delete Pod sample-1", "delete Pod sample-0"}))
 		Expect(w.uids()).To(HaveKeyWithValue("sample-2", before["sample-2"]))
 		for _, name := range []string{"sample-0", "sample-1"} {
 			pod := w.pod(name)
@@ -46,7 +47,7 @@ var _ = Describe("The label specified-delete", func() {
 			Expect(pod.Spec.Containers[0].Image).To(Equal(image), "the revision that its ordinal gets")
 			Expect(pod.Labels).NotTo(HaveKey(appsv1beta1.SpecifiedDeleteKey))
 		}
-		Expect(w.recorder.events(appsv1beta1.ReasonRecreating)).To(ContainElements(
+		Expect(w.recorder.Events(appsv1beta1.ReasonRecreating)).To(ContainElements(
 			HaveField("Note", "recreate: the label apps.kruise.io/specified-delete asks for it"),
 			HaveField("Note", HavePrefix("pod sample-0: recreate: the label")),
 		))
@@ -67,20 +68,20 @@ var _ = Describe("The label specified-delete", func() {
 	It("waits until all others are available with OrderedReady", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference().OrderedReady())
-		w.kubelet.unready["sample-1"] = true
+		w.kubelet.Unready["sample-1"] = true
 		w.settle()
 		w.label("sample-0", appsv1beta1.SpecifiedDeleteKey, "")
 		w.label("sample-2", appsv1beta1.SpecifiedDeleteKey, "")
-		w.manager.forget()
+		w.manager.Forget()
 		w.settle()
-		Expect(w.manager.writes("delete Pod")).To(BeEmpty())
+		Expect(w.manager.Writes("delete Pod")).To(BeEmpty())
 		Expect(w.status().Blockers).To(ContainElement(And(
 			HaveField("Pod", "sample-0"), HaveField("Message", ContainSubstring("sample-1")))))
 
-		w.kubelet.unready["sample-1"] = false
+		w.kubelet.Unready["sample-1"] = false
 		w.settleWith(func() { w.expectReady(2) })
 		w.expectSettled(3)
-		Expect(append(w.manager.writes("delete Pod"), w.manager.writes("create Pod")...)).To(Equal([]string{
+		Expect(append(w.manager.Writes("delete Pod"), w.manager.Writes("create Pod")...)).To(Equal([]string{
 			"delete Pod sample-2", "delete Pod sample-0", "create Pod sample-2", "create Pod sample-0",
 		}))
 	})
@@ -89,10 +90,10 @@ var _ = Describe("The label specified-delete", func() {
 		w := newWorld(ctx)
 		w.create(reference())
 		before := w.uids()
-		w.setImage("nginx:" + missingImage)
+		w.setImage("nginx:" + stage.MissingImage)
 		w.settle()
 		w.change(pause(true))
-		w.kubelet.unready["sample-0"] = true
+		w.kubelet.Unready["sample-0"] = true
 		w.settle()
 		w.label("sample-2", appsv1beta1.SpecifiedDeleteKey, "")
 		w.settle()
@@ -111,7 +112,7 @@ var _ = Describe("The label specified-delete", func() {
 		w.change(func(set *appsv1beta1.StatefulSet) { delete(set.Spec.Template.Labels, appsv1beta1.SpecifiedDeleteKey) })
 		w.settle()
 		w.expectSettled(3)
-		Expect(w.manager.writes("delete Pod")).To(BeEmpty())
+		Expect(w.manager.Writes("delete Pod")).To(BeEmpty())
 		w.expectNoWrites()
 	})
 })

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/test/stage"
 )
 
 func setEnv(set *appsv1beta1.StatefulSet) {
@@ -87,19 +88,19 @@ var _ = Describe("The history", func() {
 		w := newWorld(ctx)
 		w.create(reference().Partition(2).With(func(set *appsv1beta1.StatefulSet) { set.Spec.RevisionHistoryLimit = ptr.To[int32](0) }))
 		first := w.status().UpdateRevision
-		w.kubelet.away["sample-2"] = true
+		w.kubelet.Away["sample-2"] = true
 		w.setImage("nginx:latest")
 		w.settle()
 		w.setImage("nginx:third")
 		w.settle()
 		Expect(w.revisions()).To(And(HaveLen(2), HaveKey(first), HaveKey(w.status().UpdateRevision)), "no pod has come to the second")
-		w.kubelet.away["sample-2"] = false
+		w.kubelet.Away["sample-2"] = false
 		w.settle()
 		w.setImage("nginx:fourth")
-		w.kubelet.away["sample-2"] = true
+		w.kubelet.Away["sample-2"] = true
 		w.settle()
 		Expect(w.revisions()).To(HaveLen(3), "the first and the third run, the fourth is wanted")
-		w.kubelet.away["sample-2"] = false
+		w.kubelet.Away["sample-2"] = false
 		w.change(setPartition(0))
 		w.settle()
 		w.expectSettled(3)
@@ -129,10 +130,10 @@ var _ = Describe("A paused update", func() {
 		w.create(reference())
 		w.setImage("nginx:latest")
 		w.reconcile()
-		Expect(podConditionStatus(w.pod("sample-2"), appsv1beta1.InPlaceUpdateReady)).To(Equal(corev1.ConditionFalse))
+		Expect(stage.PodConditionStatus(w.pod("sample-2"), appsv1beta1.InPlaceUpdateReady)).To(Equal(corev1.ConditionFalse))
 		w.change(pause(true))
 		w.settle()
-		Expect(podConditionStatus(w.pod("sample-2"), corev1.PodReady)).To(Equal(corev1.ConditionTrue))
+		Expect(stage.PodConditionStatus(w.pod("sample-2"), corev1.PodReady)).To(Equal(corev1.ConditionTrue))
 		Expect(w.images()).To(Equal(same("nginx:alpine")))
 	})
 
@@ -142,11 +143,11 @@ var _ = Describe("A paused update", func() {
 		w.setImage("nginx:latest")
 		for w.pod("sample-2").Spec.Containers[0].Image == "nginx:alpine" {
 			w.reconcile()
-			w.kubelet.sync(w.ctx)
+			w.kubelet.Sync(w.ctx)
 		}
 		w.change(pause(true))
 		w.settle()
-		Expect(podConditionStatus(w.pod("sample-2"), corev1.PodReady)).To(Equal(corev1.ConditionTrue))
+		Expect(stage.PodConditionStatus(w.pod("sample-2"), corev1.PodReady)).To(Equal(corev1.ConditionTrue))
 		Expect(w.status()).To(HaveField("UpdatedAvailableReplicas", int32(1)))
 		Expect(w.images()).To(HaveKeyWithValue("sample-1", "nginx:alpine"))
 	})
@@ -181,7 +182,7 @@ var _ = Describe("What cannot change in place", func() {
 		w.settleWith(func() {
 			ready := 0
 			for _, pod := range w.pods() {
-				if podConditionStatus(pod, corev1.PodReady) == corev1.ConditionTrue {
+				if stage.PodConditionStatus(pod, corev1.PodReady) == corev1.ConditionTrue {
 					ready++
 				}
 			}
@@ -192,8 +193,8 @@ var _ = Describe("What cannot change in place", func() {
 			Expect(uid).NotTo(Equal(uids[name]), name)
 			Expect(w.pod(name).Spec.Containers[0].Env).To(HaveLen(1))
 		}
-		Expect(w.manager.writes("delete Pod")).To(Equal([]string{"delete Pod sample-2", "delete Pod sample-1", "delete Pod sample-0"}))
-		Expect(w.recorder.events(appsv1beta1.ReasonRecreating)).To(ContainElement(And(
+		Expect(w.manager.Writes("delete Pod")).To(Equal([]string{"delete Pod sample-2", "delete Pod sample-1", "delete Pod sample-0"}))
+		Expect(w.recorder.Events(appsv1beta1.ReasonRecreating)).To(ContainElement(And(
 			HaveField("Kind", "StatefulSet"), HaveField("Note", ContainSubstring("spec.containers[main].env")))))
 		Expect(w.status()).To(And(HaveField("Recreated", int32(3)), HaveField("InPlaceUpdated", int32(0))))
 	})
@@ -209,7 +210,7 @@ var _ = Describe("What cannot change in place", func() {
 		for name, uid := range w.uids() {
 			Expect(uid).NotTo(Equal(uids[name]), name)
 		}
-		Expect(w.recorder.events(appsv1beta1.ReasonRecreating)).To(ContainElement(HaveField("Note", ContainSubstring("podUpdatePolicy"))))
+		Expect(w.recorder.Events(appsv1beta1.ReasonRecreating)).To(ContainElement(HaveField("Note", ContainSubstring("podUpdatePolicy"))))
 	})
 
 	It("is left alone with InPlaceOnly, and what blocks it is named until it is reverted", func(ctx context.Context) {
@@ -224,10 +225,10 @@ var _ = Describe("What cannot change in place", func() {
 			HaveField("Status", metav1.ConditionTrue), HaveField("Reason", "FieldImmutable"),
 			HaveField("Message", And(ContainSubstring("sample-2"), ContainSubstring("spec.containers[main].env")))))
 		Expect(w.status().Blockers).To(HaveLen(3))
-		Expect(w.recorder.events("FieldImmutable")).To(ContainElement(HaveField("Note", ContainSubstring("spec.containers[main].env"))))
-		said := len(w.recorder.all)
+		Expect(w.recorder.Events("FieldImmutable")).To(ContainElement(HaveField("Note", ContainSubstring("spec.containers[main].env"))))
+		said := len(w.recorder.All)
 		w.expectNoWrites()
-		Expect(w.recorder.all).To(HaveLen(said), "it is said once")
+		Expect(w.recorder.All).To(HaveLen(said), "it is said once")
 
 		w.change(unsetEnv)
 		w.setImage("nginx:latest")

@@ -14,6 +14,7 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/test/builders"
+	"github.com/insitu-dev/insitu/test/stage"
 )
 
 // unordered is a set of four pods whose updates go by the strategy, two at a
@@ -43,7 +44,7 @@ func (w *world) expectAtMost(updated int) {
 		if pod.Labels["controller-revision-hash"] == w.status().UpdateRevision {
 			at++
 		}
-		if podConditionStatus(pod, corev1.PodReady) == corev1.ConditionTrue {
+		if stage.PodConditionStatus(pod, corev1.PodReady) == corev1.ConditionTrue {
 			unready--
 		}
 	}
@@ -66,11 +67,11 @@ var _ = Describe("An unordered update", func() {
 		w.label("sample-0", "tier", "edge")
 		w.label("sample-1", "tier", "core")
 		w.label("sample-2", "tier", "edge")
-		w.manager.forget()
+		w.manager.Forget()
 		w.setImage("nginx:latest")
 		w.settleWith(func() { w.expectAtMost(4) })
 		w.expectSettled(4)
-		order := w.manager.writes("patch Pod ")
+		order := w.manager.Writes("patch Pod ")
 		Expect(order[:2]).To(ConsistOf("patch Pod sample-2", "patch Pod sample-0"))
 		Expect(order[2:]).To(ConsistOf("patch Pod sample-1", "patch Pod sample-3"))
 	})
@@ -83,10 +84,10 @@ var _ = Describe("An unordered update", func() {
 		w.label("sample-3", "batch", "b-9")
 		w.label("sample-0", "batch", "a-10")
 		w.label("sample-1", "batch", "none")
-		w.manager.forget()
+		w.manager.Forget()
 		w.setImage("nginx:latest")
 		w.settle()
-		Expect(w.manager.writes("patch Pod ")).To(Equal([]string{
+		Expect(w.manager.Writes("patch Pod ")).To(Equal([]string{
 			"patch Pod sample-0", "patch Pod sample-3", "patch Pod sample-1", "patch Pod sample-2",
 		}))
 	})
@@ -94,7 +95,7 @@ var _ = Describe("An unordered update", func() {
 	It("without priorities begins with what is not available", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(unordered(nil).Partition(3))
-		w.kubelet.unready["sample-1"] = true
+		w.kubelet.Unready["sample-1"] = true
 		w.settle()
 		w.setImage("nginx:latest")
 		w.settle()
@@ -140,7 +141,7 @@ var _ = Describe("An unordered update", func() {
 			w.setImage("nginx:latest")
 			for range steps {
 				w.reconcile()
-				w.kubelet.sync(w.ctx)
+				w.kubelet.Sync(w.ctx)
 			}
 			w.deletePod("sample-0")
 			w.settleWith(func() {

@@ -16,6 +16,7 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/test/builders"
+	"github.com/insitu-dev/insitu/test/stage"
 )
 
 // same maps each pod of a set of three to one value.
@@ -41,17 +42,17 @@ var _ = Describe("An update in place", func() {
 		w.settle()
 		w.expectSettled(3)
 		for name, pod := range w.pods() {
-			Expect(podConditionStatus(pod, appsv1beta1.InPlaceUpdateReady)).To(Equal(corev1.ConditionTrue), name)
+			Expect(stage.PodConditionStatus(pod, appsv1beta1.InPlaceUpdateReady)).To(Equal(corev1.ConditionTrue), name)
 		}
 		first, uids := w.status().UpdateRevision, w.uids()
 		Expect(w.status().Recreated).To(BeEquivalentTo(3))
 
-		w.manager.forget()
+		w.manager.Forget()
 		w.setImage("nginx:latest")
 		w.settleWith(func() {
 			ready := 0
 			for _, pod := range w.pods() {
-				if podConditionStatus(pod, corev1.PodReady) == corev1.ConditionTrue {
+				if stage.PodConditionStatus(pod, corev1.PodReady) == corev1.ConditionTrue {
 					ready++
 				}
 			}
@@ -61,34 +62,34 @@ var _ = Describe("An update in place", func() {
 		Expect(w.uids()).To(Equal(uids))
 		Expect(w.restarts()).To(Equal(same[int32](1)))
 		for name := range uids {
-			Expect(append(w.manager.writes("patch Pod/status "+name), w.manager.writes("patch Pod "+name)...)).To(Equal([]string{
+			Expect(append(w.manager.Writes("patch Pod/status "+name), w.manager.Writes("patch Pod "+name)...)).To(Equal([]string{
 				"patch Pod/status " + name, "patch Pod/status " + name, "patch Pod " + name,
 			}), "not ready, changed, ready")
 		}
-		Expect(w.manager.writes("create")).To(HaveLen(1), "one revision: %v", w.manager.writes("create"))
-		Expect(w.manager.writes("delete")).To(BeEmpty())
+		Expect(w.manager.Writes("create")).To(HaveLen(1), "one revision: %v", w.manager.Writes("create"))
+		Expect(w.manager.Writes("delete")).To(BeEmpty())
 
 		status := w.status()
 		Expect(status.UpdateRevision).NotTo(Equal(first))
 		Expect(status.InPlaceUpdated).To(BeEquivalentTo(3))
 		Expect(status.Recreated).To(BeZero())
-		Expect(w.recorder.events(appsv1beta1.ReasonUpdatingPodInPlace)).To(ContainElement(And(
+		Expect(w.recorder.Events(appsv1beta1.ReasonUpdatingPodInPlace)).To(ContainElement(And(
 			HaveField("Kind", "Pod"), HaveField("Name", "sample-2"),
 			HaveField("Note", ContainSubstring("image of main: nginx:alpine to nginx:latest")))))
-		Expect(w.recorder.events(appsv1beta1.ReasonSuccessfulUpdatePodInPlace)).To(HaveLen(6), "one on each pod, and one on the set for each")
+		Expect(w.recorder.Events(appsv1beta1.ReasonSuccessfulUpdatePodInPlace)).To(HaveLen(6), "one on each pod, and one on the set for each")
 	})
 
 	It("takes one write per pod without the readiness gate", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference().Ungated())
-		Expect(w.manager.writes("patch Pod")).To(BeEmpty(), "there is no gate to set")
+		Expect(w.manager.Writes("patch Pod")).To(BeEmpty(), "there is no gate to set")
 		uids := w.uids()
 		w.setImage("nginx:latest")
 		w.settle()
 		w.expectSettled(3)
 		Expect(w.uids()).To(Equal(uids))
 		Expect(w.restarts()).To(Equal(same[int32](1)))
-		Expect(w.manager.writes("patch Pod")).To(ConsistOf("patch Pod sample-0", "patch Pod sample-1", "patch Pod sample-2"))
+		Expect(w.manager.Writes("patch Pod")).To(ConsistOf("patch Pod sample-0", "patch Pod sample-1", "patch Pod sample-2"))
 	})
 
 	It("takes one write per pod and no restart for labels and annotations", func(ctx context.Context) {
@@ -97,7 +98,7 @@ var _ = Describe("An update in place", func() {
 			set.Spec.Template.Annotations = map[string]string{"note": "old", "gone": "soon"}
 		}))
 		uids := w.uids()
-		w.manager.forget()
+		w.manager.Forget()
 		w.change(func(set *appsv1beta1.StatefulSet) {
 			set.Spec.Template.Annotations = map[string]string{"note": "new"}
 			set.Spec.Template.Labels["tier"] = "web"
@@ -106,7 +107,7 @@ var _ = Describe("An update in place", func() {
 		w.expectSettled(3)
 		Expect(w.uids()).To(Equal(uids))
 		Expect(w.restarts()).To(Equal(same[int32](0)))
-		Expect(w.manager.writes("patch Pod")).To(ConsistOf("patch Pod sample-0", "patch Pod sample-1", "patch Pod sample-2"))
+		Expect(w.manager.Writes("patch Pod")).To(ConsistOf("patch Pod sample-0", "patch Pod sample-1", "patch Pod sample-2"))
 		for name, pod := range w.pods() {
 			Expect(pod.Annotations).To(HaveKeyWithValue("note", "new"), name)
 			Expect(pod.Annotations).NotTo(HaveKey("gone"), name)
@@ -130,10 +131,10 @@ var _ = Describe("An update in place", func() {
 		w := newWorld(ctx)
 		w.create(reference())
 		uids, first := w.uids(), w.status().UpdateRevision
-		w.setImage("nginx:" + missingImage)
+		w.setImage("nginx:" + stage.MissingImage)
 		w.settle()
 		Expect(w.images()).To(Equal(map[string]string{
-			"sample-0": "nginx:alpine", "sample-1": "nginx:alpine", "sample-2": "nginx:" + missingImage,
+			"sample-0": "nginx:alpine", "sample-1": "nginx:alpine", "sample-2": "nginx:" + stage.MissingImage,
 		}))
 		Expect(conditionOf(w.refresh(), appsv1beta1.ConditionReady)).To(HaveField("Status", metav1.ConditionFalse))
 		Expect(w.status().Blockers[0]).To(And(HaveField("Pod", "sample-2"), HaveField("Reason", "ImagePullBackOff")))
@@ -157,7 +158,7 @@ var _ = Describe("An update in place", func() {
 			w.setImage("nginx:latest")
 			for range steps {
 				w.reconcile()
-				w.kubelet.sync(w.ctx)
+				w.kubelet.Sync(w.ctx)
 			}
 			w.setImage("nginx:third")
 			w.settle()

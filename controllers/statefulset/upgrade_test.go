@@ -165,7 +165,7 @@ func (w *world) reconcileForDays() attempts {
 	a := attempts{}
 	for range 2 {
 		w.startManager(newView())
-		w.manager.before = func(write string, _ client.Object) error {
+		w.manager.Before = func(write string, _ client.Object) error {
 			if strings.HasPrefix(write, "patch StatefulSet/status ") {
 				a.status++
 			} else {
@@ -177,7 +177,7 @@ func (w *world) reconcileForDays() attempts {
 			w.reconcile()
 			w.clock.Step(time.Minute)
 		}
-		for _, event := range w.recorder.all {
+		for _, event := range w.recorder.All {
 			a.other = append(a.other, "event "+event.Reason+": "+event.Note)
 		}
 		w.clock.Step(24 * time.Hour)
@@ -228,10 +228,10 @@ func withoutStatus(obj *unstructured.Unstructured) {
 // one that it did not see would stay as it is, too.
 func (w *world) expectAtWork() {
 	GinkgoHelper()
-	w.manager.forget()
+	w.manager.Forget()
 	w.scale(ptr.Deref(w.refresh().Spec.Replicas, 1) + 1)
 	w.reconcile()
-	Expect(w.manager.writes("create Pod ")).To(HaveLen(1))
+	Expect(w.manager.Writes("create Pod ")).To(HaveLen(1))
 	for _, pod := range w.pods() {
 		Expect(pod.OwnerReferences).To(ContainElement(HaveField("UID", w.set.UID)))
 	}

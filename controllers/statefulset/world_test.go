@@ -24,6 +24,7 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/statefulset"
 	"github.com/insitu-dev/insitu/test/builders"
+	"github.com/insitu-dev/insitu/test/stage"
 )
 
 // world is a namespace with a kubelet, a clock that only the spec moves, and a
@@ -35,9 +36,9 @@ type world struct {
 	// api is what users and kubelet write with.
 	api        client.Client
 	live       client.Reader
-	kubelet    *kubelet
-	manager    *managerClient
-	recorder   *recorder
+	kubelet    *stage.Kubelet
+	manager    *stage.Manager
+	recorder   *stage.Recorder
 	reconciler *statefulset.Reconciler
 	// set is the set that is reconciled, as the spec last saw it.
 	set *appsv1beta1.StatefulSet
@@ -55,10 +56,7 @@ func newWorld(ctx context.Context) *world {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "sts-"}}
 	Expect(shared.GetClient().Create(ctx, namespace)).To(Succeed())
 	w.namespace = namespace.Name
-	w.kubelet = &kubelet{
-		clock: w.clock, namespace: w.namespace,
-		running: map[types.UID]map[string]container{}, away: map[string]bool{}, unready: map[string]bool{},
-	}
+	w.kubelet = stage.NewKubelet(w.namespace, w.clock)
 	w.startManager(shared)
 	DeferCleanup(func() {
 		if w.set != nil && w.exists(w.set) {
@@ -73,9 +71,9 @@ func newWorld(ctx context.Context) *world {
 // behind them.
 func (w *world) startManager(view cluster.Cluster) {
 	w.api, w.live = view.GetClient(), view.GetAPIReader()
-	w.kubelet.api, w.kubelet.live = w.api, w.live
-	w.manager = newManagerClient(view.GetClient())
-	w.recorder = &recorder{scheme: view.GetScheme()}
+	w.kubelet.API, w.kubelet.Live = w.api, w.live
+	w.manager = stage.NewManager(view.GetClient())
+	w.recorder = &stage.Recorder{Scheme: view.GetScheme()}
 	w.reconciler = statefulset.NewReconciler(w.manager, w.live, w.recorder, w.clock)
 }
 
@@ -177,13 +175,13 @@ func (w *world) settle() {
 func (w *world) settleWith(look func()) {
 	GinkgoHelper()
 	for range maxRounds {
-		before := len(w.manager.writes(""))
+		before := len(w.manager.Writes(""))
 		result := w.reconcile()
 		look()
 		w.clock.Step(time.Second)
-		moved := w.kubelet.sync(w.ctx)
+		moved := w.kubelet.Sync(w.ctx)
 		look()
-		if moved || len(w.manager.writes("")) > before {
+		if moved || len(w.manager.Writes("")) > before {
 			continue
 		}
 		if result.RequeueAfter == 0 {

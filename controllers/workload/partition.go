@@ -16,6 +16,7 @@ import (
 // pods.
 type Turn int
 
+// The turns, the earliest first.
 const (
 	// Updated: the pod is at the update revision, and stays there.
 	Updated Turn = iota

@@ -23,6 +23,7 @@ func TestDecodeSetsDefaults(t *testing.T) {
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(c.Namespaces).To(BeEmpty())
+	g.Expect(*c.Controllers.CloneSet.MaxConcurrentReconciles).To(BeEquivalentTo(10))
 	g.Expect(*c.Controllers.StatefulSet.MaxConcurrentReconciles).To(BeEquivalentTo(10))
 	g.Expect(*c.LeaderElection.Enabled).To(BeTrue())
 	g.Expect(c.LeaderElection.LeaseDuration.Duration).To(Equal(15 * time.Second))
@@ -45,7 +46,7 @@ func TestDecodeKeepsWhatIsSet(t *testing.T) {
 
 	c, err := configv1alpha1.Decode([]byte(header + `
 namespaces: [shop, bank]
-controllers: {statefulSet: {maxConcurrentReconciles: 3}}
+controllers: {cloneSet: {maxConcurrentReconciles: 2}, statefulSet: {maxConcurrentReconciles: 3}}
 leaderElection: {enabled: false}
 clientConnection: {qps: 50}
 metrics: {bindAddress: "0", secure: false}
@@ -56,6 +57,7 @@ gracefulShutdownTimeout: 0s
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(c.Namespaces).To(Equal([]string{"shop", "bank"}))
+	g.Expect(*c.Controllers.CloneSet.MaxConcurrentReconciles).To(BeEquivalentTo(2))
 	g.Expect(*c.Controllers.StatefulSet.MaxConcurrentReconciles).To(BeEquivalentTo(3))
 	g.Expect(*c.LeaderElection.Enabled).To(BeFalse())
 	g.Expect(*c.ClientConnection.QPS).To(BeEquivalentTo(50))

@@ -53,6 +53,10 @@ type InsituConfiguration struct {
 
 // ControllersConfiguration holds what can be set for each controller.
 type ControllersConfiguration struct {
+	// cloneSet is for the controller of CloneSets of group apps.kruise.io.
+	// +optional
+	CloneSet ControllerConfiguration `json:"cloneSet,omitzero"`
+
 	// statefulSet is for the controller of StatefulSets of group
 	// apps.kruise.io.
 	// +optional

@@ -26,6 +26,7 @@ const retryJitter = 1.2
 // Each error names the field, what was found and what is accepted.
 func Validate(c *InsituConfiguration) field.ErrorList {
 	errs := validateNamespaces(c.Namespaces, field.NewPath("namespaces"))
+	errs = append(errs, validateController(c.Controllers.CloneSet, field.NewPath("controllers", "cloneSet"))...)
 	errs = append(errs, validateController(c.Controllers.StatefulSet, field.NewPath("controllers", "statefulSet"))...)
 	errs = append(errs, validateLeaderElection(c.LeaderElection, field.NewPath("leaderElection"))...)
 	errs = append(errs, validateClientConnection(c.ClientConnection, field.NewPath("clientConnection"))...)

@@ -55,6 +55,7 @@
 - apiGroups:
   - apps.kruise.io
   resources:
+  - clonesets
   - statefulsets
   verbs:
   - get
@@ -63,12 +64,14 @@
 - apiGroups:
   - apps.kruise.io
   resources:
+  - clonesets/finalizers
   - statefulsets/finalizers
   verbs:
   - update
 - apiGroups:
   - apps.kruise.io
   resources:
+  - clonesets/status
   - statefulsets/status
   verbs:
   - patch

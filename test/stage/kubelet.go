@@ -1,7 +1,7 @@
 // Copyright 2026 The Insitu Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package statefulset_test
+package stage
 
 import (
 	"context"
@@ -19,24 +19,33 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// kubelet does to the pods of a namespace what scheduler and kubelet do, one
-// write per pod and call of sync.
-type kubelet struct {
-	// api writes, and makes the shared cache wait for what it wrote; live reads
+// Kubelet does to the pods of a namespace what scheduler and kubelet do, one
+// write per pod and call of Sync.
+type Kubelet struct {
+	// API writes, and makes the shared cache wait for what it wrote; Live reads
 	// from the API server.
-	api   client.Client
-	live  client.Reader
-	clock clock.PassiveClock
+	API   client.Client
+	Live  client.Reader
+	Clock clock.PassiveClock
 
-	namespace string
+	// Namespace is where its pods are.
+	Namespace string
 	// running holds the containers that it runs, by pod.
 	running map[types.UID]map[string]container
 	starts  int
 
-	// away holds the names of pods whose node does not answer.
-	away map[string]bool
-	// unready holds the names of pods whose containers run and are not ready.
-	unready map[string]bool
+	// Away holds the names of pods whose node does not answer.
+	Away map[string]bool
+	// Unready holds the names of pods whose containers run and are not ready.
+	Unready map[string]bool
+}
+
+// NewKubelet returns the kubelet of a namespace. Whoever writes sets API and Live.
+func NewKubelet(namespace string, clock clock.PassiveClock) *Kubelet {
+	return &Kubelet{
+		Clock: clock, Namespace: namespace,
+		running: map[types.UID]map[string]container{}, Away: map[string]bool{}, Unready: map[string]bool{},
+	}
 }
 
 // container is a container that was started.
@@ -46,36 +55,37 @@ type container struct {
 	restarts  int32
 }
 
-// missingImage is the tag of images that cannot be pulled.
-const missingImage = "no-such-tag"
+// MissingImage is the tag of images that cannot be pulled.
+const MissingImage = "no-such-tag"
 
 // digests holds what tags point to, where that is not their own content: two
 // tags with one digest.
 var digests = map[string]string{"nginx:stable": "nginx:latest"}
 
-func imageID(image string) string {
+// ImageID returns what a status says of a container that runs an image.
+func ImageID(image string) string {
 	if same, ok := digests[image]; ok {
 		image = same
 	}
 	return "docker.io/library/" + strings.ReplaceAll(image, ":", "@sha256:")
 }
 
-// sync takes one step with every pod, and reports whether there was one to take.
-func (k *kubelet) sync(ctx context.Context) bool {
+// Sync takes one step with every pod, and reports whether there was one to take.
+func (k *Kubelet) Sync(ctx context.Context) bool {
 	GinkgoHelper()
 	list := &corev1.PodList{}
-	Expect(k.live.List(ctx, list, client.InNamespace(k.namespace))).To(Succeed())
+	Expect(k.Live.List(ctx, list, client.InNamespace(k.Namespace))).To(Succeed())
 	moved := false
 	for i := range list.Items {
 		pod := &list.Items[i]
-		if !k.away[pod.Name] && k.syncPod(ctx, pod) {
+		if !k.Away[pod.Name] && k.syncPod(ctx, pod) {
 			moved = true
 		}
 	}
 	return moved
 }
 
-func (k *kubelet) syncPod(ctx context.Context, pod *corev1.Pod) bool {
+func (k *Kubelet) syncPod(ctx context.Context, pod *corev1.Pod) bool {
 	GinkgoHelper()
 	if pod.DeletionTimestamp != nil {
 		return k.remove(ctx, pod)
@@ -85,7 +95,7 @@ func (k *kubelet) syncPod(ctx context.Context, pod *corev1.Pod) bool {
 	}
 	if pod.Spec.NodeName == "" {
 		binding := &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: "node-1"}}
-		Expect(k.api.SubResource("binding").Create(ctx, pod.DeepCopy(), binding)).To(Succeed())
+		Expect(k.API.SubResource("binding").Create(ctx, pod.DeepCopy(), binding)).To(Succeed())
 	}
 	before := pod.DeepCopy()
 	k.advance(pod)
@@ -93,17 +103,17 @@ func (k *kubelet) syncPod(ctx context.Context, pod *corev1.Pod) bool {
 	if apiequality.Semantic.DeepEqual(before.Status, pod.Status) {
 		return false
 	}
-	Expect(k.api.Status().Patch(ctx, pod, client.StrategicMergeFrom(before))).To(Succeed())
+	Expect(k.API.Status().Patch(ctx, pod, client.StrategicMergeFrom(before))).To(Succeed())
 	return true
 }
 
 // remove ends a pod that is being deleted. One with finalizers stays.
-func (k *kubelet) remove(ctx context.Context, pod *corev1.Pod) bool {
+func (k *Kubelet) remove(ctx context.Context, pod *corev1.Pod) bool {
 	GinkgoHelper()
 	if len(pod.Finalizers) > 0 && ptr.Deref(pod.DeletionGracePeriodSeconds, 1) == 0 {
 		return false
 	}
-	err := k.api.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
+	err := k.API.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
 	Expect(client.IgnoreNotFound(err)).To(Succeed())
 	return true
 }
@@ -111,17 +121,17 @@ func (k *kubelet) remove(ctx context.Context, pod *corev1.Pod) bool {
 // advance brings the containers of a pod one step nearer to its spec. As the real
 // kubelet, it first says that it has seen a new spec, with the statuses from
 // before it acts on it.
-func (k *kubelet) advance(pod *corev1.Pod) {
+func (k *Kubelet) advance(pod *corev1.Pod) {
 	status := &pod.Status
-	now := metav1.NewTime(k.clock.Now())
+	now := metav1.NewTime(k.Clock.Now())
 	seenNow := status.ObservedGeneration != pod.Generation
 	status.ObservedGeneration = pod.Generation
 	isNew := k.running[pod.UID] == nil
 	if isNew {
 		k.running[pod.UID] = map[string]container{}
 		status.StartTime = &now
-		setPodCondition(pod, corev1.PodScheduled, true, now)
-		setPodCondition(pod, corev1.PodInitialized, true, now)
+		SetPodCondition(pod, corev1.PodScheduled, true, now)
+		SetPodCondition(pod, corev1.PodInitialized, true, now)
 	}
 	if seenNow && !isNew {
 		return
@@ -132,12 +142,12 @@ func (k *kubelet) advance(pod *corev1.Pod) {
 	}
 }
 
-func (k *kubelet) runContainer(pod *corev1.Pod, c corev1.Container) corev1.ContainerStatus {
+func (k *Kubelet) runContainer(pod *corev1.Pod, c corev1.Container) corev1.ContainerStatus {
 	current, runs := k.running[pod.UID][c.Name]
-	if strings.HasSuffix(c.Image, missingImage) {
+	if strings.HasSuffix(c.Image, MissingImage) {
 		status := corev1.ContainerStatus{Name: c.Name, Image: c.Image, RestartCount: current.restarts, ContainerID: current.id}
 		if runs {
-			status.Image, status.ImageID = current.image, imageID(current.image)
+			status.Image, status.ImageID = current.image, ImageID(current.image)
 		}
 		status.State.Waiting = &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "Back-off pulling image " + c.Image}
 		return status
@@ -146,7 +156,7 @@ func (k *kubelet) runContainer(pod *corev1.Pod, c corev1.Container) corev1.Conta
 		k.starts++
 		next := container{
 			id: fmt.Sprintf("containerd://%d", k.starts), image: c.Image,
-			started: metav1.NewTime(k.clock.Now()).Rfc3339Copy(), restarts: current.restarts,
+			started: metav1.NewTime(k.Clock.Now()).Rfc3339Copy(), restarts: current.restarts,
 		}
 		if runs {
 			next.restarts++
@@ -155,15 +165,15 @@ func (k *kubelet) runContainer(pod *corev1.Pod, c corev1.Container) corev1.Conta
 		k.running[pod.UID][c.Name] = current
 	}
 	return corev1.ContainerStatus{
-		Name: c.Name, Image: current.image, ImageID: imageID(current.image), ContainerID: current.id,
-		RestartCount: current.restarts, Started: ptr.To(true), Ready: !k.unready[pod.Name],
+		Name: c.Name, Image: current.image, ImageID: ImageID(current.image), ContainerID: current.id,
+		RestartCount: current.restarts, Started: ptr.To(true), Ready: !k.Unready[pod.Name],
 		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: current.started}},
 	}
 }
 
 // judge sets phase and readiness, which depend on containers and gates.
-func (k *kubelet) judge(pod *corev1.Pod) {
-	now := metav1.NewTime(k.clock.Now())
+func (k *Kubelet) judge(pod *corev1.Pod) {
+	now := metav1.NewTime(k.Clock.Now())
 	ready, phase := true, corev1.PodRunning
 	for _, status := range pod.Status.ContainerStatuses {
 		ready = ready && status.Ready
@@ -172,14 +182,16 @@ func (k *kubelet) judge(pod *corev1.Pod) {
 		}
 	}
 	pod.Status.Phase = phase
-	setPodCondition(pod, corev1.ContainersReady, ready, now)
+	SetPodCondition(pod, corev1.ContainersReady, ready, now)
 	for _, gate := range pod.Spec.ReadinessGates {
-		ready = ready && podConditionStatus(pod, gate.ConditionType) == corev1.ConditionTrue
+		ready = ready && PodConditionStatus(pod, gate.ConditionType) == corev1.ConditionTrue
 	}
-	setPodCondition(pod, corev1.PodReady, ready, now)
+	SetPodCondition(pod, corev1.PodReady, ready, now)
 }
 
-func podConditionStatus(pod *corev1.Pod, t corev1.PodConditionType) corev1.ConditionStatus {
+// PodConditionStatus returns the status of a condition of a pod; Unknown if it is
+// not there.
+func PodConditionStatus(pod *corev1.Pod, t corev1.PodConditionType) corev1.ConditionStatus {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == t {
 			return c.Status
@@ -188,7 +200,8 @@ func podConditionStatus(pod *corev1.Pod, t corev1.PodConditionType) corev1.Condi
 	return corev1.ConditionUnknown
 }
 
-func setPodCondition(pod *corev1.Pod, t corev1.PodConditionType, isTrue bool, now metav1.Time) {
+// SetPodCondition sets a condition of a pod.
+func SetPodCondition(pod *corev1.Pod, t corev1.PodConditionType, isTrue bool, now metav1.Time) {
 	status := corev1.ConditionFalse
 	if isTrue {
 		status = corev1.ConditionTrue
@@ -207,11 +220,11 @@ func setPodCondition(pod *corev1.Pod, t corev1.PodConditionType, isTrue bool, no
 		corev1.PodCondition{Type: t, Status: status, LastTransitionTime: now.Rfc3339Copy()})
 }
 
-// evict ends a pod as the kubelet does when its node has no room.
-func (k *kubelet) evict(ctx context.Context, pod *corev1.Pod) {
+// Evict ends a pod as the kubelet does when its node has no room.
+func (k *Kubelet) Evict(ctx context.Context, pod *corev1.Pod) {
 	GinkgoHelper()
 	before := pod.DeepCopy()
 	pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, "Evicted"
-	setPodCondition(pod, corev1.PodReady, false, metav1.NewTime(k.clock.Now()))
-	Expect(k.api.Status().Patch(ctx, pod, client.StrategicMergeFrom(before))).To(Succeed())
+	SetPodCondition(pod, corev1.PodReady, false, metav1.NewTime(k.Clock.Now()))
+	Expect(k.API.Status().Patch(ctx, pod, client.StrategicMergeFrom(before))).To(Succeed())
 }

@@ -1,0 +1,254 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cloneset
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/podcache"
+	"github.com/insitu-dev/insitu/controllers/workload"
+	"github.com/insitu-dev/insitu/inplace"
+)
+
+// Claims are never deleted here: the garbage collector does that, by their owner
+// references. A claim has one controller:
+//
+//	                         claims are reused    claims are not reused
+//	its pod stays            the set              the set
+//	its pod is deleted       the set              the pod
+//	there is no such pod     the set              a pod that does not exist
+//
+// The garbage collector deletes a claim as soon as none of its owners exists. No
+// claim of a pod that stays is lost:
+//
+//   - A pod becomes the owner of its claims only when it is being deleted, or
+//     right before we delete it, and after the set was read from the API server.
+//   - A pod that stays after all gives its claims back, before anything else is
+//     created or deleted.
+//   - A pod that is released takes its claims with it: they have no owner then.
+
+// claimChange is a write that makes the controller of a claim the one that it
+// should have.
+type claimChange struct {
+	claim *corev1.PersistentVolumeClaim
+	// pod is the name of the pod that the claim is for.
+	pod string
+	// references are entries of a strategic merge patch.
+	references []any
+}
+
+// settleClaims gives every claim of the set the owner that it should have. going
+// are the pods that are about to be deleted. It returns the names of the pods whose
+// claims could not be changed: they are not to be deleted now.
+func (r *Reconciler) settleClaims(ctx context.Context, s *scope, going []*corev1.Pod) (sets.Set[string], error) {
+	var changes []claimChange
+	known := sets.New[string]()
+	isGoing := sets.New[string]()
+	for _, pod := range slices.Concat(going, s.leaving) {
+		isGoing.Insert(pod.Name)
+	}
+	for _, pod := range slices.Concat(s.allPods(), s.strays) {
+		known.Insert(pod.Name)
+	}
+	for _, pod := range s.allPods() {
+		found, err := r.changesOf(ctx, s, pod, isGoing.Has(pod.Name))
+		if err != nil {
+			return nil, err
+		}
+		changes = append(changes, found...)
+	}
+	leftovers, err := r.leftovers(ctx, s, known)
+	if err != nil {
+		return nil, err
+	}
+	return r.changeClaims(ctx, s, append(changes, leftovers...))
+}
+
+// entrustClaims gives the claims of the pods that moves recreate to them, and
+// returns the moves that may be made.
+func (r *Reconciler) entrustClaims(ctx context.Context, s *scope, moves []inplace.Move) ([]inplace.Move, error) {
+	var changes []claimChange
+	for _, move := range moves {
+		if move.Step.Action != inplace.Recreate {
+			continue
+		}
+		found, err := r.changesOf(ctx, s, move.Pod, true)
+		if err != nil {
+			return nil, err
+		}
+		changes = append(changes, found...)
+	}
+	gated, err := r.changeClaims(ctx, s, changes)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(moves), func(move inplace.Move) bool {
+		return move.Step.Action == inplace.Recreate && gated.Has(move.Pod.Name)
+	}), nil
+}
+
+// changesOf returns the changes that the claims of a pod need.
+func (r *Reconciler) changesOf(ctx context.Context, s *scope, pod *corev1.Pod, isGoing bool) ([]claimChange, error) {
+	desired := s.owner.Reference()
+	if isGoing && !s.set.ReusesClaims() {
+		desired = podOwner(pod.Name, pod.UID)
+	}
+	var changes []claimChange
+	for _, volume := range pod.Spec.Volumes {
+		if volume.PersistentVolumeClaim == nil || volume.PersistentVolumeClaim.ClaimName != workload.ClaimName(volume.Name, pod.Name) {
+			continue
+		}
+		claim := &corev1.PersistentVolumeClaim{}
+		key := client.ObjectKey{Namespace: pod.Namespace, Name: volume.PersistentVolumeClaim.ClaimName}
+		if err := r.client.Get(ctx, key, claim); err != nil {
+			if apierrors.IsNotFound(err) {
+				continue
+			}
+			return nil, fmt.Errorf("get claim %s: %w", key, err)
+		}
+		if references := ownerPatch(s.set, claim, desired); claim.DeletionTimestamp == nil && len(references) > 0 {
+			changes = append(changes, claimChange{claim: claim, pod: pod.Name, references: references})
+		}
+	}
+	return changes, nil
+}
+
+// leftovers returns the changes of claims that have no pod and are not kept for
+// the next one: those of a pod that was deleted while nobody looked.
+func (r *Reconciler) leftovers(ctx context.Context, s *scope, pods sets.Set[string]) ([]claimChange, error) {
+	if s.set.ReusesClaims() {
+		return nil, nil
+	}
+	claims, err := r.claimsOfSet(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	var changes []claimChange
+	for _, claim := range claims {
+		id, ok := idOf(s.set.Name, claim.Name)
+		pod := podName(s.set.Name, id)
+		if !ok || pods.Has(pod) || claim.DeletionTimestamp != nil {
+			continue
+		}
+		// No UID of a pod looks like this.
+		nobody := podOwner(pod, "gone-"+claim.UID)
+		changes = append(changes, claimChange{claim: claim, pod: pod, references: ownerPatch(s.set, claim, nobody)})
+	}
+	return changes, nil
+}
+
+// claimsOfSet returns the claims that the set controls and has made.
+func (r *Reconciler) claimsOfSet(ctx context.Context, s *scope) ([]*corev1.PersistentVolumeClaim, error) {
+	list := &corev1.PersistentVolumeClaimList{}
+	if err := podcache.ByOwner(ctx, r.client, s.set, list); err != nil {
+		return nil, err
+	}
+	var claims []*corev1.PersistentVolumeClaim
+	for i := range list.Items {
+		if _, made := list.Items[i].Labels[appsv1beta1.CloneSetInstanceIDKey]; made {
+			claims = append(claims, &list.Items[i])
+		}
+	}
+	return claims, nil
+}
+
+// ownerPatch returns the entries of a strategic merge patch that make desired the
+// controller of a claim; none if it is, or if somebody else is. The set and pods
+// of the claim's name make way for it.
+func ownerPatch(set *appsv1beta1.CloneSet, claim *corev1.PersistentVolumeClaim, desired *metav1.OwnerReference) []any {
+	var references []any
+	for i := range claim.OwnerReferences {
+		owner := &claim.OwnerReferences[i]
+		isPod := owner.APIVersion == "v1" && owner.Kind == "Pod" && isPodName(set.Name, owner.Name)
+		switch {
+		case owner.UID == desired.UID:
+			return nil
+		case isPod, owner.UID == set.UID:
+			references = append(references, workload.WithoutOwner(owner.UID))
+		case owner.Controller != nil && *owner.Controller, ownerOf(set).IsEarlier(owner):
+			return nil
+		}
+	}
+	return append(references, desired)
+}
+
+func podOwner(name string, uid types.UID) *metav1.OwnerReference {
+	pod := &metav1.ObjectMeta{Name: name, UID: uid}
+	owner := metav1.NewControllerRef(pod, corev1.SchemeGroupVersion.WithKind("Pod"))
+	// To block the deletion of the pod would need access to pods/finalizers, and
+	// gain nothing.
+	owner.BlockOwnerDeletion = nil
+	return owner
+}
+
+// changeClaims writes changes, and returns the names of the pods for which that
+// failed.
+func (r *Reconciler) changeClaims(ctx context.Context, s *scope, changes []claimChange) (sets.Set[string], error) {
+	gated := sets.New[string]()
+	if len(changes) == 0 {
+		return gated, nil
+	}
+	if err := s.owner.Confirm(ctx, r.live); err != nil {
+		return nil, err
+	}
+	errs := make([]error, len(changes))
+	workqueue.ParallelizeUntil(ctx, r.pods.Parallelism, len(changes), func(i int) {
+		errs[i] = workload.PatchOwners(ctx, r.client, changes[i].claim, changes[i].references...)
+	})
+	for i, err := range errs {
+		if client.IgnoreNotFound(err) == nil {
+			continue
+		}
+		claim := changes[i].claim
+		gated.Insert(changes[i].pod)
+		if !apierrors.IsConflict(err) {
+			r.recorder.Eventf(s.set, claim, corev1.EventTypeWarning, appsv1beta1.ReasonFailedUpdateClaim, workload.ActionUpdate,
+				"set the owners of claim %s: %v", claim.Name, err)
+		}
+		s.scaling.Add(fmt.Errorf("set the owners of claim %s/%s: %w", claim.Namespace, claim.Name, err))
+	}
+	return gated, nil
+}
+
+// release lets the strays go, with their claims: what is done to a pod from now on
+// must not cost its data.
+func (r *Reconciler) release(ctx context.Context, s *scope) error {
+	var ready []*corev1.Pod
+	for _, pod := range s.strays {
+		if err := r.releaseClaims(ctx, s, pod); err != nil {
+			s.updating.Add(fmt.Errorf("release pod %s/%s: %w", pod.Namespace, pod.Name, err))
+			continue
+		}
+		ready = append(ready, pod)
+	}
+	failures := workload.Release(ctx, r.client, s.owner, ready)
+	s.updating.Errs = append(s.updating.Errs, failures.Errs...)
+	s.updating.Conflicts += failures.Conflicts
+	return nil
+}
+
+func (r *Reconciler) releaseClaims(ctx context.Context, s *scope, pod *corev1.Pod) error {
+	claims, err := r.claimsOfSet(ctx, s)
+	if err != nil {
+		return err
+	}
+	for _, claim := range workload.ClaimsOf(pod, claims) {
+		err := workload.PatchOwners(ctx, r.client, claim, workload.WithoutOwner(s.set.UID))
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("take claim %s from the set: %w", claim.Name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cloneset drives CloneSets of the group apps.kruise.io: pods that are
+// alike, changed in place where the change allows it.
+//
+// A reconciliation observes everything once (scope), decides with pure functions
+// (planScale here, inplace.MakePlan for what happens inside pods), writes what was
+// decided, and reports in one status patch. It keeps no state: a manager that was
+// killed at any moment is continued by the next one.
+package cloneset
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/executor"
+	"github.com/insitu-dev/insitu/controllers/workload"
+)
+
+// What is done to pods, claims and revisions needs what package statefulset says.
+//
+// +kubebuilder:rbac:groups=apps.kruise.io,resources=clonesets,verbs=get;list;watch
+// +kubebuilder:rbac:groups=apps.kruise.io,resources=clonesets/status,verbs=patch
+// +kubebuilder:rbac:groups=apps.kruise.io,resources=clonesets/finalizers,verbs=update
+
+// kind is the kind of the objects that are reconciled.
+var kind = appsv1beta1.GroupVersion.WithKind("CloneSet")
+
+// Reconciler reconciles CloneSets.
+type Reconciler struct {
+	// client reads from the cache, which shows our own writes, see Add.
+	client client.Client
+	// live reads from the API server.
+	live     client.Reader
+	recorder events.EventRecorder
+	clock    clock.PassiveClock
+	executor *executor.Executor
+	pods     *workload.Pods
+	// random returns a string of that many characters, see idLength.
+	random func(length int) string
+}
+
+// NewReconciler returns a Reconciler. The client reads from a cache with the
+// indexes of package podcache that waits for its own writes
+// (client.CacheOptions.EnableReadYourWritesConsistency), live from the API
+// server. random gives the instance IDs of new pods: lower case letters and digits.
+func NewReconciler(
+	c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock, random func(length int) string,
+) *Reconciler {
+	return &Reconciler{
+		client:   c,
+		live:     live,
+		recorder: recorder,
+		clock:    clock,
+		executor: executor.New(c, recorder, clock),
+		pods:     &workload.Pods{Client: c, Recorder: recorder, Parallelism: executor.DefaultParallelism},
+		random:   random,
+	}
+}
+
+// WriteInOrder makes the reconciler write to one pod after the other, always in
+// the same order. It is for tests, and is called before the first Reconcile.
+func (r *Reconciler) WriteInOrder() {
+	r.pods.Parallelism, r.executor.Parallelism = 1, 1
+}
+
+// Reconcile brings the pods of one CloneSet one step nearer to its spec.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	set := &appsv1beta1.CloneSet{}
+	if err := r.client.Get(ctx, request.NamespacedName, set); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if set.DeletionTimestamp != nil {
+		// The garbage collector deletes the pods, by their owner reference.
+		return ctrl.Result{}, nil
+	}
+	s := newScope(set, r.clock.Now())
+	err := r.runPhases(ctx, s)
+	if statusErr := r.patchStatus(ctx, s, err); statusErr != nil {
+		err = errors.Join(err, statusErr)
+	}
+	if workload.IgnoreConflict(err) != nil {
+		return ctrl.Result{}, workload.IgnoreConflict(err)
+	}
+	if err != nil {
+		s.requeue.AfterConflict()
+	}
+	// What failed with single pods is no error of the reconciliation: the wait
+	// after an error grows to minutes, and other pods may be in their grace period.
+	if failures := slices.Concat(s.scaling.Errs, s.updating.Errs); len(failures) > 0 {
+		ctrl.LoggerFrom(ctx).Error(errors.Join(failures...), "Failed to move pods")
+	}
+	s.requeue.After(s.scaling, s.updating)
+	return s.requeue.Result(), nil
+}
+
+// phase is one part of a reconciliation.
+type phase func(context.Context, *scope) error
+
+// runPhases runs the phases in order. The first error ends them. What goes wrong
+// with single pods is collected in the scope, so that it does not keep others
+// from being updated.
+func (r *Reconciler) runPhases(ctx context.Context, s *scope) error {
+	phases := []phase{
+		r.adopt,
+		r.observePods,
+		r.release,
+		r.ensureRevisions,
+		r.assess,
+		r.scale,
+		r.update,
+		r.truncateHistory,
+	}
+	for _, run := range phases {
+		if err := run(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}

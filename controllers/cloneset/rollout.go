@@ -1,0 +1,153 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cloneset
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/workload"
+	"github.com/insitu-dev/insitu/inplace"
+)
+
+// assess looks at all members as the planner sees them, before their number
+// changes.
+func (r *Reconciler) assess(ctx context.Context, s *scope) error {
+	if err := r.readFacts(ctx, s); err != nil {
+		return err
+	}
+	w := s.workload(s.members)
+	plan := inplace.MakePlan(w, s.now)
+	for i, state := range plan.Pods {
+		s.members[i].available, s.members[i].surges = state.Available, s.needsSurge(state)
+	}
+	s.counts = countPods(s.members, w.Pods, plan.Pods)
+	return nil
+}
+
+// readFacts reads the facts of the members, and which of them somebody asks to be
+// deleted.
+func (r *Reconciler) readFacts(ctx context.Context, s *scope) error {
+	named := s.namedForDeletion()
+	for _, m := range s.members {
+		var err error
+		if m.facts, err = workload.Facts(ctx, r.client, s.revisions.History, m.Pod, s.now); err != nil {
+			return err
+		}
+		m.facts.Asked = named.Has(m.Name)
+		m.asked = inplace.AsksForDeletion(m.facts)
+	}
+	return nil
+}
+
+// needsSurge reports whether the next step of a pod takes it out of service, or
+// has done so, and a pod beyond replicas is to make up for it. A pod that changes
+// in place needs that only where none may be unavailable.
+func (s *scope) needsSurge(pod inplace.PodState) bool {
+	step := pod.Step
+	if !step.LeadsToPatch() {
+		return pod.Available && (step.Action == inplace.Recreate || step.IsHold())
+	}
+	hasBegun := inplace.IsMarkedNotReady(pod.Pod) || inplace.IsPreparingUpdate(pod.Pod)
+	return s.set.GetMaxUnavailable() == 0 && step.Change.Restarts() && (pod.Available || hasBegun)
+}
+
+// update lets the pods that stay take their next steps towards their revisions.
+func (r *Reconciler) update(ctx context.Context, s *scope) error {
+	plan, tried := r.executor.Preflight(ctx, s.set, s.workload(s.staying()), s.now)
+	s.plan, s.planned = withWaiting(plan, s.scaled.waiting), true
+	if s.isUpdated() {
+		s.revisions.Current = s.revisions.Update
+	}
+	if !s.plan.Recheck.IsZero() {
+		s.requeue.Within(max(s.plan.Recheck.Sub(s.now), time.Millisecond))
+	}
+	moves, err := r.entrustClaims(ctx, s, s.plan.Moves)
+	if err != nil {
+		return err
+	}
+	result := tried.With(r.executor.Run(ctx, s.set, s.revisions.Update.Name(), moves))
+	if result.Conflicts > 0 || result.Refused > 0 {
+		s.requeue.AfterConflict()
+	}
+	s.failedMoves, s.updating.Errs = result.Failed, append(s.updating.Errs, result.Errors()...)
+	return nil
+}
+
+// staying returns the members that are not to go for good.
+func (s *scope) staying() []*member {
+	going := sets.New(slices.Concat(s.scaled.remove, s.scaled.waiting)...)
+	return slices.DeleteFunc(slices.Clone(s.members), func(m *member) bool { return going.Has(m) })
+}
+
+// withWaiting adds what pods wait for that are to be deleted and still needed.
+func withWaiting(plan inplace.Plan, waiting []*member) inplace.Plan {
+	for _, m := range waiting {
+		plan.Blockers = append(plan.Blockers, inplace.Blocker{
+			Pod: m.Pod, State: inplace.Waiting, Reason: inplace.ReasonBudget,
+			Message: "to be deleted when enough other pods are available",
+		})
+	}
+	return plan
+}
+
+// isUpdated reports whether no pod needs the current revision any more: all are
+// there, ready and at the update revision.
+func (s *scope) isUpdated() bool {
+	replicas := s.set.GetReplicas()
+	return s.counts.replicas == replicas && s.counts.updatedReady == replicas
+}
+
+// workload returns what the planner is to know, with the members whose updates it
+// is to plan.
+func (s *scope) workload(members []*member) inplace.Workload {
+	held := hold(members, int(s.set.GetReplicas()), s.partition()).held
+	facts := make([]inplace.PodFacts, len(members))
+	for i, m := range members {
+		facts[i] = m.facts
+		facts[i].Held = held.Has(m.Name)
+	}
+	return inplace.Workload{
+		Target:          s.target(),
+		Replicas:        int(s.set.GetReplicas()),
+		MaxUnavailable:  int(s.set.GetMaxUnavailable()),
+		MinReadySeconds: s.set.GetMinReadySeconds(),
+		Stopped:         s.isStopped(),
+		Pods:            facts,
+		Condemned:       s.condemned(),
+	}
+}
+
+func (s *scope) target() inplace.Target {
+	strategy := s.set.GetInPlaceUpdateStrategy()
+	revision := s.revisions.Update.InPlace()
+	revision.Hash = hashOf(s.set.Name, revision.Name)
+	return inplace.Target{
+		Revision:    revision,
+		Policy:      s.set.GetPodUpdatePolicy(),
+		GracePeriod: s.set.GetGracePeriod(),
+		KeepReady:   strategy.KeepReady,
+		Deadline:    time.Duration(ptr.Deref(strategy.DeadlineSeconds, 0)) * time.Second,
+		Lifecycle:   s.set.Spec.Lifecycle.OrNil(),
+
+		RespectBudgets: strategy.PodDisruptionBudget == appsv1beta1.RespectPodDisruptionBudget,
+	}
+}
+
+// condemned returns the pods that go for good, and those that are going already:
+// others take their places, so nothing waits for them.
+func (s *scope) condemned() []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, m := range s.scaled.remove {
+		pods = append(pods, m.Pod)
+	}
+	pods = append(pods, s.outgoing...)
+	return append(pods, s.leaving...)
+}

@@ -1,0 +1,132 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cloneset
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/insitu-dev/insitu/controllers/history"
+	"github.com/insitu-dev/insitu/controllers/workload"
+	"github.com/insitu-dev/insitu/inplace"
+)
+
+// reasonScaleUpLimited: pods are not created yet, because as many as
+// scaleStrategy.maxUnavailable allows are not available.
+const reasonScaleUpLimited = "ScaleUpLimited"
+
+// scale creates and deletes pods. What fails with one pod does not keep the others
+// from being updated.
+func (r *Reconciler) scale(ctx context.Context, s *scope) error {
+	limit := -1
+	if limited, ok := s.set.GetScaleMaxUnavailable(); ok {
+		limit = int(limited)
+	}
+	s.scaled = planScale(scaleFacts{
+		members: s.members, replicas: int(s.set.GetReplicas()), partition: s.partition(),
+		surge: int(s.set.GetMaxSurge()), maxUnavailable: int(s.set.GetMaxUnavailable()), stopped: s.isStopped(), limit: limit,
+	})
+	unwanted := slices.Clone(s.outgoing)
+	for _, m := range s.scaled.remove {
+		unwanted = append(unwanted, m.Pod)
+	}
+	gated, err := r.settleClaims(ctx, s, slices.DeleteFunc(slices.Clone(unwanted), func(pod *corev1.Pod) bool {
+		return inplace.Remove(pod, s.target(), s.now).Action != inplace.Recreate // a hook holds it
+	}))
+	if err != nil {
+		return err
+	}
+	if err := r.createPods(ctx, s); err != nil {
+		return err
+	}
+	for _, m := range s.members {
+		if m.Status.Phase == corev1.PodPending {
+			s.scaling.Add(r.ensureClaimsOf(ctx, s, m.Pod))
+		}
+	}
+	for _, pod := range unwanted {
+		if !gated.Has(pod.Name) {
+			s.scaling.Add(r.pods.Remove(ctx, s.owner, pod, s.target(), s.now))
+		}
+	}
+	return nil
+}
+
+// createPods creates the pods that are missing.
+func (r *Reconciler) createPods(ctx context.Context, s *scope) error {
+	if withheld := s.scaled.withheld; withheld > 0 {
+		r.recorder.Eventf(s.set, nil, corev1.EventTypeWarning, reasonScaleUpLimited, workload.ActionCreate,
+			"%d pods are created when others are available: scaleStrategy.maxUnavailable", withheld)
+	}
+	count := min(s.scaled.atUpdate+s.scaled.atCurrent, workload.MaxCreations)
+	if count == 0 {
+		return nil
+	}
+	ids, err := r.newIDs(ctx, s)
+	if err != nil {
+		return err
+	}
+	revisions := slices.Concat(
+		slices.Repeat([]*history.Revision{s.revisions.Update}, s.scaled.atUpdate),
+		slices.Repeat([]*history.Revision{s.revisions.Current}, s.scaled.atCurrent))
+	var pods []workload.NewPod
+	for _, revision := range revisions[:count] {
+		pod, err := newPod(s.set, revision, ids.next())
+		if err != nil {
+			s.scaling.Add(err)
+			break
+		}
+		inplace.PrepareNew(pod.Pod, s.set.Spec.Lifecycle.OrNil(), s.now)
+		pods = append(pods, pod)
+	}
+	s.scaling.Errs = append(s.scaling.Errs, r.pods.Create(ctx, s.owner, pods)...)
+	return nil
+}
+
+// ensureClaimsOf makes the claims again that a pod waits for: one that was
+// deleted would keep its pod pending for ever.
+func (r *Reconciler) ensureClaimsOf(ctx context.Context, s *scope, pod *corev1.Pod) error {
+	id, _ := idOf(s.set.Name, pod.Name)
+	return workload.EnsureClaims(ctx, r.client, s.owner, workload.ClaimsOf(pod, newClaims(s.set, id)))
+}
+
+// newIDs returns the source of the instance IDs of new pods. Where claims are
+// reused, those that wait for a pod come first. The IDs of pods that the spec
+// names to be deleted are not given again: their claims go with them or stay, and
+// are nobody else's.
+func (r *Reconciler) newIDs(ctx context.Context, s *scope) (*idSource, error) {
+	ids := &idSource{taken: sets.New[string](), random: r.random}
+	names := s.namedForDeletion().UnsortedList()
+	for _, pod := range slices.Concat(s.allPods(), s.strays) {
+		names = append(names, pod.Name)
+	}
+	for _, name := range names {
+		if id, ok := idOf(s.set.Name, name); ok {
+			ids.taken.Insert(id)
+		}
+	}
+	claims, err := r.claimsOfSet(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	free, dying := sets.New[string](), sets.New[string]()
+	for _, claim := range claims {
+		id, ok := idOf(s.set.Name, claim.Name)
+		switch {
+		case !ok:
+		case claim.DeletionTimestamp != nil:
+			dying.Insert(id)
+		default:
+			free.Insert(id)
+		}
+	}
+	if s.set.ReusesClaims() {
+		ids.free = sets.List(free.Difference(dying).Difference(ids.taken))
+	}
+	ids.taken = ids.taken.Union(free).Union(dying)
+	return ids, nil
+}

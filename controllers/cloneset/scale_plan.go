@@ -1,0 +1,151 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cloneset
+
+import (
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/insitu-dev/insitu/controllers/workload"
+)
+
+// scaleFacts is what the number of pods depends on.
+type scaleFacts struct {
+	// members are in the order of updates.
+	members []*member
+	// replicas is the number of pods wanted, surge how many more there may be,
+	// maxUnavailable how many of them may be unavailable by our deletions.
+	replicas, surge, maxUnavailable int
+	// partition is how many pods stay at the current revision.
+	partition int
+	// stopped: no pod may start its update.
+	stopped bool
+	// limit is how many pods may be unavailable by creations; negative for no
+	// limit.
+	limit int
+}
+
+// scalePlan is what to create and delete now.
+type scalePlan struct {
+	// atUpdate and atCurrent are how many pods to create at each revision.
+	atUpdate, atCurrent int
+	// withheld is how many more are to be created when others have started.
+	withheld int
+	// remove are the members to delete now, in this order; waiting are those to
+	// delete when enough others are available.
+	remove, waiting []*member
+	// wanted is how many pods there are to be for now.
+	wanted int
+}
+
+// planScale decides how many pods are created now, and which are deleted for good.
+// Pods beyond replicas are as many as are about to be taken out of service, as far
+// as surge allows.
+func planScale(f scaleFacts) scalePlan {
+	plan := scalePlan{wanted: f.replicas + f.surging()}
+	switch missing := plan.wanted - len(f.members); {
+	case missing > 0:
+		plan.create(f, missing)
+	case missing < 0:
+		plan.delete(f, -missing)
+	}
+	return plan
+}
+
+// surging returns how many pods there are to be beyond replicas.
+func (f scaleFacts) surging() int {
+	if f.stopped {
+		return 0
+	}
+	needed := 0
+	for _, m := range f.members {
+		if m.surges {
+			needed++
+		}
+	}
+	return min(needed, f.surge)
+}
+
+// create plans creations, as far as the limit allows. Lost and broken pods are
+// nothing to wait for: a creation takes nothing away, and may be what they need
+// to recover.
+//
+// Pods that replace missing ones have the revision that those would have; pods
+// beyond that are there for the update, and have its revision.
+func (p *scalePlan) create(f scaleFacts, missing int) {
+	count := missing
+	if f.limit >= 0 {
+		starting := 0
+		for _, m := range f.members {
+			if !m.available && !m.broken {
+				starting++
+			}
+		}
+		count = min(missing, max(f.limit-starting, 0))
+	}
+	places := hold(f.members, f.replicas, f.partition)
+	early := min(count, places.freeVacant)
+	p.atCurrent = min(count-early, places.heldVacant)
+	p.atUpdate = count - p.atCurrent
+	p.withheld = missing - count
+}
+
+// delete plans deletions. Pods that are not available are deleted freely, others
+// as long as enough stay available.
+func (p *scalePlan) delete(f scaleFacts, surplus int) {
+	spare := f.maxUnavailable - f.replicas
+	for _, m := range f.members {
+		if m.available {
+			spare++
+		}
+	}
+	for _, m := range f.inDeletionOrder()[:surplus] {
+		switch {
+		case !m.available:
+			p.remove = append(p.remove, m)
+		case spare > 0:
+			spare--
+			p.remove = append(p.remove, m)
+		default:
+			p.waiting = append(p.waiting, m)
+		}
+	}
+}
+
+// places are what there is room for at each revision.
+type places struct {
+	// held are the names of the members that stay at their revision.
+	held sets.Set[string]
+	// freeVacant and heldVacant are how many of the missing pods are to be made at
+	// the update revision, and at the current one.
+	freeVacant, heldVacant int
+}
+
+// hold gives out the places at both revisions to the members and to the pods that
+// are missing. A pod that somebody asks to be deleted keeps no place: what comes
+// after it does.
+func hold(members []*member, replicas, partition int) places {
+	p := places{held: sets.New[string]()}
+	var staying []*member
+	var turns []workload.Turn
+	for _, m := range members {
+		if !m.asked {
+			staying, turns = append(staying, m), append(turns, m.turn)
+		}
+	}
+	for range replicas - len(staying) {
+		turns = append(turns, workload.Vacant)
+	}
+	for i, isHeld := range workload.HeldByNumber(turns, replicas-partition) {
+		switch {
+		case i < len(staying) && isHeld:
+			p.held.Insert(staying[i].Name)
+		case i < len(staying):
+		case isHeld:
+			p.heldVacant++
+		default:
+			p.freeVacant++
+		}
+	}
+	return p
+}

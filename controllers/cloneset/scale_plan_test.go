@@ -1,0 +1,92 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cloneset
+
+import (
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/insitu-dev/insitu/controllers/workload"
+)
+
+// membersOf returns members in the order of their letters: "o" old, "n" at the
+// update revision; then "-" not available, "!" broken, "s" about to be taken out of
+// service, "d" asked to be deleted. They are named a, b, c.
+func membersOf(how ...string) []*member {
+	var members []*member
+	for i, what := range how {
+		m := memberNamed(fmt.Sprintf("%c", 'a'+i))
+		if what[0] == 'o' {
+			m.turn = workload.Resting
+		}
+		for _, flag := range what[1:] {
+			switch flag {
+			case '-':
+				isUnready(m)
+			case '!':
+				isUnready(m)
+				m.broken = true
+			case 's':
+				m.surges = true
+			case 'd':
+				m.asked, m.surges = true, true
+			}
+		}
+		members = append(members, m)
+	}
+	return members
+}
+
+func TestPlanScale(t *testing.T) {
+	for name, tc := range map[string]struct {
+		facts                         scaleFacts
+		pods                          []string
+		atUpdate, atCurrent, withheld int
+		remove, waiting               []string
+	}{
+		"nothing to do":          {facts: scaleFacts{replicas: 2}, pods: []string{"n", "n"}},
+		"the first pods":         {facts: scaleFacts{replicas: 3}, atUpdate: 3},
+		"the partition is empty": {facts: scaleFacts{replicas: 4, partition: 3}, pods: []string{"n"}, atCurrent: 3},
+		"the partition is full":  {facts: scaleFacts{replicas: 4, partition: 2}, pods: []string{"o", "o"}, atUpdate: 2},
+		"one place is left in each": {
+			facts: scaleFacts{replicas: 4, partition: 2}, pods: []string{"o", "n"}, atUpdate: 1, atCurrent: 1,
+		},
+		"the limit counts what starts": {
+			facts: scaleFacts{replicas: 6, limit: 3}, pods: []string{"n-", "n!", "n"}, atUpdate: 2, withheld: 1,
+		},
+		"the limit is used up":        {facts: scaleFacts{replicas: 4, limit: 1}, pods: []string{"n-"}, withheld: 3},
+		"surge for what is replaced":  {facts: scaleFacts{replicas: 3, surge: 2}, pods: []string{"os", "os", "os"}, atUpdate: 2},
+		"no more than is replaced":    {facts: scaleFacts{replicas: 3, surge: 2}, pods: []string{"os", "n", "n"}, atUpdate: 1},
+		"no surge while it is paused": {facts: scaleFacts{replicas: 3, surge: 2, stopped: true}, pods: []string{"os", "os", "os"}},
+		"surge for a kept pod that somebody asks for": {
+			facts: scaleFacts{replicas: 3, surge: 1, partition: 3}, pods: []string{"o", "od", "o"}, atCurrent: 1,
+		},
+		"surge and a missing pod": {
+			facts: scaleFacts{replicas: 4, surge: 1, partition: 1}, pods: []string{"os", "os", "o"}, atUpdate: 2,
+		},
+		"surplus goes":                              {facts: scaleFacts{replicas: 1, maxUnavailable: 1}, pods: []string{"n", "n", "n"}, remove: []string{"a", "b"}},
+		"not below the budget":                      {facts: scaleFacts{replicas: 2, maxUnavailable: 0}, pods: []string{"nd", "n-", "n"}, waiting: []string{"a"}},
+		"what is unavailable goes freely":           {facts: scaleFacts{replicas: 2, maxUnavailable: 0}, pods: []string{"n", "n-", "n"}, remove: []string{"b"}},
+		"old surplus goes first":                    {facts: scaleFacts{replicas: 2, maxUnavailable: 1}, pods: []string{"n", "o", "n"}, remove: []string{"b"}},
+		"but not what the partition keeps":          {facts: scaleFacts{replicas: 2, maxUnavailable: 1, partition: 1}, pods: []string{"n", "o", "n"}, remove: []string{"a"}},
+		"surge pods stay while they are of use":     {facts: scaleFacts{replicas: 2, surge: 1, maxUnavailable: 1}, pods: []string{"os", "o", "n"}},
+		"what is asked for is no surplus by itself": {facts: scaleFacts{replicas: 2, maxUnavailable: 1}, pods: []string{"nd", "n"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			f := tc.facts
+			f.members = membersOf(tc.pods...)
+			if f.limit == 0 {
+				f.limit = -1
+			}
+			plan := planScale(f)
+			g.Expect([]int{plan.atUpdate, plan.atCurrent, plan.withheld}).To(
+				Equal([]int{tc.atUpdate, tc.atCurrent, tc.withheld}), "at the update revision, at the current one, withheld")
+			g.Expect(namesOf(plan.remove)).To(ConsistOf(tc.remove), "removed")
+			g.Expect(namesOf(plan.waiting)).To(ConsistOf(tc.waiting), "waiting")
+		})
+	}
+}

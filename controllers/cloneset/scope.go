@@ -1,0 +1,178 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cloneset
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/history"
+	"github.com/insitu-dev/insitu/controllers/podcache"
+	"github.com/insitu-dev/insitu/controllers/workload"
+	"github.com/insitu-dev/insitu/inplace"
+)
+
+// scope is what one reconciliation knows of a CloneSet. Each part is read once,
+// by the phase that needs it first.
+type scope struct {
+	set   *appsv1beta1.CloneSet
+	owner workload.Owner
+	now   time.Time
+
+	// members are the pods that count as replicas, in the order of updates.
+	members []*member
+	// outgoing are pods that do not count and are to be deleted: they have ended,
+	// or a hook holds them that the spec leaves out. leaving are those that are
+	// being deleted.
+	outgoing, leaving []*corev1.Pod
+	// selector is spec.selector; strays are the pods that it no longer selects.
+	selector labels.Selector
+	strays   []*corev1.Pod
+
+	revisions workload.Revisions
+	// scaled is what was decided on the number of pods.
+	scaled scalePlan
+
+	// plan and counts are valid when planned is true.
+	plan    inplace.Plan
+	planned bool
+	counts  counts
+	// failedMoves holds the errors of moves, by pod name.
+	failedMoves map[string]error
+
+	// scaling and updating are what went wrong with single pods.
+	scaling, updating workload.Failures
+	requeue           workload.Requeue
+}
+
+// member is a pod of the set that counts as a replica.
+type member struct {
+	*corev1.Pod
+	facts inplace.PodFacts
+	// turn is how early it is let go by the partition.
+	turn workload.Turn
+	// asked: somebody asks for its deletion. preparing: it is about to be deleted,
+	// and a hook holds it.
+	asked, preparing bool
+	// available: it serves, and nothing is being changed in it. broken: it does
+	// not, and waiting does not help.
+	available, broken bool
+	// surges: it is to be taken out of service, and a pod beyond replicas may make
+	// up for it.
+	surges bool
+}
+
+func ownerOf(set *appsv1beta1.CloneSet) workload.Owner {
+	return workload.Owner{Object: set, Kind: kind}
+}
+
+func newScope(set *appsv1beta1.CloneSet, now time.Time) *scope {
+	return &scope{set: set, owner: ownerOf(set), now: now}
+}
+
+// adopt takes over pods and revisions without a controller that have the labels
+// and the name of those of the set.
+func (r *Reconciler) adopt(ctx context.Context, s *scope) error {
+	var err error
+	if s.selector, err = metav1.LabelSelectorAsSelector(s.set.Spec.Selector); err != nil {
+		return workload.SpecError{Err: fmt.Errorf("read spec.selector of %s: %w", s.owner, err)}
+	}
+	orphans, err := workload.ListOrphans(ctx, r.client, s.set, s.selector)
+	if err != nil {
+		return err
+	}
+	orphans.Pods = slices.DeleteFunc(orphans.Pods, func(pod *corev1.Pod) bool { return !isPodName(s.set.Name, pod.Name) })
+	return workload.Adopt(ctx, r.client, r.live, s.owner, orphans)
+}
+
+// observePods reads the pods that the set controls.
+func (r *Reconciler) observePods(ctx context.Context, s *scope) error {
+	list := &corev1.PodList{}
+	if err := podcache.ByOwner(ctx, r.client, s.set, list); err != nil {
+		return err
+	}
+	for i := range list.Items {
+		pod := &list.Items[i]
+		isPreparing := pod.Labels[appsv1beta1.LifecycleStateKey] == string(appsv1beta1.LifecycleStatePreparingDelete)
+		switch {
+		case !isPodName(s.set.Name, pod.Name):
+			continue // a pod that somebody gave our owner reference: not ours to touch
+		case workload.IsStray(pod, s.selector):
+			s.strays = append(s.strays, pod)
+		case pod.DeletionTimestamp != nil:
+			s.leaving = append(s.leaving, pod)
+		case workload.HasEnded(pod), isPreparing && s.set.ExcludesPreparingDelete():
+			s.outgoing = append(s.outgoing, pod)
+		default:
+			s.members = append(s.members, &member{Pod: pod, preparing: isPreparing, broken: inplace.IsBroken(pod)})
+		}
+	}
+	s.members = inUpdateOrder(s.members, s.set.GetPriorityStrategy(), s.set.GetScatterStrategy())
+	return nil
+}
+
+// ensureRevisions reads the history and makes sure that the present template has
+// its revision in it. Claim templates are no part of it: a change of them makes no
+// revision.
+func (r *Reconciler) ensureRevisions(ctx context.Context, s *scope) error {
+	template, err := inplace.NewTemplate(s.set.Spec.Template)
+	if err != nil {
+		return workload.SpecError{Err: fmt.Errorf("read template of %s: %w", s.owner, err)}
+	}
+	owner := history.Owner{
+		Object: s.set, Kind: kind,
+		Labels: s.set.Spec.Template.Labels, Collisions: ptr.Deref(s.set.Status.CollisionCount, 0),
+	}
+	content := history.Content{Template: template}
+	s.revisions, err = workload.EnsureRevisions(ctx, r.client, owner, content, s.set.Status.CurrentRevision)
+	if err != nil {
+		return err
+	}
+	for _, m := range s.members {
+		m.turn = workload.TurnOf(m.Pod, s.revisions.Update.Name(), s.revisions.Current.Name(), s.now)
+	}
+	return nil
+}
+
+// truncateHistory deletes revisions that no pod and no status needs any more.
+func (r *Reconciler) truncateHistory(ctx context.Context, s *scope) error {
+	return s.revisions.Truncate(ctx, r.client, s.allPods(), int(s.set.GetRevisionHistoryLimit()))
+}
+
+// allPods returns the pods of the set, whatever is to become of them.
+func (s *scope) allPods() []*corev1.Pod {
+	pods := slices.Concat(s.outgoing, s.leaving)
+	for _, m := range s.members {
+		pods = append(pods, m.Pod)
+	}
+	return pods
+}
+
+// isStopped reports whether no pod may start its update.
+func (s *scope) isStopped() bool {
+	return s.set.IsPaused() || s.set.GetUpdateStrategyType() == appsv1beta1.OnDeleteCloneSetUpdateStrategyType
+}
+
+// partition returns how many pods stay at the current revision. When the update
+// is back at that, there is nothing else to keep pods at.
+func (s *scope) partition() int {
+	if s.revisions.Update.Name() == s.revisions.Current.Name() {
+		return 0
+	}
+	return int(s.set.GetPartition())
+}
+
+// namedForDeletion returns the names of the pods that the spec names.
+func (s *scope) namedForDeletion() sets.Set[string] {
+	return sets.New(s.set.Spec.ScaleStrategy.PodsToDelete...)
+}

@@ -1,0 +1,91 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cloneset
+
+import (
+	"context"
+	"fmt"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/workload"
+	"github.com/insitu-dev/insitu/inplace"
+)
+
+// patchStatus reports what the reconciliation found and did, in one patch, if
+// anything differs from what is reported already. failure is the error that
+// ended the reconciliation, if any.
+func (r *Reconciler) patchStatus(ctx context.Context, s *scope, failure error) error {
+	before := s.set.DeepCopy()
+	status := &s.set.Status
+	if s.planned {
+		setCounts(s, status)
+		status.Blockers = workload.Blockers(s.plan, s.failedMoves, before.Status.Blockers, s.now)
+		if failure == nil {
+			status.ObservedGeneration = s.set.Generation
+		}
+	}
+	setConditions(s, before.Status, failure)
+	if apiequality.Semantic.DeepEqual(before.Status, *status) {
+		return nil
+	}
+	// With the resource version, a set of the same name that was made meanwhile
+	// does not get the status of the one before.
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.client.Status().Patch(ctx, s.set, patch); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("patch status of %s: %w", s.owner, err)
+	}
+	workload.ReportStuck(r.recorder, s.set, s.plan, before.Status.Blockers)
+	return nil
+}
+
+// setCounts fills in what is counted, as it was observed at the start of the
+// reconciliation. A pod that is between two revisions counts as neither.
+func setCounts(s *scope, status *appsv1beta1.CloneSetStatus) {
+	c := s.counts
+	status.Replicas, status.ReadyReplicas, status.AvailableReplicas = c.replicas, c.ready, c.available
+	status.UpdatedReplicas, status.UpdatedReadyReplicas, status.UpdatedAvailableReplicas = c.updated, c.updatedReady, c.updatedAvailable
+	status.ExpectedUpdatedReplicas = s.set.GetReplicas() - s.set.GetPartition()
+	status.InPlaceUpdated, status.Recreated = c.inPlace, c.updated-c.inPlace
+	status.UpdateRevision, status.CurrentRevision = s.revisions.Update.Name(), s.revisions.Current.Name()
+	if s.revisions.Collisions > 0 {
+		status.CollisionCount = ptr.To(s.revisions.Collisions)
+	}
+	status.LabelSelector = s.selector.String()
+}
+
+type counts struct {
+	replicas, ready, available              int32
+	updated, updatedReady, updatedAvailable int32
+	inPlace                                 int32
+	// pending pods are to be updated or made again, kept ones are not updated
+	// while the partition keeps them.
+	pending, kept int32
+}
+
+// countPods counts the members, whose states were planned from facts.
+func countPods(members []*member, facts []inplace.PodFacts, states []inplace.PodState) counts {
+	c := counts{replicas: int32(len(states))}
+	for i, pod := range states {
+		add(&c.ready, pod.Ready)
+		add(&c.available, pod.Available)
+		add(&c.updated, pod.Updated)
+		add(&c.updatedReady, pod.Updated && pod.Ready)
+		add(&c.updatedAvailable, pod.Updated && pod.Available)
+		add(&c.inPlace, pod.Updated && inplace.UpdatedInPlace(pod.Pod))
+		isKept := facts[i].Held && !pod.Updated && !members[i].asked
+		add(&c.kept, isKept)
+		add(&c.pending, !isKept && (!pod.Updated || members[i].asked))
+	}
+	return c
+}
+
+func add(count *int32, counts bool) {
+	if counts {
+		*count++
+	}
+}

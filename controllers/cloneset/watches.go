@@ -1,0 +1,63 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cloneset
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/workload"
+)
+
+// controllerName names the controller in logs, metrics and events.
+const controllerName = "cloneset"
+
+// Options configures the controller.
+type Options struct {
+	// MaxConcurrentReconciles is how many CloneSets are reconciled at the same
+	// time; at least 1.
+	MaxConcurrentReconciles int
+}
+
+// Add adds the controller to a manager, whose client must show its own writes
+// and whose cache must have the indexes of package podcache.
+func Add(mgr ctrl.Manager, options Options) error {
+	recorder := mgr.GetEventRecorder("insitu-" + controllerName)
+	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), recorder, clock.RealClock{}, rand.String)
+	err := ctrl.NewControllerManagedBy(mgr).
+		Named(controllerName).
+		For(&appsv1beta1.CloneSet{}, builder.WithPredicates(workload.SpecPredicate())).
+		Owns(&corev1.Pod{}).
+		Owns(&corev1.PersistentVolumeClaim{}).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.adoptingSets)).
+		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(r.drainingSets)).
+		WithOptions(workload.ControllerOptions(options.MaxConcurrentReconciles)).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("add controller %s: %w", controllerName, err)
+	}
+	return nil
+}
+
+// drainingSets maps an EndpointSlice to the sets that wait for a pod to leave it.
+func (r *Reconciler) drainingSets(ctx context.Context, slice client.Object) []reconcile.Request {
+	return workload.Draining(ctx, r.client, kind, slice)
+}
+
+// adoptingSets maps a pod without a controller to the set that may have to adopt
+// it.
+func (r *Reconciler) adoptingSets(ctx context.Context, pod client.Object) []reconcile.Request {
+	return workload.Adopting(ctx, r.client, pod, &appsv1beta1.CloneSet{})
+}
