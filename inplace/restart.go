@@ -80,10 +80,10 @@ func (c containerChange) decide() (*ImageChange, *Refusal) {
 		change.To = c.wanted.Image
 		return &change, nil
 	case differs:
-		change.To, change.StandsFor = c.otherName(c.wanted.Image, c.evidence.entry.ImageID), c.wanted.Image
+		change.To, change.StandsFor = c.otherName(c.wanted.Image), c.wanted.Image
 	case restart:
 		change.Restart = true
-		change.To, change.StandsFor = c.otherName(c.base, c.live.status.ImageID), c.base
+		change.To, change.StandsFor = c.otherName(c.base), c.base
 	default:
 		return nil, nil
 	}
@@ -105,16 +105,31 @@ func (c containerChange) wouldKeepEnv() bool {
 
 // otherName returns a reference for the content of image that the container does
 // not run from; empty if there is none.
-func (c containerChange) otherName(image, imageID string) string {
+func (c containerChange) otherName(image string) string {
 	avoid := sets.New(c.live.image)
 	if c.evidence != nil {
 		avoid = c.evidence.mayRun()
 	}
-	names := append([]string{image}, equivalentImages(image, imageID, c.live.pullPolicy)...)
+	names := append([]string{image}, equivalentImages(image, c.imageIDOf(image), c.live.pullPolicy)...)
 	if i := slices.IndexFunc(names, func(name string) bool { return !avoid.Has(name) }); i >= 0 {
 		return names[i]
 	}
 	return ""
+}
+
+// imageIDOf returns the ID that image is known to have in the node; empty if that
+// cannot be told: between a change and its restart, the status shows the ID of
+// what ran before.
+func (c containerChange) imageIDOf(image string) string {
+	runsPresent := c.evidence == nil || c.evidence.proved() && !c.evidence.imageFailed
+	switch {
+	case runsPresent && image == c.base:
+		return c.live.status.ImageID
+	case c.evidence != nil && c.evidence.entry.Image == image:
+		return c.evidence.entry.ImageID
+	default:
+		return ""
+	}
 }
 
 // refuse says that the container cannot be restarted in place.
