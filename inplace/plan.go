@@ -128,6 +128,8 @@ type planner struct {
 	plan        Plan
 	unavailable int
 	inWork      int
+	// between is how many of the unavailable pods serve between two batches.
+	between int
 	// out holds the names of the pods that are unavailable, for messages.
 	out []string
 }
@@ -144,6 +146,9 @@ type view struct {
 	recheck time.Time
 	// asked is true when a label asks for the recreation of the pod.
 	asked bool
+	// between is true when the pod serves between two batches of its update: it had
+	// not to be drained.
+	between bool
 }
 
 // class orders the pods that want to change.
@@ -186,6 +191,7 @@ func newView(w Workload, i int, now time.Time) *view {
 	} else {
 		v.Step = finishUnlessRefused(facts, facts.past, w.Target, now)
 	}
+	v.between = v.Ready && !v.wants && progress.Reason == ReasonNextBatch && v.Step.Action == Patch && !IsMarkedNotReady(pod)
 	return v
 }
 
@@ -243,6 +249,9 @@ func (p *planner) count(views []*view) {
 			available++
 			continue
 		}
+		if v.between {
+			p.between++
+		}
 		p.out = append(p.out, v.Pod.Name)
 		p.recheckAt(v.recheck)
 		if !IsLost(v.Pod, p.now) && (!v.wants || v.class == begun || v.Pod.DeletionTimestamp != nil) {
@@ -266,6 +275,11 @@ func (p *planner) decide(v *view) {
 	case v.Step.State == Settled:
 	case v.Step.Action == Wait:
 		p.block(v, v.Step.State, v.Step.Reason, v.Step.Message)
+	case v.between && p.unavailable-p.between >= p.workload.MaxUnavailable:
+		p.block(v, Waiting, ReasonBudget, p.budgetMessage())
+	case v.between:
+		p.between--
+		p.move(v, "it serves between two batches")
 	case !v.wants || !v.Step.disrupts():
 		p.move(v, "")
 	default:
@@ -297,9 +311,9 @@ func (p *planner) decideDisruption(v *view) {
 	case v.class == begun:
 		p.move(v, "out of service already")
 	case !v.Available:
-		if p.inWork >= max(limit, 1) && needsMarkReady(v.Pod) {
+		if step := finish(v.facts.past, p.workload.Target, p.now); p.inWork >= max(limit, 1) && (step.Action == MarkReady || step.Action == SetLifecycle) {
 			// A new pod serves at its revision meanwhile.
-			v.Step = finish(v.facts.past, p.workload.Target, p.now)
+			v.Step = step
 			p.move(v, "until its turn comes")
 			return
 		}

@@ -69,10 +69,10 @@ func (e *Executor) askBudgets(ctx context.Context, plan inplace.Plan, now time.T
 	e.permissions.mu.Lock()
 	defer e.permissions.mu.Unlock()
 
-	if name := uncounted(plan); name != "" {
+	if name := uncounted(plan, now); name != "" {
 		return holdBack(plan, nil, fmt.Sprintf("pod %s was taken out of service, and is not reported not ready yet", name), time.Time{})
 	}
-	if next := e.permissions.next(pod.Namespace); now.Before(next) {
+	if next := latest(e.permissions.next(pod.Namespace), countedAt(plan, now)); now.Before(next) {
 		return holdBack(plan, nil, "another pod of the namespace was taken out of service just now, and is to be counted first", next)
 	}
 	err := evict(ctx, e.client, pod, client.DryRunAll)
@@ -87,14 +87,43 @@ func (e *Executor) askBudgets(ctx context.Context, plan inplace.Plan, now time.T
 }
 
 // uncounted returns the name of a pod that was taken out of service, and that
-// counts as healthy for its budget still; empty if there is none.
-func uncounted(plan inplace.Plan) string {
+// counts as healthy for its budget still; empty if there is none. A pod that was
+// changed in service is out when the kubelet has acted on it.
+func uncounted(plan inplace.Plan, now time.Time) string {
 	for _, pod := range plan.Pods {
-		if inplace.IsMarkedNotReady(pod.Pod) && podutils.IsPodReady(pod.Pod) {
+		if podutils.IsPodReady(pod.Pod) && (inplace.IsMarkedNotReady(pod.Pod) || isBeingChanged(pod.Pod, now)) {
 			return pod.Pod.Name
 		}
 	}
 	return ""
+}
+
+// isBeingChanged reports whether containers of a pod are about to be restarted.
+func isBeingChanged(pod *corev1.Pod, now time.Time) bool {
+	progress := inplace.Observe(pod, now)
+	return !progress.Complete && progress.Reason != inplace.ReasonNextBatch
+}
+
+// countedAt returns when those pods are counted that were reported not ready just
+// now.
+func countedAt(plan inplace.Plan, now time.Time) time.Time {
+	var at time.Time
+	for _, pod := range plan.Pods {
+		for _, c := range pod.Pod.Status.Conditions {
+			// A time to come is that of a clock which is wrong.
+			if c.Type == corev1.PodReady && c.Status != corev1.ConditionTrue && !c.LastTransitionTime.After(now) {
+				at = latest(at, c.LastTransitionTime.Add(countingPause))
+			}
+		}
+	}
+	return at
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // holdBack turns the moves that are subject to a budget into blockers, but for

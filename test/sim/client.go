@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"strings"
 
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -128,12 +129,20 @@ func (c *managerClient) Create(_ context.Context, obj client.Object, _ ...client
 func (c *managerClient) Delete(_ context.Context, obj client.Object, opts ...client.DeleteOption) error {
 	options := (&client.DeleteOptions{}).ApplyOptions(opts)
 	key := objectKey{kindOf(obj), obj.GetName()}
-	if options.Preconditions == nil || options.Preconditions.UID == nil {
-		return fmt.Errorf("invariant 5: %s %s is deleted without the UID as precondition", key.kind, key.name)
+	if err := checkNamesUID(key, options.Preconditions); err != nil {
+		return err
 	}
 	return c.write(write{words: "delete " + describe(obj), obj: obj, do: func() error {
 		return c.server.delete(key, options.Preconditions)
 	}})
+}
+
+// checkNamesUID asserts invariant 5.
+func checkNamesUID(key objectKey, preconditions *metav1.Preconditions) error {
+	if preconditions == nil || preconditions.UID == nil {
+		return fmt.Errorf("invariant 5: %s %s is deleted without the UID as precondition", key.kind, key.name)
+	}
+	return nil
 }
 
 func (c *managerClient) Patch(_ context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
@@ -228,6 +237,42 @@ type statusClient struct {
 
 func (s *statusClient) Patch(_ context.Context, obj client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
 	return s.c.patch(obj, patch, patchRequest{status: true})
+}
+
+func (c *managerClient) SubResource(name string) client.SubResourceClient {
+	if name != "eviction" {
+		return nil
+	}
+	return &evictionClient{c: c}
+}
+
+// evictionClient evicts pods.
+type evictionClient struct {
+	client.SubResourceClient // nil: any other method panics
+
+	c *managerClient
+}
+
+func (e *evictionClient) Create(_ context.Context, pod, sub client.Object, opts ...client.SubResourceCreateOption) error {
+	options := (&client.SubResourceCreateOptions{}).ApplyOptions(opts)
+	eviction, ok := sub.(*policyv1.Eviction)
+	if !ok || eviction.DeleteOptions == nil {
+		return errors.New("an eviction without options")
+	}
+	key := objectKey{"Pod", pod.GetName()}
+	if err := checkNamesUID(key, eviction.DeleteOptions.Preconditions); err != nil {
+		return err
+	}
+	send := func(dryRun bool) error {
+		return e.c.server.budget.evict(key.name, eviction.DeleteOptions.Preconditions, dryRun)
+	}
+	if len(options.DryRun) > 0 {
+		if e.c.dead {
+			return errDead
+		}
+		return send(true)
+	}
+	return e.c.write(write{words: "evict " + describe(pod), obj: pod, do: func() error { return send(false) }})
 }
 
 // liveReader reads from the server.

@@ -51,7 +51,7 @@ func (c *Coverage) event(name string, w *World) {
 
 // states are those that a pod can be found in.
 var states = []inplace.State{
-	inplace.Settled, inplace.Waiting, inplace.Draining, inplace.Grace, inplace.Patching, inplace.Restarting, inplace.Verifying,
+	inplace.Settled, inplace.Waiting, inplace.HookHeld, inplace.Draining, inplace.Grace, inplace.Patching, inplace.Restarting, inplace.Verifying,
 	inplace.Recreating, inplace.Stuck,
 }
 
@@ -60,19 +60,21 @@ func (w *World) stateOf(pod *corev1.Pod) inplace.State {
 	set := w.set()
 	progress := inplace.Observe(pod, w.clock.Now())
 	ready := conditionIs(pod, corev1.PodReady, corev1.ConditionTrue)
-	atTarget := set != nil && maps.Equal(images(pod), images(&corev1.Pod{Spec: set.Spec.Template.Spec}))
+	atTarget := set != nil && maps.EqualFunc(images(pod), images(&corev1.Pod{Spec: set.Spec.Template.Spec}), means)
 	switch {
 	case pod.DeletionTimestamp != nil:
 		return inplace.Recreating
 	case slices.ContainsFunc(pod.Status.ContainerStatuses, isStuck):
 		return inplace.Stuck
+	case set != nil && isHeldByHook(pod, set.GetLifecycle()):
+		return inplace.HookHeld
 	case !progress.Complete:
 		return inplace.Restarting
 	case atTarget && ready:
 		return inplace.Settled
-	case !conditionIs(pod, appsv1beta1.InPlaceUpdateReady, corev1.ConditionFalse) && ready:
+	case !isKeptOut(pod) && ready:
 		return inplace.Waiting
-	case atTarget || !conditionIs(pod, appsv1beta1.InPlaceUpdateReady, corev1.ConditionFalse):
+	case atTarget || !isKeptOut(pod):
 		return inplace.Verifying
 	case ready || w.slices.sendsTo(pod):
 		return inplace.Draining
@@ -80,6 +82,21 @@ func (w *World) stateOf(pod *corev1.Pod) inplace.State {
 		return inplace.Grace
 	default:
 		return inplace.Patching
+	}
+}
+
+// isHeldByHook reports whether a hook holds a pod before it is updated or deleted.
+func isHeldByHook(pod *corev1.Pod, lifecycle *appsv1beta1.Lifecycle) bool {
+	if lifecycle == nil {
+		return false
+	}
+	switch lifecycleStateOf(pod) {
+	case appsv1beta1.LifecycleStatePreparingUpdate:
+		return isMarked(pod, lifecycle.InPlaceUpdate)
+	case appsv1beta1.LifecycleStatePreparingDelete:
+		return isMarked(pod, lifecycle.PreDelete)
+	default:
+		return false
 	}
 }
 

@@ -10,7 +10,9 @@
 // and index the cache. Models are what surrounds them, each as small as it can
 // be: an API server (server.go, pods.go), the manager's cache and client
 // (cache.go, client.go), kubelets (kubelet.go), the controller of EndpointSlices
-// (endpoints.go), the garbage collector (garbage.go) and users (user.go).
+// (endpoints.go), that of a PodDisruptionBudget with the eviction API (budget.go),
+// the garbage collector (garbage.go), who answers lifecycle hooks (hooks.go) and
+// users (user.go).
 // Nothing runs in parallel and no time passes by itself: all that is left open is
 // decided by a source of choices (choices.go), so a run can be repeated to the
 // letter, shrunk and kept as a test.
@@ -18,7 +20,7 @@
 // The kubelet is the model that matters most: conformance.go has stories that it
 // and a real one play (test/e2e), and what the real one shows, it must be able to.
 //
-// After each write the invariants of docs/design.md are asserted (invariants.go).
+// After each write the invariants of docs/design.md are asserted (law.go, law_pod.go, law_budget.go).
 // When the user and the faults stop, everything must come to rest at what the
 // user asked for last. What a run did is told as a story, one line an event.
 package sim

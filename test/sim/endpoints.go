@@ -41,6 +41,9 @@ func (e *endpoints) create() error {
 
 // step is one second.
 func (e *endpoints) step() {
+	if e.world.settings.unserved {
+		return
+	}
 	slice, ok := get[*discoveryv1.EndpointSlice](e.world.server, sliceName)
 	wanted := e.wanted()
 	if !ok || apiequality.Semantic.DeepEqual(slice.Endpoints, wanted) {

@@ -40,9 +40,11 @@ type worker struct {
 	kubelet *kubelet
 	uid     types.UID
 	name    string
-	// seen is the generation that it works on, wanted the images in it.
+	// seen is the generation that it works on, wanted the images in it, and levels
+	// what containers that read it get from the pod's annotation.
 	seen   int64
 	wanted map[string]string
+	levels map[string]string
 	// running holds the containers, by name; gone once they were stopped.
 	running map[string]*container
 	// stopping are being stopped until stopUntil.
@@ -57,6 +59,8 @@ type worker struct {
 // container is a container that was started, or that cannot be.
 type container struct {
 	id, image string
+	// level is what its environment read when it was started.
+	level string
 	// ran is the image that the container with this ID was started from, which is
 	// not the present one while that cannot be had.
 	ran      string
@@ -68,6 +72,8 @@ type container struct {
 	ended   bool
 	retryAt time.Time
 	tries   int
+	// crashed: it ended by itself at least once.
+	crashed bool
 }
 
 func newKubelet(w *World, node string, old bool) *kubelet {
@@ -118,7 +124,7 @@ func (w *worker) step(pod *corev1.Pod) {
 	case len(w.stopping) > 0:
 		w.restart()
 		// What was started may be published with the next generation only.
-		if !w.kubelet.world.choices.oneIn(3) {
+		if len(w.stopping) == 0 && !w.kubelet.world.choices.oneIn(3) {
 			w.publish()
 		}
 	default:
@@ -134,10 +140,19 @@ func (w *worker) end(pod *corev1.Pod) {
 			w.endsAt = latest
 		}
 	}
-	if !w.now().Before(w.endsAt) {
-		w.say("is gone")
-		w.kubelet.world.server.remove(objectKey{"Pod", w.name})
+	if w.now().Before(w.endsAt) || ptr.Deref(pod.DeletionGracePeriodSeconds, 1) == 0 {
+		return
 	}
+	if len(pod.Finalizers) > 0 {
+		w.say("has ended")
+		mutate(w.kubelet.world.server, w.name, func(pod *corev1.Pod) {
+			pod.Status.Phase = corev1.PodFailed
+			setPodCondition(pod, corev1.PodReady, false, w.now())
+		})
+	} else {
+		w.say("is gone")
+	}
+	w.kubelet.world.server.finish(objectKey{"Pod", w.name})
 }
 
 // sync sees the pod as it is, and acts on what it sees.
@@ -145,6 +160,7 @@ func (w *worker) sync(pod *corev1.Pod) {
 	if pod.ResourceVersion == w.idleAt {
 		return
 	}
+	w.levels = levels(pod)
 	if w.seen != pod.Generation {
 		w.seen = pod.Generation
 		w.wanted = images(pod)
@@ -177,12 +193,18 @@ func (w *worker) admitCrashLoops() {
 	}
 }
 
-// restart starts what was stopped, from the images that it saw.
+// restart starts what was stopped, from the images that it saw; sometimes one
+// after the other.
 func (w *worker) restart() {
-	for _, name := range w.stopping {
-		w.start(name)
+	for len(w.stopping) > 0 {
+		w.start(w.stopping[0])
+		w.stopping = w.stopping[1:]
+		if len(w.stopping) > 0 && w.kubelet.world.choices.oneIn(3) {
+			w.stopUntil = w.now().Add(time.Second)
+			return
+		}
 	}
-	w.stopping, w.stopUntil = nil, time.Time{}
+	w.stopUntil = time.Time{}
 }
 
 // startMissing starts what does not run, what is to be tried again, and lets
@@ -193,7 +215,7 @@ func (w *worker) startMissing() {
 		switch {
 		case c == nil || c.waiting != "" && (c.image != w.wanted[name] || !w.now().Before(c.retryAt)):
 			w.start(name)
-		case c.waiting == "" && c.image == crashImage && w.now().After(c.started):
+		case c.waiting == "" && isImage(c.image, crashImage) && w.now().After(c.started):
 			w.say("%s crashes", name)
 			w.backOff(c)
 		}
@@ -203,7 +225,7 @@ func (w *worker) startMissing() {
 // backOff lets a container wait that has crashed; after the first time, only for
 // its turn.
 func (w *worker) backOff(c *container) {
-	c.waiting, c.retryAt = "CrashLoopBackOff", w.now()
+	c.waiting, c.retryAt, c.crashed = "CrashLoopBackOff", w.now(), true
 	c.ended = c.tries == 0 || w.kubelet.world.choices.oneIn(2)
 	if c.tries > 0 {
 		c.retryAt = w.now().Add(time.Duration(5<<min(c.tries, 5)) * time.Second)
@@ -216,12 +238,13 @@ func (w *worker) start(name string) {
 	image, before := w.wanted[name], w.running[name]
 	c := &container{image: image}
 	if before != nil {
-		c.id, c.ran, c.restarts, c.started = before.id, before.ran, before.restarts, before.started
+		c.id, c.ran, c.restarts, c.started, c.level = before.id, before.ran, before.restarts, before.started, before.level
+		c.crashed = before.crashed
 		if before.image == image {
 			c.tries = before.tries
 		}
 	}
-	if image == missingImage {
+	if isImage(image, missingImage) {
 		c.waiting, c.retryAt = "ImagePullBackOff", w.now().Add(10*time.Second)
 		if before == nil || before.image != image {
 			w.say("cannot pull %s", image)
@@ -232,8 +255,8 @@ func (w *worker) start(name string) {
 		}
 		w.kubelet.world.containers++
 		c.id = fmt.Sprintf("containerd://c%d", w.kubelet.world.containers)
-		c.ran, c.started = image, w.now()
-		w.say("runs %s from %s", name, image)
+		c.ran, c.started, c.level = image, w.now(), w.levels[name]
+		w.say("runs %s from %s%s", name, image, c.level)
 	}
 	w.running[name] = c
 }
@@ -247,7 +270,11 @@ func (w *worker) crash(name string) {
 	if !ok || pod.Generation != w.seen || c == nil || c.waiting != "" || slices.Contains(w.stopping, name) {
 		return
 	}
-	w.say("%s restarts by itself", name)
+	if w.kubelet.world.choices.oneIn(2) {
+		w.levels = levels(pod)
+	}
+	c.level, c.crashed = w.levels[name], true
+	w.say("%s restarts by itself%s", name, c.level)
 	w.kubelet.world.containers++
 	c.id = fmt.Sprintf("containerd://c%d", w.kubelet.world.containers)
 	c.started = w.now()
@@ -285,7 +312,7 @@ func (w *worker) publish() {
 // areReady reports whether every container runs what it should, and is ready.
 func (w *worker) areReady() bool {
 	for name, image := range w.wanted {
-		if c := w.running[name]; !w.isReady(c) || c.image != image {
+		if c := w.running[name]; !w.isReady(name) || c.image != image {
 			return false
 		}
 	}
@@ -315,7 +342,7 @@ func (w *worker) status(name string) corev1.ContainerStatus {
 	}
 	status.Started = ptr.To(true)
 	status.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(c.started)}}
-	status.Ready = w.isReady(c)
+	status.Ready = w.isReady(name)
 	return status
 }
 
@@ -323,7 +350,7 @@ func (w *worker) status(name string) corev1.ContainerStatus {
 // does not say why it does not run again.
 func (w *worker) sidecarStatus(name string) corev1.ContainerStatus {
 	status := w.status(name)
-	if stopped := status.LastTerminationState.Terminated; stopped != nil && w.running[name].image == missingImage {
+	if stopped := status.LastTerminationState.Terminated; stopped != nil && isImage(w.running[name].image, missingImage) {
 		stopped.ExitCode = 0
 		status.State, status.LastTerminationState = status.LastTerminationState, corev1.ContainerState{}
 	}
@@ -335,16 +362,23 @@ func waitingFor(reason string) corev1.ContainerState {
 }
 
 // isReady reports whether a container passes its readiness probe.
-func (w *worker) isReady(c *container) bool {
-	return c != nil && c.waiting == "" && c.image != crashImage &&
-		!w.now().Before(c.started.Add(w.kubelet.world.settings.readyTime))
+func (w *worker) isReady(name string) bool {
+	c := w.running[name]
+	if c == nil || c.waiting != "" || isImage(c.image, crashImage) {
+		return false
+	}
+	takes := w.kubelet.world.settings.readyTime
+	if name == w.kubelet.world.settings.slow {
+		takes += slowTime
+	}
+	return !w.now().Before(c.started.Add(takes))
 }
 
 // judge sets the conditions that the kubelet owns.
 func (w *worker) judge(pod *corev1.Pod) {
 	ready := len(w.wanted) > 0
 	for name := range w.wanted {
-		ready = ready && w.isReady(w.running[name])
+		ready = ready && w.isReady(name)
 	}
 	setPodCondition(pod, corev1.ContainersReady, ready, w.now())
 	for _, gate := range pod.Spec.ReadinessGates {
@@ -364,8 +398,9 @@ func (k *kubelet) rebooted() {
 		if !ok || pod.UID != w.uid {
 			continue
 		}
-		w.seen, w.wanted = pod.Generation, images(pod)
+		w.seen, w.wanted, w.levels = pod.Generation, images(pod), levels(pod)
 		for _, name := range slices.Sorted(maps.Keys(w.running)) {
+			w.running[name].crashed = true
 			w.start(name)
 		}
 		w.publish()
@@ -379,6 +414,20 @@ func images(pod *corev1.Pod) map[string]string {
 		wanted[c.Name] = c.Image
 	}
 	return wanted
+}
+
+// levels returns what the environment of containers that read it says, by
+// container.
+func levels(pod *corev1.Pod) map[string]string {
+	found := map[string]string{}
+	for _, c := range pod.Spec.Containers {
+		for _, env := range c.Env {
+			if env.ValueFrom != nil && env.ValueFrom.FieldRef != nil {
+				found[c.Name] += fmt.Sprintf(", %s=%s", env.Name, pod.Annotations[levelKey])
+			}
+		}
+	}
+	return found
 }
 
 func conditionIs(pod *corev1.Pod, conditionType corev1.PodConditionType, status corev1.ConditionStatus) bool {
@@ -416,7 +465,9 @@ func setPodCondition(pod *corev1.Pod, conditionType corev1.PodConditionType, isT
 }
 
 func isGated(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Spec.ReadinessGates, func(g corev1.PodReadinessGate) bool {
-		return g.ConditionType == appsv1beta1.InPlaceUpdateReady
-	})
+	return isGatedBy(pod, appsv1beta1.InPlaceUpdateReady)
+}
+
+func isGatedBy(pod *corev1.Pod, gate corev1.PodConditionType) bool {
+	return slices.ContainsFunc(pod.Spec.ReadinessGates, func(g corev1.PodReadinessGate) bool { return g.ConditionType == gate })
 }

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -37,10 +38,18 @@ type law struct {
 	attempts int
 	// templates holds the images of revisions, by the revisions' UID.
 	templates map[string]map[string]string
+	// updates tells what was changed in pods.
+	updates map[types.UID]*podUpdate
+	// taken are the ready pods that this manager took out of service, as a budget
+	// sees it.
+	taken sets.Set[types.UID]
 }
 
 func newLaw(w *World) *law {
-	return &law{world: w, disturbed: sets.New[string](), templates: map[string]map[string]string{}}
+	return &law{
+		world: w, disturbed: sets.New[string](), templates: map[string]map[string]string{},
+		updates: map[types.UID]*podUpdate{}, taken: sets.New[types.UID](),
+	}
 }
 
 // begin is called before, notice during, end after a reconciliation.
@@ -65,21 +74,16 @@ func (l *law) notice(list client.ObjectList) {
 // judge asserts what a single write could break.
 func (l *law) judge(w write) {
 	switch {
-	case w.isAbout("patch Pod/status"):
-		if strings.Contains(string(w.body), `"InPlaceUpdateReady","status":"False"`) {
-			l.checkBudget(w)
-		}
-	case w.isAbout("patch Pod"):
-		l.checkImages(w)
-		l.checkPartition(w)
-		if before, ok := w.before.(*corev1.Pod); ok && before.Generation != l.generation(before.Name) {
-			l.checkBudget(w)
-		}
-	case w.isAbout("delete Pod"):
+	case w.isAbout("patch Pod/status"), w.isAbout("patch Pod"):
+		l.judgePatch(w)
+	case w.isAbout("delete Pod"), w.isAbout("evict Pod"):
+		l.checkHook(w, l.seenSet)
+		l.checkDisruption(w)
 		l.checkBudget(w)
 	case w.isAbout("create Pod"):
 		l.checkImages(w)
 		l.checkPartition(w)
+		l.checkUnhooked(w)
 	case w.isAbout("patch PersistentVolumeClaim"):
 		l.checkClaim(w)
 	case w.isAbout("delete PersistentVolumeClaim"):
@@ -87,20 +91,50 @@ func (l *law) judge(w write) {
 	}
 }
 
-// judgeStray asserts what even the write of a manager may not break that is dead
-// when it arrives. The budget is not among it: the next manager, which may have
-// taken out a pod meanwhile, could not know of it.
-func (l *law) judgeStray(w write) {
+// judgePatch asserts what a patch of a pod, or of its status, could break.
+func (l *law) judgePatch(w write) {
+	l.checkStrangers(w)
+	l.checkHook(w, l.seenSet)
+	l.checkUnhooked(w)
+	l.checkWithdrawn(w)
+	l.track(w)
 	if w.isAbout("patch Pod") {
 		l.checkImages(w)
+		l.checkPartition(w)
+	}
+	if l.takesOut(w) {
+		l.checkDisruption(w)
+		l.checkBudget(w)
 	}
 }
 
-func (l *law) generation(pod string) int64 {
-	if held, ok := get[*corev1.Pod](l.world.server, pod); ok {
-		return held.Generation
+// takesOut reports whether a patch takes a pod out of service, now or as its
+// consequence.
+func (l *law) takesOut(w write) bool {
+	before, after, ok := l.podsOf(w)
+	return ok && (before.Generation != after.Generation || isKeptOut(after) && !isKeptOut(before) ||
+		isHeldBack(after, l.seenSet) && !isHeldBack(before, l.seenSet))
+}
+
+// podsOf returns the pod of a write, as it was before and as it is then.
+func (l *law) podsOf(w write) (before, after *corev1.Pod, ok bool) {
+	before, was := w.before.(*corev1.Pod)
+	after, is := get[*corev1.Pod](l.world.server, w.obj.GetName())
+	return before, after, was && is
+}
+
+// judgeStray asserts what even the write of a manager may not break that is dead
+// when it arrives. The budget is not among it: the next manager, which may have
+// taken out a pod meanwhile, could not know of it.
+func (l *law) judgeStray(w write, shown *appsv1beta1.StatefulSet) {
+	l.checkHook(w, shown)
+	if w.isAbout("patch Pod/status") || w.isAbout("patch Pod") {
+		l.checkStrangers(w)
+		l.track(w)
 	}
-	return 0
+	if w.isAbout("patch Pod") {
+		l.checkImages(w)
+	}
 }
 
 // checkBudget asserts invariant 1 when the operator takes a pod out of service:
@@ -141,7 +175,7 @@ func (l *law) wasServed(before client.Object) bool {
 // looksAvailable reports whether a pod serves as far as it shows itself.
 func (l *law) looksAvailable(pod *corev1.Pod, set *appsv1beta1.StatefulSet) bool {
 	if pod == nil || pod.DeletionTimestamp != nil || !conditionIs(pod, corev1.PodReady, corev1.ConditionTrue) ||
-		conditionIs(pod, appsv1beta1.InPlaceUpdateReady, corev1.ConditionFalse) {
+		isKeptOut(pod) || isHeldBack(pod, set) {
 		return false
 	}
 	since := conditionSince(pod, corev1.PodReady)
@@ -166,7 +200,7 @@ func (w *World) isAvailable(pod *corev1.Pod) bool {
 func (w *World) isBack(pod *corev1.Pod) bool {
 	worker := w.worker(pod)
 	if worker == nil || pod.DeletionTimestamp != nil ||
-		!conditionIs(pod, corev1.PodReady, corev1.ConditionTrue) || conditionIs(pod, appsv1beta1.InPlaceUpdateReady, corev1.ConditionFalse) {
+		!conditionIs(pod, corev1.PodReady, corev1.ConditionTrue) || isKeptOut(pod) || isHeldBack(pod, w.shownSet()) {
 		return false
 	}
 	since := conditionSince(pod, corev1.PodReady)
@@ -186,10 +220,15 @@ func (w *World) isBack(pod *corev1.Pod) bool {
 // minReadySeconds returns how long a pod must have been ready, as far as the
 // operator was shown: without a rolling update there is no such time.
 func (w *World) minReadySeconds() int32 {
+	return w.shownSet().GetMinReadySeconds()
+}
+
+// shownSet returns the set as the operator was shown it.
+func (w *World) shownSet() *appsv1beta1.StatefulSet {
 	if seen := w.law.seenSet; seen != nil {
-		return seen.GetMinReadySeconds()
+		return seen
 	}
-	return w.set().GetMinReadySeconds()
+	return w.set()
 }
 
 // checkImages asserts invariant 3: what a pod says it is at, it runs.
@@ -201,7 +240,7 @@ func (l *law) checkImages(w write) {
 	name := revisionOf(pod)
 	wanted := l.imagesOf(name)
 	for container, image := range images(pod) {
-		if wanted != nil && wanted[container] != image {
+		if wanted != nil && !means(image, wanted[container]) && !isToCome(pod, container) {
 			l.world.violate("invariant 3: %s leaves it labeled %s with container %s at %s instead of %s", w.words, name, container, image, wanted[container])
 		}
 	}
@@ -304,14 +343,16 @@ func (w *World) checkDrained(pod *corev1.Pod, containers []string) {
 		return
 	}
 	switch {
-	case !conditionIs(pod, appsv1beta1.InPlaceUpdateReady, corev1.ConditionFalse), conditionIs(pod, corev1.PodReady, corev1.ConditionTrue):
+	case !isKeptOut(pod), conditionIs(pod, corev1.PodReady, corev1.ConditionTrue):
 		w.violate("invariant 4: %v of %s are stopped while it is ready", containers, pod.Name)
 	case w.slices.sendsTo(pod):
 		w.violate("invariant 4: %v of %s are stopped while it gets traffic", containers, pod.Name)
 	}
 	since := conditionSince(pod, corev1.PodReady)
-	if gate := conditionSince(pod, appsv1beta1.InPlaceUpdateReady); gate.After(since) {
-		since = gate
+	for _, gate := range []corev1.PodConditionType{appsv1beta1.InPlaceUpdateReady, appsv1beta1.KruisePodReady} {
+		if closed := conditionSince(pod, gate); conditionIs(pod, gate, corev1.ConditionFalse) && closed.After(since) {
+			since = closed
+		}
 	}
 	if out := w.clock.Now().Sub(since); out < w.settings.gracePeriod {
 		w.violate("invariant 4: %v of %s are stopped after a grace period of %s", containers, pod.Name, out)
@@ -320,6 +361,11 @@ func (w *World) checkDrained(pod *corev1.Pod, containers []string) {
 
 // look sees which pods are back in service.
 func (l *law) look() {
+	for _, pod := range all[*corev1.Pod](l.world.server) {
+		if l.taken.Has(pod.UID) && l.world.serves(pod) {
+			l.taken.Delete(pod.UID)
+		}
+	}
 	for name := range l.disturbed {
 		if pod, ok := get[*corev1.Pod](l.world.server, name); ok && l.world.isBack(pod) {
 			l.disturbed.Delete(name)
@@ -378,14 +424,18 @@ func (l *law) whatIsMissing() string {
 		switch {
 		case pod == nil:
 			say("%s is not there", name)
-		case !maps.Equal(images(pod), wanted):
+		case !maps.EqualFunc(images(pod), wanted, means):
 			say("%s has images %v instead of %v", name, images(pod), wanted)
 		case revisionOf(pod) != set.Status.UpdateRevision:
 			say("%s is at %s instead of %s", name, revisionOf(pod), set.Status.UpdateRevision)
-		case !w.isAvailable(pod) || !w.slices.sendsTo(pod):
+		case !w.isAvailable(pod) || !w.settings.unserved && !w.slices.sendsTo(pod):
 			say("%s does not serve", name)
 		case w.settings.claims && w.server.objects[objectKey{"PersistentVolumeClaim", "data-" + name}] == nil:
 			say("%s has no claim", name)
+		default:
+			for _, words := range l.whatIsOutOfDate(pod, set) {
+				say("%s: %s", name, words)
+			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(pods)) {

@@ -52,6 +52,7 @@ func (w *World) startManager(ctx context.Context) error {
 	m.ctx = ctrl.LoggerInto(ctx, funcr.New(func(_, line string) { w.say("manager means to: %s", noteIn(line)) }, funcr.Options{}))
 	m.due = w.clock.Now()
 	w.manager = m
+	w.law.forget()
 	return nil
 }
 
@@ -185,7 +186,7 @@ func (w *World) fateOf(written write) fate {
 
 // takeStray keeps a write that arrives when its sender is dead.
 func (w *World) takeStray(written write) {
-	w.returns = append(w.returns, stray{at: w.clock.Now().Add(time.Second + w.choices.seconds(20)), write: written})
+	w.returns = append(w.returns, stray{at: w.clock.Now().Add(time.Second + w.choices.seconds(20)), write: written, set: w.law.seenSet})
 }
 
 func (f fate) String() string {

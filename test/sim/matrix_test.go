@@ -35,21 +35,50 @@ type situation struct {
 	state inplace.State
 	// hold keeps the pod in a state that passes at once.
 	hold func(*World)
+	// at, if set, tells whether a pod is where it is waited for, instead of state.
+	at func(*World, *corev1.Pod) bool
+	// settings, if set, changes what is special about the set.
+	settings func(*settings)
 	// broken: the revision on its way never becomes ready.
 	broken bool
 }
 
 var situations = []situation{
-	{"Settled", "the pod is done, others are not", "b", inplace.Settled, nil, false},
-	{"Waiting", "the pod has not had its turn", "b", inplace.Waiting, nil, false},
-	{"Draining", "marked not ready, an EndpointSlice still lists it", "b", inplace.Draining, nil, false},
-	{"Grace", "out of service, its grace period runs", "b", inplace.Grace, nil, false},
-	{"Patching", "may be changed now, the server does not answer", "b", inplace.Patching, holdPatches, false},
-	{"Restarting", "changed, its container is being stopped", "b", inplace.Restarting, nil, false},
-	{"Verifying", "its container runs again, it is not ready", "b", inplace.Verifying, nil, false},
-	{"Recreating", "deleted, to be made again", "env", inplace.Recreating, nil, false},
-	{"Stuck: image", "its image cannot be pulled", "missing", inplace.Stuck, nil, true},
-	{"Stuck: crash", "its container keeps crashing", "crash", inplace.Stuck, nil, true},
+	{name: "Settled", meaning: "the pod is done, others are not", to: "b", state: inplace.Settled},
+	{name: "Waiting", meaning: "the pod has not had its turn", to: "b", state: inplace.Waiting},
+	{name: "HookHeld", meaning: "a hook holds the pod before its update", to: "b", state: inplace.HookHeld, settings: hold},
+	{name: "Draining", meaning: "marked not ready, an EndpointSlice still lists it", to: "b", state: inplace.Draining},
+	{name: "Grace", meaning: "out of service, its grace period runs", to: "b", state: inplace.Grace},
+	{name: "Patching", meaning: "may be changed now, the server does not answer", to: "b", state: inplace.Patching, hold: holdPatches},
+	{name: "Restarting", meaning: "changed, its container is being stopped", to: "b", state: inplace.Restarting},
+	{name: "Verifying", meaning: "its container runs again, it is not ready", to: "b", state: inplace.Verifying},
+	{name: "NextBatch", meaning: "its first container runs the new image, the next waits until it is ready", to: "both", at: isBetweenBatches, settings: inBatches},
+	{name: "Recreating", meaning: "deleted, to be made again", to: "env", state: inplace.Recreating},
+	{name: "Stuck: image", meaning: "its image cannot be pulled", to: "missing", state: inplace.Stuck, broken: true},
+	{name: "Stuck: crash", meaning: "its container keeps crashing", to: "crash", state: inplace.Stuck, broken: true},
+}
+
+// hold gives the set a hook that takes its time.
+func hold(s *settings) {
+	s.hook(hooks{inPlaceUpdate: true})
+	s.minHookDelay, s.hookDelay = 5, 5
+}
+
+// inBatches gives the containers an order, the first takes its time.
+func inBatches(s *settings) {
+	s.batches, s.slow = 2, "app"
+}
+
+func isBetweenBatches(w *World, pod *corev1.Pod) bool {
+	return inplace.Observe(pod, w.clock.Now()).Reason == inplace.ReasonNextBatch
+}
+
+// isReached reports whether a pod is in the state that is waited for.
+func (s situation) isReached(w *World, pod *corev1.Pod) bool {
+	if s.at != nil {
+		return s.at(w, pod)
+	}
+	return w.stateOf(pod) == s.state
 }
 
 // holdPatches lets the server refuse to change pods.
@@ -72,7 +101,14 @@ type overtaking struct {
 }
 
 var overtakings = []overtaking{
-	{"next revision", func(w *World, _ string) func() { to("both")(w); return nil }, true},
+	{"next revision", func(w *World, _ string) func() {
+		if w.wish.name == "both" {
+			to("level c")(w)
+		} else {
+			to("both")(w)
+		}
+		return nil
+	}, true},
 	{"previous revision", func(w *World, _ string) func() { to("a")(w); return nil }, true},
 	{"labels only", func(w *World, _ string) func() { to("label")(w); return nil }, true},
 	{"one that recreates", func(w *World, _ string) func() {
@@ -114,6 +150,9 @@ var overtakings = []overtaking{
 func (s situation) reach(g Gomega) (*World, string) {
 	settings := reference()
 	settings.maxUnavailable, settings.gracePeriod, settings.endpointDelay, settings.minEndpointDelay = 1, 5*time.Second, 2, 2
+	if s.settings != nil {
+		s.settings(&settings)
+	}
 	w, err := newScenario(settings)
 	g.Expect(err).NotTo(HaveOccurred())
 	if s.hold != nil {
@@ -126,12 +165,12 @@ func (s situation) reach(g Gomega) (*World, string) {
 		pods := all[*corev1.Pod](w.server)
 		for _, name := range slices.Sorted(maps.Keys(pods)) {
 			changed = changed || revisionOf(pods[name]) == w.set().Status.UpdateRevision
-			if w.stateOf(pods[name]) == s.state && (s.state != inplace.Settled || changed) {
+			if s.isReached(w, pods[name]) && (s.state != inplace.Settled || changed) {
 				return w, name
 			}
 		}
 	}
-	g.Expect(s.state).To(BeEmpty(), "no pod came into this state\n%s", w.story)
+	g.Expect(s.name).To(BeEmpty(), "no pod came into this state\n%s", w.story)
 	return nil, ""
 }
 
@@ -221,7 +260,8 @@ Each cell is a test, run in a simulated cluster with the real controllers: three
 gate and a grace period of 5 s. The update runs until a pod is in the state at the left, then that happens which stands above. All
 cells end with every pod ready at what was asked for last: a pause, a partition and OnDelete are taken back, a node comes back, and a
 revision that never becomes ready is replaced by the previous one. While a rollout is stopped, every pod serves. The cell tells how
-many containers restarted in all, and how many pods were recreated.
+many containers restarted in all, and how many pods were recreated. In the row HookHeld the set has the lifecycle hook inPlaceUpdate, whose
+controller takes 5 s for each answer; in the row NextBatch its containers have a launch order.
 
 `
 	names, line := "| State of a pod |", "|---|"

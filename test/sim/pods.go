@@ -4,6 +4,7 @@
 package sim
 
 import (
+	"cmp"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,6 +27,11 @@ func prepareForCreate(obj client.Object) {
 	switch typed := obj.(type) {
 	case *corev1.Pod:
 		typed.Status = corev1.PodStatus{Phase: corev1.PodPending}
+		for _, containers := range [][]corev1.Container{typed.Spec.Containers, typed.Spec.InitContainers} {
+			for i := range containers {
+				containers[i].ImagePullPolicy = cmp.Or(containers[i].ImagePullPolicy, corev1.PullIfNotPresent)
+			}
+		}
 		if typed.Spec.TerminationGracePeriodSeconds == nil {
 			typed.Spec.TerminationGracePeriodSeconds = ptr.To[int64](corev1.DefaultTerminationGracePeriodSeconds)
 		}
@@ -77,10 +84,18 @@ func bumpGeneration(held, obj client.Object) {
 // change.
 func (s *server) validateUpdate(held, obj client.Object, status bool) error {
 	pod, ok := obj.(*corev1.Pod)
-	if !ok || status {
+	if !ok {
 		return nil
 	}
 	before := held.(*corev1.Pod) //nolint:forcetypeassert // the type of obj
+	if added := sets.New(pod.Finalizers...).Delete(before.Finalizers...); pod.DeletionTimestamp != nil && added.Len() > 0 {
+		return apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, pod.Name, field.ErrorList{
+			field.Forbidden(field.NewPath("metadata", "finalizers"), "no new finalizers can be added if the object is being deleted"),
+		})
+	}
+	if status {
+		return nil
+	}
 	fixed := pod.DeepCopy()
 	for _, pair := range [][2][]corev1.Container{
 		{fixed.Spec.Containers, before.Spec.Containers}, {fixed.Spec.InitContainers, before.Spec.InitContainers},

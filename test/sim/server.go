@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
@@ -42,6 +43,8 @@ type server struct {
 	log map[string][]event
 	// admit is asked before a pod is updated; nil admits everything.
 	admit func(before, after *corev1.Pod) error
+	// budget is asked before a pod is evicted.
+	budget *budget
 }
 
 type objectKey struct{ kind, name string }
@@ -154,7 +157,11 @@ func mutate[T client.Object](s *server, name string, change func(T)) {
 		return
 	}
 	bumpGeneration(held, obj)
-	s.store(objectKey{kindOf(obj), name}, obj)
+	key := objectKey{kindOf(obj), name}
+	s.store(key, obj)
+	if deleted := obj.GetDeletionTimestamp(); deleted != nil && ptr.Deref(obj.GetDeletionGracePeriodSeconds(), 1) == 0 {
+		s.finish(key) // nothing but finalizers may hold it
+	}
 }
 
 // patchRequest is a PATCH as a client sends it.
@@ -245,20 +252,53 @@ func (s *server) delete(key objectKey, preconditions *metav1.Preconditions) erro
 	if !ok {
 		return notFound(key)
 	}
-	if preconditions != nil {
-		sameUID := preconditions.UID == nil || *preconditions.UID == held.GetUID()
-		sameVersion := preconditions.ResourceVersion == nil || *preconditions.ResourceVersion == held.GetResourceVersion()
-		if !sameUID || !sameVersion {
-			return apierrors.NewConflict(resourceOf(key.kind), key.name, errors.New("precondition failed"))
-		}
+	if err := checkPreconditions(held, key, preconditions); err != nil {
+		return err
 	}
 	pod, isPod := held.(*corev1.Pod)
 	if !isPod || pod.Spec.NodeName == "" {
-		s.remove(key)
+		s.finish(key)
 		return nil
 	}
 	if pod.DeletionTimestamp == nil {
 		s.markDeleted(pod)
 	}
 	return nil
+}
+
+// checkPreconditions refuses the deletion of another object than was meant.
+func checkPreconditions(held client.Object, key objectKey, preconditions *metav1.Preconditions) error {
+	if preconditions == nil {
+		return nil
+	}
+	sameUID := preconditions.UID == nil || *preconditions.UID == held.GetUID()
+	sameVersion := preconditions.ResourceVersion == nil || *preconditions.ResourceVersion == held.GetResourceVersion()
+	if !sameUID || !sameVersion {
+		return apierrors.NewConflict(resourceOf(key.kind), key.name, errors.New("precondition failed"))
+	}
+	return nil
+}
+
+// finish removes an object that is deleted, or leaves it to those who hold it with
+// finalizers.
+func (s *server) finish(key objectKey) {
+	held, exists := s.objects[key]
+	if !exists {
+		return
+	}
+	if len(held.GetFinalizers()) == 0 {
+		s.remove(key)
+		return
+	}
+	pod, isPod := held.(*corev1.Pod)
+	if !isPod || pod.DeletionTimestamp != nil && ptr.Deref(pod.DeletionGracePeriodSeconds, 1) == 0 {
+		return
+	}
+	ended := pod.DeepCopy()
+	if ended.DeletionTimestamp == nil {
+		ended.DeletionTimestamp = &metav1.Time{Time: s.clock.Now()}
+		ended.Generation++
+	}
+	ended.DeletionGracePeriodSeconds = ptr.To[int64](0)
+	s.store(key, ended)
 }

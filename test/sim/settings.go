@@ -5,6 +5,7 @@ package sim
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -29,6 +30,21 @@ type settings struct {
 	deleteScaled          bool
 	minReadySeconds       int
 	gracePeriod, deadline time.Duration
+	// hooked: the set has lifecycle hooks at times, hooks are those that it has in
+	// the beginning; marked: the template carries what marks pods for these.
+	hooked, marked bool
+	hooks          hooks
+	// batches is how many containers have a place in the launch order.
+	batches int
+	// reads: the first container reads an annotation; pulls: images are pulled at
+	// every start.
+	reads, pulls bool
+	// respects: PodDisruptionBudgets are respected. There is one that lets one pod
+	// be disrupted, and budgetSlack more.
+	respects    bool
+	budgetSlack int
+	// unserved: no Service sends traffic to the pods.
+	unserved bool
 
 	// How long containers take to stop, and to become ready, and EndpointSlices
 	// to follow at most.
@@ -36,6 +52,10 @@ type settings struct {
 	readyTime                time.Duration
 	minEndpointDelay         int
 	endpointDelay            int
+	// slow is a container that takes longer to become ready.
+	slow string
+	// How long the controller of the hooks takes, and that of budgets.
+	minHookDelay, hookDelay, budgetLag int
 	// oldKubelets report no observed generation.
 	oldKubelets bool
 	// lag is how many seconds a cache may show the past; 0 for a cache that is
@@ -83,6 +103,19 @@ func chosen(c *Choices) settings {
 		appsv1beta1.InPlaceOnlyPodUpdateStrategyType, appsv1beta1.RecreatePodUpdateStrategyType,
 	})
 	s.minStopTime, s.maxStopTime, s.readyTime, s.endpointDelay = 0, 1+c.intN(20), c.seconds(5), c.intN(12)
+	if c.oneIn(3) {
+		s.hooked, s.hooks, s.marked, s.hookDelay = true, chosenHooks(c), !c.oneIn(4), c.intN(20)
+	}
+	if c.oneIn(3) {
+		s.batches = 2 + c.intN(2)
+		s.slow = pick(c, []string{"", "app", "log"})
+	}
+	s.reads = c.oneIn(3)
+	s.pulls = s.reads && c.oneIn(4)
+	if c.oneIn(4) {
+		s.respects, s.budgetSlack, s.budgetLag = true, c.intN(3), c.intN(3)
+	}
+	s.unserved = c.oneIn(6)
 	s.oldKubelets = c.oneIn(6)
 	s.lag = c.intN(6)
 	s.faults = pick(c, []int{0, 0, 40, 15, 6})
@@ -95,25 +128,16 @@ func (s settings) String() string {
 	return fmt.Sprintf("%d pods, %d at a time, %s, ordered %t, unordered %t, gate %t, sidecar %t, kept ready %t, claims %t, deleted with pods %t, minReadySeconds %d, grace %s, deadline %s; "+
 		"stops within %ds, ready after %s, endpoints within %ds, old kubelets %t, lag %ds, faults 1/%d, deaths 1/%d",
 		s.replicas, s.maxUnavailable, s.policy, s.ordered, s.unordered, s.gated, s.sidecar, s.keepReady, s.claims, s.deleteScaled, s.minReadySeconds, s.gracePeriod, s.deadline,
-		s.maxStopTime, s.readyTime, s.endpointDelay, s.oldKubelets, s.lag, s.faults, s.deaths)
+		s.maxStopTime, s.readyTime, s.endpointDelay, s.oldKubelets, s.lag, s.faults, s.deaths) +
+		fmt.Sprintf("; hooked %t: %s, in the template %t, answered within %ds; batches %d, slow %q; reads %t, pulls %t; respects a budget %t, slack %d, lag %ds; unserved %t",
+			s.hooked, hookWords(s.hooks.lifecycle()), s.marked, s.hookDelay, s.batches, s.slow, s.reads, s.pulls, s.respects, s.budgetSlack, s.budgetLag, s.unserved)
 }
 
-// Images that behave in a way of their own.
-const (
-	missingImage = "app:missing"
-	crashImage   = "app:crash"
-	// sameImage has the content of bImage.
-	bImage    = "app:b"
-	sameImage = "app:b-again"
-)
+// slowTime is how much longer a slow container takes.
+const slowTime = 12 * time.Second
 
-// imageID returns the ID of an image, which names its content.
-func imageID(image string) string {
-	if image == sameImage {
-		image = bImage
-	}
-	return "app@sha256:" + fmt.Sprintf("%x", image)
-}
+// levelKey is the annotation that containers read.
+const levelKey = "example.io/level"
 
 // revision is a pod template of the user, told by a word.
 type revision struct {
@@ -128,7 +152,9 @@ var revisions = []revision{
 	{"b", func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Image = bImage }},
 	{"b again", func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Image = sameImage }},
 	{"both", func(t *corev1.PodTemplateSpec) {
-		t.Spec.Containers[0].Image, t.Spec.Containers[1].Image = "app:c", "log:c"
+		for i := range t.Spec.Containers {
+			t.Spec.Containers[i].Image = t.Spec.Containers[i].Name + ":c"
+		}
 	}},
 	{"log", func(t *corev1.PodTemplateSpec) { t.Spec.Containers[1].Image = "log:b" }},
 	{"label", func(t *corev1.PodTemplateSpec) { t.Labels["tier"] = "web" }},
@@ -137,20 +163,31 @@ var revisions = []revision{
 			t.Spec.InitContainers[i].Image = "proxy:b"
 		}
 	}},
+	{"level", func(t *corev1.PodTemplateSpec) { t.Annotations[levelKey] = "debug" }},
+	{"level b", func(t *corev1.PodTemplateSpec) {
+		t.Annotations[levelKey] = "debug"
+		t.Spec.Containers[0].Image = bImage
+	}},
+	{"level c", func(t *corev1.PodTemplateSpec) {
+		t.Annotations[levelKey] = "trace"
+		for i := range t.Spec.Containers {
+			t.Spec.Containers[i].Image = t.Spec.Containers[i].Name + ":c"
+		}
+	}},
 	{"env", func(t *corev1.PodTemplateSpec) {
 		t.Spec.Containers[0].Image = bImage
-		t.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "LEVEL", Value: "debug"}}
+		t.Spec.Containers[0].Env = append(t.Spec.Containers[0].Env, corev1.EnvVar{Name: "MODE", Value: "fast"})
 	}},
 	{"missing", func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Image = missingImage }},
 	{"crash", func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Image = crashImage }},
 }
 
 // goodRevisions is how many of the revisions become ready.
-const goodRevisions = 8
+const goodRevisions = 11
 
 func (s settings) template(r revision) corev1.PodTemplateSpec {
 	t := corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": setName}},
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": setName}, Annotations: map[string]string{levelKey: "info"}},
 		Spec: corev1.PodSpec{
 			TerminationGracePeriodSeconds: ptr.To(int64(s.maxStopTime)),
 			Containers:                    []corev1.Container{{Name: "app", Image: "app:a"}, {Name: "log", Image: "log:a"}},
@@ -162,8 +199,32 @@ func (s settings) template(r revision) corev1.PodTemplateSpec {
 	if s.gated {
 		t.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: appsv1beta1.InPlaceUpdateReady}}
 	}
+	if s.marked {
+		s.hooks.mark(&t)
+	}
+	s.order(&t)
+	for i := range t.Spec.Containers {
+		if s.pulls {
+			t.Spec.Containers[i].ImagePullPolicy = corev1.PullAlways
+		}
+	}
+	if s.reads {
+		t.Spec.Containers[0].Env = append(t.Spec.Containers[0].Env, corev1.EnvVar{Name: "LEVEL", ValueFrom: &corev1.EnvVarSource{
+			FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['" + levelKey + "']"},
+		}})
+	}
 	r.write(&t)
 	return t
+}
+
+// order gives containers their places in the launch order, the first the highest.
+func (s settings) order(t *corev1.PodTemplateSpec) {
+	if s.batches > len(t.Spec.Containers) {
+		t.Spec.Containers = append(t.Spec.Containers, corev1.Container{Name: "web", Image: "web:a"})
+	}
+	for i := range s.batches {
+		t.Spec.Containers[i].Env = []corev1.EnvVar{{Name: appsv1beta1.ContainerLaunchPriorityEnv, Value: strconv.Itoa(10 - i)}}
+	}
 }
 
 // sidecarName is the name of the native sidecar.
@@ -194,6 +255,12 @@ func (s settings) set(r revision) *appsv1beta1.StatefulSet {
 				},
 			},
 		},
+	}
+	if s.hooked {
+		set.Spec.Lifecycle = s.hooks.lifecycle()
+	}
+	if s.respects {
+		inPlace.PodDisruptionBudget = appsv1beta1.RespectPodDisruptionBudget
 	}
 	if s.keepReady {
 		inPlace.KeepReady = []string{sidecarName}

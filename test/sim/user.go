@@ -50,6 +50,10 @@ var disturbances = []disturbance{
 	{"update refused", (*World).togglePolicy, 1},
 	{"adopted", (*World).orphan, 1},
 	{"operator killed", (*World).killManager, 2},
+	{"lifecycle", (*World).changeLifecycle, 1},
+	{"hook silent", (*World).silenceHook, 2},
+	{"hook at the wrong moment", (*World).hookAtWrongMoment, 3},
+	{"kept out by others", (*World).keepOut, 1},
 }
 
 // disturb does one of them.
@@ -205,7 +209,7 @@ func (w *World) evictPod() {
 func (w *World) forcePod() {
 	if pod := w.anyPod(); pod != nil && pod.DeletionTimestamp != nil {
 		w.say("user: forces %s away", pod.Name)
-		w.server.remove(objectKey{"Pod", pod.Name})
+		w.server.finish(objectKey{"Pod", pod.Name})
 	}
 }
 
@@ -260,7 +264,7 @@ func (w *World) togglePolicy() {
 	w.say("admission: refuses %s", bImage)
 	w.server.admit = func(_, after *corev1.Pod) error {
 		for _, c := range after.Spec.Containers {
-			if c.Image == bImage {
+			if isImage(c.Image, bImage) {
 				return apierrors.NewForbidden(resourceOf("Pod"), after.Name, errImage)
 			}
 		}
@@ -315,8 +319,11 @@ func (w *World) calmDown(last revision) {
 	for _, node := range w.nodes {
 		node.silentUntil = time.Time{}
 	}
+	w.hook.silentUntil = time.Time{}
+	w.server.budget.minAvailable = min(w.server.budget.minAvailable, int(w.set().GetReplicas())-1)
 	w.ask(last)
 	w.giveBack()
+	w.letIn()
 	w.changeSet(func(set *appsv1beta1.StatefulSet) {
 		budget := set.GetMaxUnavailable()
 		set.Spec.UpdateStrategy = w.settings.set(last).Spec.UpdateStrategy

@@ -42,6 +42,7 @@ type World struct {
 	server   *server
 	nodes    []*kubelet
 	slices   *endpoints
+	hook     *hookController
 	manager  *manager
 	law      *law
 	story    *story
@@ -71,6 +72,8 @@ type World struct {
 type stray struct {
 	at    time.Time
 	write write
+	// set is what its sender was shown.
+	set *appsv1beta1.StatefulSet
 }
 
 // newWorld returns a world with a set whose pods are still to be made.
@@ -80,7 +83,7 @@ func newWorld(choices *Choices, s settings) (*World, error) {
 		story: newStory(), coverage: NewCoverage(), wish: revisions[0], previous: revisions[1],
 	}
 	w.server = newServer(w.clock)
-	w.slices, w.law = newEndpoints(w), newLaw(w)
+	w.slices, w.law, w.hook, w.server.budget = newEndpoints(w), newLaw(w), newHookController(w), newBudget(w)
 	for i := range 2 {
 		w.nodes = append(w.nodes, newKubelet(w, fmt.Sprintf("node-%d", i), s.oldKubelets))
 	}
@@ -129,6 +132,8 @@ func (w *World) stepKubernetes() {
 	}
 	w.controlNodes()
 	w.slices.step()
+	w.hook.step()
+	w.server.budget.step()
 	w.server.collectGarbage()
 }
 
@@ -193,7 +198,7 @@ func (w *World) arrive() {
 		w.lateArrival = true
 		w.say("a write of a dead manager arrives: %s: %v", s.write.words, err)
 		if err == nil {
-			w.law.judgeStray(s.write)
+			w.law.judgeStray(s.write, s.set)
 		}
 		return true
 	})

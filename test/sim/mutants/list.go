@@ -119,4 +119,64 @@ var mutants = []mutant{
 		"if result.Conflicts > 0 || result.Refused > 0 {",
 		"if result.Conflicts > 99 || result.Refused > 0 {",
 	},
+	{
+		// A pod is changed while its hook holds it.
+		"hook-ignored", "inplace/lifecycle.go",
+		"if hook == nil || change.isEmpty() {",
+		"if hook == nil || !change.isEmpty() {",
+	},
+	{
+		// A pod is deleted while its hook holds it.
+		"deletion-hook-ignored", "inplace/lifecycle.go",
+		"by := holding(hook, pod)\n\tif len(by) == 0 {",
+		"by := holding(hook, pod)\n\tif len(by) < 99 {",
+	},
+	{
+		// A pod that was held for an update which is not to be, is never let go.
+		"hold-not-taken-back", "inplace/lifecycle.go",
+		"if state != wanted {",
+		"if state != wanted && state != appsv1beta1.LifecycleStatePreparingUpdate {",
+	},
+	{
+		// What others keep out of service for a reason of theirs goes into service.
+		"strangers-dropped", "inplace/notready.go",
+		"func(n notReadyEntry) bool { return n.UserAgent == notReadyAgent })\n\tif",
+		"func(n notReadyEntry) bool { return true })\n\tif",
+	},
+	{
+		// A container is changed while one that it needs is not ready.
+		"batch-not-awaited", "inplace/batch.go",
+		"live.name != \"\" && !live.status.Ready {",
+		"live.name == \"?\" && !live.status.Ready {",
+	},
+	{
+		// A container of a later batch keeps the old image.
+		"batch-forgotten", "inplace/completion.go",
+		"if progress.Next = before.next(pod); len(progress.Next) > 0 {",
+		"if progress.Next = before.next(pod); len(progress.Next) > 99 {",
+	},
+	{
+		// A container that reads what changed keeps the old value.
+		"environment-left-alone", "inplace/restart.go",
+		"restart := c.stale != nil || c.pending && c.alias",
+		"restart := c.pending && c.alias",
+	},
+	{
+		// A container gets the spelling that it was started from, and is not restarted.
+		"reference-not-avoided", "inplace/completion.go",
+		"if e.isOpen() {\n\t\treferences.Insert",
+		"if false {\n\t\treferences.Insert",
+	},
+	{
+		// The restart of the update itself is not counted.
+		"restarts-miscounted", "inplace/restartcount.go",
+		"Revision: revision, RestartCount: containerStatus(pod, name).RestartCount,",
+		"Revision: revision, RestartCount: containerStatus(pod, name).RestartCount + 1,",
+	},
+	{
+		// Pods are taken out faster than a budget is counted.
+		"budget-not-counted", "controllers/executor/disruption.go",
+		"countingPause = 5 * time.Second",
+		"countingPause = 0 * time.Second",
+	},
 }

@@ -1,0 +1,51 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// No Service selects the pod, so no EndpointSlice tells that it still serves: its
+// clients look at the pod itself. Only the kubelet knows when it is out of service,
+// and says nothing for a while after it was marked.
+func TestDrainWithoutService(t *testing.T) {
+	for _, s := range []func(*settings){
+		func(*settings) {},
+		func(s *settings) { s.gracePeriod = 3 * time.Second },
+		func(s *settings) { s.gated = false; s.hook(hooks{inPlaceUpdate: true, marksUpdate: true}) },
+	} {
+		g := NewWithT(t)
+		settings := reference()
+		settings.replicas, settings.maxUnavailable, settings.unserved = 1, 1, true
+		s(&settings)
+		w, err := newScenario(settings)
+		g.Expect(err).NotTo(HaveOccurred())
+		silent := false
+		w.fate = func(written write) fate {
+			if !silent && written.isAbout("patch Pod/status") {
+				silent = true
+				for _, node := range w.nodes {
+					node.silentUntil = w.clock.Now().Add(10 * time.Second)
+				}
+			}
+			return succeeds
+		}
+		to("b")(w)
+		for !silent {
+			w.step()
+		}
+		for range 8 {
+			w.step()
+			pod, _ := get[*corev1.Pod](w.server, setName+"-0")
+			g.Expect(images(pod)["app"]).To(Equal("app:a"), "it is changed while the kubelet says that it is ready\n%s", w.story)
+		}
+		w.rest()
+		g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
+	}
+}

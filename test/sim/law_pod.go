@@ -1,0 +1,256 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+)
+
+// What the law says of a single pod: its hooks, the order of its containers, their
+// environment and how often they were restarted.
+
+// isHeldBack reports whether the lifecycle of a set keeps a pod from counting as
+// available.
+func isHeldBack(pod *corev1.Pod, set *appsv1beta1.StatefulSet) bool {
+	if set == nil || set.GetLifecycle() == nil {
+		return false
+	}
+	state := lifecycleStateOf(pod)
+	return state != "" && state != appsv1beta1.LifecycleStateNormal
+}
+
+// checkHook asserts invariant 10: what a hook holds is neither updated nor
+// deleted. A pod that was let go is not held a second time for what overtakes its
+// update.
+func (l *law) checkHook(w write, shown *appsv1beta1.StatefulSet) {
+	before, ok := w.before.(*corev1.Pod)
+	if !ok || shown == nil || shown.GetLifecycle() == nil {
+		return
+	}
+	lifecycle := shown.GetLifecycle()
+	if w.isAbout("delete Pod") || w.isAbout("evict Pod") {
+		if before.DeletionTimestamp == nil && isMarked(before, lifecycle.PreDelete) {
+			l.world.violate("invariant 10: %s, which the hook preDelete holds", w.words)
+		}
+		return
+	}
+	_, after, ok := l.podsOf(w)
+	if ok && isUpdate(before, after) && isMarked(before, lifecycle.InPlaceUpdate) && lifecycleStateOf(before) != appsv1beta1.LifecycleStateUpdating {
+		l.world.violate("invariant 10: %s, which the hook inPlaceUpdate holds", w.words)
+	}
+}
+
+// isUpdate reports whether a pod was changed to be as its template says.
+func isUpdate(before, after *corev1.Pod) bool {
+	return len(changedContainers(before, after)) > 0 || before.Labels["tier"] != after.Labels["tier"] ||
+		before.Annotations[levelKey] != after.Annotations[levelKey]
+}
+
+func changedContainers(before, after *corev1.Pod) []string {
+	was, is := images(before), images(after)
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(is)), func(name string) bool { return was[name] == is[name] })
+}
+
+// checkUnhooked asserts that a set without hooks costs no label and no write for
+// them (invariant 6).
+func (l *law) checkUnhooked(w write) {
+	pod, ok := get[*corev1.Pod](l.world.server, w.obj.GetName())
+	if !ok || l.world.settings.hooked {
+		return
+	}
+	if lifecycleStateOf(pod) != "" || pod.Annotations[appsv1beta1.LifecycleTimestampKey] != "" || isGatedBy(pod, appsv1beta1.KruisePodReady) {
+		l.world.violate("invariant 6: %s has to do with hooks that there are not", w.words)
+	}
+}
+
+// checkStrangers asserts that entries of others in KruisePodReady stay.
+func (l *law) checkStrangers(w write) {
+	if before, after, ok := l.podsOf(w); ok && !slices.Equal(strangersOf(before), strangersOf(after)) {
+		l.world.violate("%s changes who else keeps it out of service: %v to %v", w.words, strangersOf(before), strangersOf(after))
+	}
+}
+
+// checkWithdrawn asserts invariant 4 at the write that restarts containers.
+func (l *law) checkWithdrawn(w write) {
+	before, after, ok := l.podsOf(w)
+	if !ok || l.seenSet == nil {
+		return
+	}
+	changed := changedContainers(before, after)
+	keptReady := l.world.settings.keepReady && slices.Equal(changed, []string{sidecarName})
+	lifecycle := l.seenSet.GetLifecycle()
+	marks := lifecycle != nil && lifecycle.InPlaceUpdate != nil && lifecycle.InPlaceUpdate.MarkPodNotReady && isGatedBy(before, appsv1beta1.KruisePodReady)
+	if len(changed) == 0 || keptReady || !isGated(before) && !marks {
+		return
+	}
+	if !isKeptOut(before) || conditionIs(before, corev1.PodReady, corev1.ConditionTrue) || l.world.slices.sendsTo(before) {
+		l.world.violate("invariant 4: %s changes %v while the pod serves", w.words, changed)
+	}
+}
+
+// podUpdate is what was done to the containers of a pod.
+type podUpdate struct {
+	revision string
+	// changed are the containers that were changed for the revision.
+	changed sets.Set[string]
+	// latest is how each container was when it was changed last.
+	latest map[string]containerUpdate
+	// restarts is how often containers had been restarted before the revision.
+	restarts int32
+}
+
+type containerUpdate struct {
+	revision, id string
+	restarts     int32
+}
+
+// track notes what a write changes in a pod, and asserts that containers are
+// changed in their order.
+func (l *law) track(w write) {
+	before, after, ok := l.podsOf(w)
+	if !ok {
+		return
+	}
+	u := l.updates[after.UID]
+	if u == nil {
+		u = &podUpdate{latest: map[string]containerUpdate{}}
+		l.updates[after.UID] = u
+	}
+	changed := changedContainers(before, after)
+	if name := revisionOf(after); u.revision != name || revisionOf(before) != name {
+		u.revision, u.changed = name, sets.New[string]()
+		if len(changed) > 0 {
+			u.restarts = 0
+			for name := range images(before) {
+				u.restarts += statusOf(before, name).RestartCount
+			}
+		}
+	}
+	l.checkOrder(w, before, after, changed, u.changed)
+	for _, name := range changed {
+		u.changed.Insert(name)
+		status := statusOf(before, name)
+		u.latest[name] = containerUpdate{u.revision, status.ContainerID, status.RestartCount}
+	}
+}
+
+// checkOrder asserts that no container is changed before those whose turn is
+// earlier run what they should, and are ready.
+func (l *law) checkOrder(w write, before, after *corev1.Pod, changed []string, earlier sets.Set[string]) {
+	places := placesOf(after)
+	for _, name := range changed {
+		for other, place := range places {
+			if mine, has := places[name]; !has || place <= mine {
+				continue
+			}
+			worker := l.world.worker(before)
+			switch {
+			case slices.Contains(changed, other), isToCome(after, other):
+				l.world.violate("%s changes container %s not after %s", w.words, name, other)
+			case !earlier.Has(other):
+			case !statusOf(before, other).Ready:
+				l.world.violate("%s changes container %s while %s is not ready", w.words, name, other)
+			case worker == nil || worker.running[other] == nil || worker.running[other].ran != images(before)[other]:
+				l.world.violate("%s changes container %s while %s does not run what it should", w.words, name, other)
+			}
+		}
+	}
+}
+
+// placesOf returns the places of containers in the launch order.
+func placesOf(pod *corev1.Pod) map[string]int {
+	places := map[string]int{}
+	for _, c := range pod.Spec.Containers {
+		for _, env := range c.Env {
+			if place, err := strconv.Atoi(env.Value); err == nil && env.Name == appsv1beta1.ContainerLaunchPriorityEnv {
+				places[c.Name] = place
+			}
+		}
+	}
+	return places
+}
+
+// isToCome reports whether the record of a pod leaves a container for later.
+func isToCome(pod *corev1.Pod, container string) bool {
+	state := appsv1beta1.InPlaceUpdateState{}
+	if json.Unmarshal([]byte(pod.Annotations[appsv1beta1.InPlaceUpdateStateKey]), &state) != nil {
+		return false
+	}
+	_, toCome := state.NextContainerImages[container]
+	return toCome && state.Revision == revisionOf(pod)
+}
+
+func statusOf(pod *corev1.Pod, container string) corev1.ContainerStatus {
+	statuses := slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
+	if i := slices.IndexFunc(statuses, func(s corev1.ContainerStatus) bool { return s.Name == container }); i >= 0 {
+		return statuses[i]
+	}
+	return corev1.ContainerStatus{}
+}
+
+// whatIsOutOfDate says what a pod at rest is not, or does not have, that it should.
+func (l *law) whatIsOutOfDate(pod *corev1.Pod, set *appsv1beta1.StatefulSet) []string {
+	var words []string
+	say := func(format string, args ...any) { words = append(words, fmt.Sprintf(format, args...)) }
+	template := set.Spec.Template
+	if pod.Labels["tier"] != template.Labels["tier"] || pod.Annotations[levelKey] != template.Annotations[levelKey] {
+		say("its labels and annotations are not those of the template")
+	}
+	wanted, reads := images(&corev1.Pod{Spec: template.Spec}), levels(pod)
+	for name, c := range l.world.worker(pod).running {
+		if !isImage(c.ran, wanted[name]) {
+			say("%s runs the content of %s instead of %s", name, c.ran, wanted[name])
+		}
+		if c.level != reads[name] {
+			say("the environment of %s is%q instead of%q", name, c.level, reads[name])
+		}
+	}
+	if isKeptOut(pod) {
+		say("it is kept out of service")
+	}
+	return append(words, l.whatCountsWrong(pod)...)
+}
+
+// whatCountsWrong says what the pod tells of restarts that is not so.
+func (l *law) whatCountsWrong(pod *corev1.Pod) []string {
+	u, counts := l.updates[pod.UID], map[string]appsv1beta1.InPlaceUpdateContainerRestartCount{}
+	raw, there := pod.Annotations[appsv1beta1.RestartCountKey]
+	if u == nil || len(u.latest) == 0 {
+		if there {
+			return []string{"it counts restarts and was never updated"}
+		}
+		return nil
+	}
+	if err := json.Unmarshal([]byte(raw), &counts); err != nil {
+		return []string{"its restart counts cannot be read"}
+	}
+	var words []string
+	if total := pod.Annotations[appsv1beta1.PodRestartCountKey]; total != strconv.Itoa(int(u.restarts)) {
+		words = append(words, fmt.Sprintf("it says %s restarts before its update, there were %d", total, u.restarts))
+	}
+	for name, latest := range u.latest {
+		found := counts[name]
+		if found.Revision != latest.revision || found.RestartCount != latest.restarts {
+			words = append(words, fmt.Sprintf("it says %+v of container %s, which had %d restarts before %s", found, name, latest.restarts, latest.revision))
+		}
+		c, since := l.world.worker(pod).running[name], statusOf(pod, name).RestartCount-latest.restarts
+		// What was under way when it was changed may come on top.
+		if replaced := c.id != latest.id; !c.crashed && latest.id != "" && (replaced != (since > 0) || since > 2) {
+			words = append(words, fmt.Sprintf("container %s counts %d restarts since its update", name, since))
+		}
+	}
+	if len(counts) != len(u.latest) {
+		words = append(words, fmt.Sprintf("it counts restarts of %d containers, %d were updated", len(counts), len(u.latest)))
+	}
+	return words
+}
