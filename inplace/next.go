@@ -79,8 +79,9 @@ type PodFacts struct {
 	past *past
 }
 
-// Read returns the facts with what the pod records of its updates. It is read again
-// by each plan otherwise; the plans that share it are made for the same moment.
+// Read returns the facts, complete, with what the pod records of its updates. It is
+// read again by each plan otherwise; the plans that share it are made for the same
+// moment.
 func (f PodFacts) Read(now time.Time) PodFacts {
 	f.past = pastOf(f.Pod, now)
 	f.past.services = f.Services

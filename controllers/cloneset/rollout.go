@@ -74,7 +74,7 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 		return err
 	}
 	result := tried.With(r.executor.Run(ctx, s.set, s.revisions.Update.Name(), moves))
-	if result.Conflicts > 0 || result.Refused > 0 {
+	if result.IsUnfinished() {
 		s.requeue.AfterConflict()
 	}
 	s.failedMoves, s.updating.Errs = result.Failed, append(s.updating.Errs, result.Errors()...)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/history"
@@ -98,7 +99,8 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope) error {
 // observePods reads the pods that the set controls.
 func (r *Reconciler) observePods(ctx context.Context, s *scope) error {
 	list := &corev1.PodList{}
-	if err := podcache.ByOwner(ctx, r.client, s.set, list); err != nil {
+	// Pods are only read, as in the controller of StatefulSets.
+	if err := podcache.ByOwner(ctx, r.client, s.set, list, client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
 	for i := range list.Items {

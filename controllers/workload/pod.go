@@ -40,15 +40,16 @@ func RevisionOf(pod *corev1.Pod) string {
 // Facts returns what the planner has to know of a pod that the pod does not tell
 // itself: what it was made from, and who still sends it traffic.
 func Facts(ctx context.Context, reader client.Reader, revisions *history.History, pod *corev1.Pod, now time.Time) (inplace.PodFacts, error) {
-	facts := inplace.PodFacts{Pod: pod}.Read(now)
+	facts := inplace.PodFacts{Pod: pod}
 	if from := revisions.Get(RevisionOf(pod)); from != nil {
 		facts.From = ptr.To(from.InPlace())
 	}
 	// It is only asked of pods that are being taken out of service.
-	if !inplace.IsMarkedNotReady(pod) {
-		return facts, nil
+	if inplace.IsMarkedNotReady(pod) {
+		var err error
+		if facts.Services, err = podcache.ServicesTo(ctx, reader, pod); err != nil {
+			return facts, err
+		}
 	}
-	var err error
-	facts.Services, err = podcache.ServicesTo(ctx, reader, pod)
-	return facts, err
+	return facts.Read(now), nil
 }
