@@ -16,17 +16,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/test/builders"
 )
 
 // serve makes a Service over the pods of a set.
-func serve(ctx context.Context, set *appsv1beta1.StatefulSet) {
+func serve(ctx context.Context, set client.Object) {
 	GinkgoHelper()
 	Expect(api.Create(ctx, &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: "front"},
-		Spec:       corev1.ServiceSpec{Selector: map[string]string{"app": set.Name}, Ports: []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(8080)}}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: set.GetNamespace(), Name: "front"},
+		Spec:       corev1.ServiceSpec{Selector: map[string]string{"app": set.GetName()}, Ports: []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(8080)}}},
 	})).To(Succeed())
 }
 

@@ -27,6 +27,10 @@ const addons = "addons.yaml"
 // addons give it its rights.
 const coreDNSUser = "insitu-lab:coredns"
 
+// metricsServerUser is the name under which metrics-server talks to the API
+// server and the kubelets; the addons give it its rights.
+const metricsServerUser = "insitu-lab:metrics-server"
+
 // fieldManager owns the fields of the addons.
 const fieldManager = "insitu-lab"
 

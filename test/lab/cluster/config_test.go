@@ -81,7 +81,7 @@ func TestCertificatesAreIssuedOnceAndAreValid(t *testing.T) {
 	lab := written(t)
 	roots, err := certutil.NewPool(lab.pki(clusterCA + ".crt"))
 	g.Expect(err).NotTo(HaveOccurred())
-	for name, host := range map[string]string{apiServer: "198.18.12.1", "node-2-serving": "198.18.0.12"} {
+	for name, host := range map[string]string{apiServer: "198.18.12.1", "node-2-serving": "198.18.0.12", metricsServing: "metrics-server.kube-system.svc"} {
 		certs, err := certutil.CertsFromFile(lab.pki(name + ".crt"))
 		g.Expect(err).NotTo(HaveOccurred())
 		_, err = certs[0].Verify(x509.VerifyOptions{Roots: roots, DNSName: host})
@@ -91,6 +91,18 @@ func TestCertificatesAreIssuedOnceAndAreValid(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(lab.writePKI()).To(Succeed())
 	g.Expect(os.ReadFile(lab.pki("admin.crt"))).To(Equal(before))
+}
+
+func TestEveryUserIsKnownByItsName(t *testing.T) {
+	lab := written(t)
+	for _, user := range lab.users() {
+		config, err := clientcmd.BuildConfigFromFlags("", lab.config(user.file+".kubeconfig"))
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		certs, err := certutil.ParseCertsPEM(config.CertData)
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		NewWithT(t).Expect(certs[0].Subject.CommonName).To(Equal(user.name))
+		NewWithT(t).Expect(certs[0].ExtKeyUsage).To(ConsistOf(x509.ExtKeyUsageClientAuth), user.name)
+	}
 }
 
 func TestKubeletsAreNodesAndNothingMore(t *testing.T) {
@@ -124,7 +136,7 @@ func TestProgramsStartAfterProgramsThatAreThere(t *testing.T) {
 			names.Insert(process.Name)
 			NewWithT(t).Expect(names.HasAll(process.After...)).To(BeTrue(), "%s after %v", process.Name, process.After)
 		}
-		NewWithT(t).Expect(names.Has(proxy)).To(Equal(lab.Nodes > 0))
+		NewWithT(t).Expect(names.HasAll(proxy, coreDNS, metricsServer)).To(Equal(lab.Nodes > 0))
 	}
 }
 

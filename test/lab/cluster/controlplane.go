@@ -16,6 +16,7 @@ const (
 	scheduler         = "kube-scheduler"
 	proxy             = "kube-proxy"
 	coreDNS           = "coredns"
+	metricsServer     = "metrics-server"
 	registry          = "registry"
 	simulatedNodes    = "simulated-nodes"
 )
@@ -139,6 +140,8 @@ func (l *Lab) controllerManagerArgs() []string {
 		// would have renewed its lease four times, see nodeLeaseDurationSeconds.
 		"--node-monitor-period=2s",
 		"--node-monitor-grace-period=20s",
+		// An autoscaler acts on a measurement soon after it was made.
+		"--horizontal-pod-autoscaler-sync-period=2s",
 	}
 }
 

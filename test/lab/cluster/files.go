@@ -6,7 +6,9 @@ package cluster
 import (
 	"bytes"
 	"embed"
+	"encoding/base64"
 	"fmt"
+	"os"
 	"path/filepath"
 	"text/template"
 
@@ -31,11 +33,13 @@ var files embed.FS
 // labFile is what the templates of lab-wide files may use.
 type labFile struct {
 	Config, Domain                     string
-	AllRange, DNSService, DNSEndpoint  string
+	AllRange, DNSService, Endpoint     string
 	ProxyKubeconfig, CoreDNSKubeconfig string
 	ProxyHealthPort, CoreDNSReadyPort  int
-	DNSPort                            int
+	DNSPort, MetricsPort               int
 	FirstNode                          string
+	// CABundle is the cluster's authority, as objects hold it.
+	CABundle string
 }
 
 // nodeFile is what the templates of a node's files may use.
@@ -52,17 +56,23 @@ type nodeFile struct {
 
 // writeConfigs writes every configuration file of the lab and its nodes.
 func (l *Lab) writeConfigs() error {
+	ca, err := os.ReadFile(l.pki(clusterCA + ".crt"))
+	if err != nil {
+		return fmt.Errorf("read authority: %w", err)
+	}
 	values := labFile{
 		Config:            l.config(""),
 		Domain:            domain,
 		AllRange:          l.allRange().String(),
 		DNSService:        l.dnsService().String(),
-		DNSEndpoint:       l.address(),
+		Endpoint:          l.address(),
 		ProxyKubeconfig:   l.config(proxy + ".kubeconfig"),
 		CoreDNSKubeconfig: l.config(coreDNS + ".kubeconfig"),
 		ProxyHealthPort:   proxyHealthPort,
 		CoreDNSReadyPort:  coreDNSReadyPort,
 		DNSPort:           dnsPort,
+		MetricsPort:       metricsPort,
+		CABundle:          base64.StdEncoding.EncodeToString(ca),
 		FirstNode:         Node{lab: l}.Name(),
 	}
 	for _, name := range []string{auditPolicy, corefile, proxyConfig, addons} {

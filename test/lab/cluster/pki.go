@@ -25,6 +25,7 @@ const (
 	frontProxy     = "front-proxy-client"
 	apiServer      = "kube-apiserver"
 	kubeletClient  = "kube-apiserver-kubelet-client"
+	metricsServing = "metrics-server-serving"
 	serviceAccount = "service-account"
 )
 
@@ -113,6 +114,7 @@ func (l *Lab) users() []user {
 		{file: "kube-scheduler", name: "system:kube-scheduler"},
 		{file: "kube-proxy", name: "system:kube-proxy"},
 		{file: coreDNS, name: coreDNSUser},
+		{file: metricsServer, name: metricsServerUser},
 		// Stands in for the kubelets of all simulated nodes.
 		{file: simulatedNodes, name: "insitu-lab:simulated-nodes", groups: []string{mastersGroup}},
 	}
@@ -138,6 +140,7 @@ func (l *Lab) writePKI() error {
 	addresses := []netip.Addr{netip.MustParseAddr(loopback), netip.MustParseAddr(l.address()), l.apiService()}
 	errs := []error{
 		ca.issueServer(apiServer, names, addresses...),
+		ca.issueServer(metricsServing, []string{metricsServer + ".kube-system.svc"}),
 		ca.issueClient(kubeletClient, kubeletClient, mastersGroup),
 		proxyCA.issueClient(frontProxy, frontProxy),
 		l.writeServiceAccountKey(),

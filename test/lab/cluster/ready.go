@@ -60,10 +60,12 @@ func (l *Lab) readyChecks(say func(string)) ([]func(context.Context) error, erro
 	ready := l.processCheck(say)
 	return []func(context.Context) error{
 		ready(apiServer),
-		// CoreDNS becomes ready only with the rights that are among them.
+		// CoreDNS and metrics-server become ready only with the rights that are
+		// among them.
 		func(ctx context.Context) error { return l.applyAddons(ctx, config) },
 		ready(),
 		l.checkDNS,
+		func(context.Context) error { return l.checkMetrics(client) },
 		func(ctx context.Context) error { return l.checkNodes(ctx, client) },
 		func(ctx context.Context) error { return checkServiceAccount(ctx, client) },
 	}, nil
@@ -155,6 +157,18 @@ func (l *Lab) checkDNS(ctx context.Context) error {
 	}
 	if want := l.apiService().String(); !slices.Contains(addresses, want) {
 		return fmt.Errorf("DNS says that %s is %v, not %s", name, addresses, want)
+	}
+	return nil
+}
+
+// checkMetrics returns nil if the API server reaches metrics-server, or if
+// there is none. While it does not, namespaces cannot be deleted.
+func (l *Lab) checkMetrics(client kubernetes.Interface) error {
+	if l.Nodes == 0 {
+		return nil
+	}
+	if _, err := client.Discovery().ServerResourcesForGroupVersion("metrics.k8s.io/v1beta1"); err != nil {
+		return fmt.Errorf("reach %s: %w", metricsServer, err)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ package cluster
 import (
 	"fmt"
 
+	"github.com/insitu-dev/insitu/test/lab/simnode"
 	"github.com/insitu-dev/insitu/test/lab/supervise"
 )
 
@@ -17,6 +18,7 @@ const (
 	dnsPort          = 53
 	coreDNSReadyPort = 8181
 	proxyHealthPort  = 10256
+	metricsPort      = 4443
 )
 
 // services returns the programs that serve nodes, real or simulated.
@@ -35,7 +37,34 @@ func (l *Lab) services() []supervise.Process {
 			&supervise.Probe{URL: fmt.Sprintf("http://%s:%d/livez", loopback, proxyHealthPort)}, apiServer),
 		l.program(coreDNS, []string{"-conf", l.config(corefile)},
 			&supervise.Probe{URL: fmt.Sprintf("http://%s:%d/ready", loopback, coreDNSReadyPort)}, apiServer),
+		// Not /readyz, which waits for a node to be measured.
+		l.program(metricsServer, l.metricsServerArgs(), l.secure(metricsPort, "/livez"), apiServer),
 	)
+}
+
+func (l *Lab) metricsServerArgs() []string {
+	kubeconfig := l.config(metricsServer + ".kubeconfig")
+	return []string{
+		"--kubeconfig=" + kubeconfig,
+		"--authentication-kubeconfig=" + kubeconfig,
+		"--authorization-kubeconfig=" + kubeconfig,
+		"--bind-address=" + l.bind(),
+		fmt.Sprintf("--secure-port=%d", metricsPort),
+		"--cert-dir=" + l.state(metricsServer),
+		"--tls-cert-file=" + l.pki(metricsServing+".crt"),
+		"--tls-private-key-file=" + l.pki(metricsServing+".key"),
+		// What it would look up in the cluster, and end if it could not yet.
+		"--authentication-skip-lookup=true",
+		"--client-ca-file=" + l.pki(clusterCA+".crt"),
+		"--requestheader-client-ca-file=" + l.pki(frontProxyCA+".crt"),
+		"--requestheader-allowed-names=" + frontProxy,
+		"--kubelet-preferred-address-types=InternalIP",
+		// Simulated nodes have no kubelet that could be asked.
+		"--node-selector=" + simnode.SimulatedKey + "!=true",
+		// The shortest there is, so that autoscalers notice soon.
+		"--metric-resolution=10s",
+		"--kubelet-request-timeout=5s",
+	}
 }
 
 // verb is a program that is a hidden verb of the lab's command.

@@ -36,6 +36,7 @@ var programs = map[string]func() int{
 		runCoreDNS()
 		return 0
 	},
+	"metrics-server": runMetricsServer,
 }
 
 // Has reports whether name is a component of the lab's binary.

@@ -68,6 +68,12 @@ func (l *testLab) testObservation(t *testing.T) {
 		NewWithT(t).Expect(string(log)).To(MatchRegexp(`"level":"Request".*"verb":"patch".*"resource":"pods".*"subresource":"status"`))
 		NewWithT(t).Expect(string(log)).NotTo(ContainSubstring(`"RequestReceived"`))
 	})
+	t.Run("what pods use is measured", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Eventually(func() (string, error) { return l.kubectl("top", "pods", "--no-headers") }, podTimeout, time.Second).
+			Should(MatchRegexp(`(?m)^sample-0 +\d+m +[1-9]\d*Mi\s+sample-1 +\d+m +[1-9]\d*Mi\s*$`))
+		g.Expect(l.kubectl("top", "nodes", "--no-headers")).To(MatchRegexp(`(?m)^node-1 .*\s+node-2 .*$`))
+	})
 	t.Run("simulated nodes are tainted", func(t *testing.T) {
 		taints, err := l.kubectl("get", "nodes", "-l", "insitu.dev/simulated=true", "-o", "jsonpath={.items[*].spec.taints}")
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())

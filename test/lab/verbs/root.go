@@ -54,8 +54,8 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "lab",
 		Short: "A real Kubernetes on one machine, for tests and demonstrations",
-		Long: "A real Kubernetes on one machine: etcd, API server, controller manager, scheduler, kube-proxy and CoreDNS, " +
-			"and real nodes, each with containerd and a kubelet of its own.\n\n" +
+		Long: "A real Kubernetes on one machine: etcd, API server, controller manager, scheduler, kube-proxy, CoreDNS and " +
+			"metrics-server, and real nodes, each with containerd and a kubelet of its own.\n\n" +
 			"Real nodes need Linux and root. Labs in different folders do not disturb each other.",
 		SilenceUsage:     true,
 		SilenceErrors:    true,

@@ -8,6 +8,7 @@
 //	/       version, host name and environment, as JSON
 //	/ready  200 once the program is ready, 503 before
 //	/load   what became of the requests of -load, as JSON
+//	/burn   200 after it has used the CPU for as long as ?for= says, such as 5ms
 //
 // With -load it asks a URL again and again, each time on a new connection, as
 // clients do that balance over the pods of a Service.
@@ -144,7 +145,33 @@ func handler(readyAt time.Time, requests *load) http.Handler {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(requests.report())
 	})
+	mux.Handle("GET /burn", &burner{})
 	return mux
+}
+
+// burner answers requests that cost CPU time. It takes them one at a time, so
+// that the time of each is its own.
+type burner struct{ mu sync.Mutex }
+
+func (b *burner) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	cost, err := time.ParseDuration(r.FormValue("for"))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for end := cpuTime() + cost; cpuTime() < end && r.Context().Err() == nil; {
+	}
+}
+
+// cpuTime is what the process has used of CPUs. Unlike the time of day it
+// stands still while other processes have them.
+func cpuTime() time.Duration {
+	var usage syscall.Rusage
+	// It fails only for arguments that are not these.
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 // load counts what becomes of requests.

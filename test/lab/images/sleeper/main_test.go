@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -75,4 +76,23 @@ func TestLoadCountsWhatBecomesOfRequests(t *testing.T) {
 	g.Expect(answer.Body.String()).To(ContainSubstring(`"failed":1`))
 	g.Expect(answer.Body.String()).To(ContainSubstring(`"ok":1`))
 	g.Expect(answer.Body.String()).To(ContainSubstring("answer 502 Bad Gateway"))
+}
+
+func TestBurnUsesTheCPU(t *testing.T) {
+	g := NewWithT(t)
+	get := func(path string) int {
+		answer := httptest.NewRecorder()
+		handler(time.Now(), &load{}).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, http.NoBody))
+		return answer.Code
+	}
+	before := cpuTime()
+	g.Expect(get("/burn?for=50ms")).To(Equal(http.StatusOK))
+	g.Expect(cpuTime() - before).To(BeNumerically(">=", 50*time.Millisecond))
+	g.Expect(get("/burn?for=long")).To(Equal(http.StatusBadRequest))
+}
+
+func TestBurnEndsWithItsRequest(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	(&burner{}).ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/burn?for=24h", http.NoBody))
 }
