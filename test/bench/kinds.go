@@ -70,6 +70,26 @@ var kinds = map[string]kind{
 			}
 		},
 	},
+	"CloneSet": {
+		build: func(pods int) client.Object {
+			set := builders.CloneSet(namespace, workloadName, image(0)).Replicas(int32(pods)).Build()
+			tolerateSimulation(&set.Spec.Template.Spec)
+			return set
+		},
+		update: func(workload client.Object, image string, maxUnavailable intstr.IntOrString) {
+			spec := &workload.(*appsv1beta1.CloneSet).Spec
+			spec.Template.Spec.Containers[0].Image = image
+			spec.UpdateStrategy.RollingUpdate.MaxUnavailable = &maxUnavailable
+		},
+		progress: func(workload client.Object) progress {
+			status := workload.(*appsv1beta1.CloneSet).Status
+			return progress{
+				observed:  status.ObservedGeneration == workload.GetGeneration(),
+				available: int(status.UpdatedAvailableReplicas),
+				settled:   status.CurrentRevision == status.UpdateRevision,
+			}
+		},
+	},
 }
 
 func kindNamed(name string) (kind, error) {

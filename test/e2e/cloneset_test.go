@@ -70,6 +70,34 @@ func (c *clones) names(ctx context.Context) []string {
 	return names
 }
 
+// live returns the pods as they are.
+func (c *clones) live(ctx context.Context) []*corev1.Pod {
+	GinkgoHelper()
+	list := &corev1.PodList{}
+	Expect(api.List(ctx, list, client.InNamespace(c.set.Namespace), client.MatchingLabels{"app": c.set.Name})).To(Succeed())
+	var pods []*corev1.Pod
+	for i := range list.Items {
+		pods = append(pods, &list.Items[i])
+	}
+	return pods
+}
+
+// waitState waits until one pod is in a lifecycle state, and says what it is held
+// for.
+func (c *clones) waitState(ctx context.Context, state appsv1beta1.LifecycleStateType) {
+	GinkgoHelper()
+	Eventually(ctx, func(g Gomega, ctx context.Context) {
+		var held []string
+		for _, pod := range c.live(ctx) {
+			if stateOf(pod) == state {
+				held = append(held, pod.Annotations[appsv1beta1.PendingUpdateKey])
+			}
+		}
+		g.Expect(api.Get(ctx, client.ObjectKeyFromObject(c.set), c.set)).To(Succeed())
+		g.Expect(held).To(ConsistOf(ContainSubstring(c.set.Spec.Template.Spec.Containers[0].Image)))
+	}).Should(Succeed())
+}
+
 // eventually reads the set until it is as wanted.
 func (c *clones) eventually(ctx context.Context, wanted func(Gomega, appsv1beta1.CloneSetStatus)) {
 	GinkgoHelper()
@@ -113,6 +141,75 @@ var _ = Describe("A CloneSet", func() {
 		c.waitSettled(ctx)
 		expectInPlace(before, c.pods(ctx), 1)
 		Expect(c.set.Status.InPlaceUpdated).To(BeEquivalentTo(3))
+	})
+
+	It("of v1alpha1 restarts once for an annotation that the environment reads, and once with a new image", func(ctx context.Context) {
+		output, err := kubectl(ctx, "apply", "-n", namespace, "-f", filepath.Join("testdata", "cloneset-env-v1alpha1.yaml"))
+		Expect(err).NotTo(HaveOccurred(), output)
+		c := &clones{set: &appsv1beta1.CloneSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "sample"}}}
+		c.eventually(ctx, func(g Gomega, status appsv1beta1.CloneSetStatus) { g.Expect(status.AvailableReplicas).To(BeEquivalentTo(2)) })
+		before := c.pods(ctx)
+		for restarts, patch := range []string{
+			`[{"op":"replace","path":"/spec/template/metadata/annotations/app-config","value":"two"}]`,
+			`[{"op":"replace","path":"/spec/template/metadata/annotations/app-config","value":"three"},` +
+				`{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"` + sleeperV2 + `"}]`,
+		} {
+			output, err = kubectl(ctx, "patch", "clonesets.v1alpha1.apps.kruise.io", "sample", "-n", namespace, "--type=json", "-p", patch)
+			Expect(err).NotTo(HaveOccurred(), output)
+			c.waitSettled(ctx)
+			expectInPlace(before, c.pods(ctx), int32(restarts)+1)
+			for _, pod := range c.live(ctx) {
+				Expect(ask(ctx, pod).Env).To(HaveKeyWithValue("CONFIG", c.set.Spec.Template.Annotations[configAnnotation]))
+			}
+		}
+	})
+
+	It("stops in the middle while it is paused, and goes on", func(ctx context.Context) {
+		c := newClones(ctx, four().MaxUnavailable(1).GracePeriod(2))
+		before := c.pods(ctx)
+		pause := func(is bool) {
+			GinkgoHelper()
+			c.change(ctx, func(set *appsv1beta1.CloneSet) { set.Spec.UpdateStrategy.RollingUpdate.Paused = is })
+		}
+		c.setImage(ctx, nginxLatest)
+		c.eventually(ctx, func(g Gomega, status appsv1beta1.CloneSetStatus) {
+			g.Expect(status.UpdatedAvailableReplicas).To(BeNumerically(">=", 1))
+		})
+		pause(true)
+		c.eventually(ctx, func(g Gomega, status appsv1beta1.CloneSetStatus) { g.Expect(status.AvailableReplicas).To(BeEquivalentTo(4)) })
+		updated := images(c.pods(ctx))
+		Expect(updated).To(And(ContainElement(nginxAlpine), ContainElement(nginxLatest)))
+		Consistently(ctx, func(ctx context.Context) []string { return images(c.pods(ctx)) }).WithTimeout(5 * time.Second).Should(Equal(updated))
+		pause(false)
+		c.waitSettled(ctx)
+		expectInPlace(before, c.pods(ctx), 1)
+	})
+
+	It("goes through its hooks, also back while they hold, and down", func(ctx context.Context) {
+		DeferCleanup(func(ctx context.Context) { letAllGo(ctx, namespace) })
+		c := newClones(ctx, builders.CloneSet(namespace, "sample", sleeperV1).MaxUnavailable(1).With(func(set *appsv1beta1.CloneSet) {
+			set.Spec.Template.Finalizers = []string{blocker}
+			set.Spec.Template.Spec.TerminationGracePeriodSeconds = ptr.To[int64](2)
+			set.Spec.Lifecycle = &appsv1beta1.Lifecycle{InPlaceUpdate: blockerHook(true), PreDelete: blockerHook(false)}
+		}))
+		before := c.pods(ctx)
+		c.setImage(ctx, sleeperV2)
+		c.waitState(ctx, appsv1beta1.LifecycleStatePreparingUpdate)
+		c.setImage(ctx, sleeperV1)
+		c.waitSettled(ctx)
+		expectInPlace(before, c.pods(ctx), 0)
+
+		// Three revisions in flight, and one pod at a time.
+		for _, image := range []string{sleeperV2, "insitu-dev/sleeper:v3", sleeperV2} {
+			c.setImage(ctx, image)
+			c.waitState(ctx, appsv1beta1.LifecycleStatePreparingUpdate)
+		}
+		conducts(ctx, namespace, "sample")
+		c.waitSettled(ctx)
+		expectInPlace(before, c.pods(ctx), 1)
+
+		c.change(ctx, func(set *appsv1beta1.CloneSet) { set.Spec.Replicas = ptr.To[int32](1) })
+		c.waitSettled(ctx)
 	})
 
 	It("updates exactly one of four pods at a partition of 99%", func(ctx context.Context) {

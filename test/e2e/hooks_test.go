@@ -85,7 +85,7 @@ func waitState(ctx context.Context, set *appsv1beta1.StatefulSet, ordinal int, s
 
 // conducts is a hook controller: it lets pods go that are held, and puts the
 // finalizer back on those that were updated. It does so until the spec ends.
-func conducts(ctx context.Context, set *appsv1beta1.StatefulSet) {
+func conducts(ctx context.Context, namespace, app string) {
 	stop := make(chan struct{})
 	done := make(chan struct{})
 	DeferCleanup(func() { close(stop); <-done })
@@ -99,7 +99,7 @@ func conducts(ctx context.Context, set *appsv1beta1.StatefulSet) {
 			case <-time.After(200 * time.Millisecond):
 			}
 			list := &corev1.PodList{}
-			if api.List(ctx, list, client.InNamespace(set.Namespace), client.MatchingLabels{"app": set.Name}) != nil {
+			if api.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{"app": app}) != nil {
 				continue
 			}
 			for i := range list.Items {
@@ -188,7 +188,7 @@ var _ = Describe("Lifecycle hooks", func() {
 		change(ctx, set, edits(image("insitu-dev/sleeper:v3"), label))
 		Eventually(ctx, func() string { return getPod(ctx, set, 2).Annotations[appsv1beta1.PendingUpdateKey] }).Should(ContainSubstring("tier"))
 
-		conducts(ctx, set)
+		conducts(ctx, namespace, set.Name)
 		waitSettled(ctx, set)
 		after := pods(ctx, set)
 		for i := range after {
@@ -224,7 +224,7 @@ var _ = Describe("Lifecycle hooks", func() {
 		Expect(held.DeletionTimestamp).To(BeNil())
 		Eventually(ctx, func() bool { return podutils.IsPodReady(getPod(ctx, set, 1)) }).Should(BeFalse(), "markPodNotReady")
 
-		conducts(ctx, set)
+		conducts(ctx, namespace, set.Name)
 		waitSettled(ctx, set)
 		for i, pod := range pods(ctx, set) {
 			Expect(pod.UID).NotTo(Equal(before[i].UID))

@@ -206,5 +206,9 @@ var _ = Describe("A horizontal pod autoscaler", func() {
 			return builders.StatefulSet(namespace, "sample", sleeperV1).Replicas(fewest).GracePeriod(drain).
 				With(func(s *appsv1beta1.StatefulSet) { measurable(&s.Spec.Template) }).Build()
 		}),
+		Entry("a CloneSet", func(namespace string) client.Object {
+			return builders.CloneSet(namespace, "sample", sleeperV1).Replicas(fewest).GracePeriod(drain).
+				With(func(s *appsv1beta1.CloneSet) { measurable(&s.Spec.Template) }).Build()
+		}),
 	)
 })
