@@ -147,7 +147,9 @@ var _ = Describe("A CloneSet", func() {
 		output, err := kubectl(ctx, "apply", "-n", namespace, "-f", filepath.Join("testdata", "cloneset-env-v1alpha1.yaml"))
 		Expect(err).NotTo(HaveOccurred(), output)
 		c := &clones{set: &appsv1beta1.CloneSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "sample"}}}
-		c.eventually(ctx, func(g Gomega, status appsv1beta1.CloneSetStatus) { g.Expect(status.AvailableReplicas).To(BeEquivalentTo(2)) })
+		c.eventually(ctx, func(g Gomega, status appsv1beta1.CloneSetStatus) {
+			g.Expect(status.AvailableReplicas).To(BeEquivalentTo(2))
+		})
 		before := c.pods(ctx)
 		for restarts, patch := range []string{
 			`[{"op":"replace","path":"/spec/template/metadata/annotations/app-config","value":"two"}]`,
@@ -176,7 +178,9 @@ var _ = Describe("A CloneSet", func() {
 			g.Expect(status.UpdatedAvailableReplicas).To(BeNumerically(">=", 1))
 		})
 		pause(true)
-		c.eventually(ctx, func(g Gomega, status appsv1beta1.CloneSetStatus) { g.Expect(status.AvailableReplicas).To(BeEquivalentTo(4)) })
+		c.eventually(ctx, func(g Gomega, status appsv1beta1.CloneSetStatus) {
+			g.Expect(status.AvailableReplicas).To(BeEquivalentTo(4))
+		})
 		updated := images(c.pods(ctx))
 		Expect(updated).To(And(ContainElement(nginxAlpine), ContainElement(nginxLatest)))
 		Consistently(ctx, func(ctx context.Context) []string { return images(c.pods(ctx)) }).WithTimeout(5 * time.Second).Should(Equal(updated))
