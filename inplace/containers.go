@@ -26,6 +26,8 @@ type liveContainer struct {
 	// priority is the container's place in the order of changes, the highest
 	// first; nil if it has none.
 	priority *int
+	// readsFields: its environment is read from fields of the pod.
+	readsFields bool
 	// status is the zero status if the kubelet has not reported one.
 	status corev1.ContainerStatus
 }
@@ -36,7 +38,7 @@ func liveContainers(pod *corev1.Pod) []liveContainer {
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
 		all = append(all, liveContainer{
-			name: c.Name, image: c.Image, pullPolicy: c.ImagePullPolicy, priority: launchPriority(pod, i),
+			name: c.Name, image: c.Image, pullPolicy: c.ImagePullPolicy, priority: launchPriority(pod, i), readsFields: readsFields(c.Env),
 			status: statusOf(c.Name, pod.Status.ContainerStatuses),
 		})
 	}
@@ -46,11 +48,15 @@ func liveContainers(pod *corev1.Pod) []liveContainer {
 			continue
 		}
 		all = append(all, liveContainer{
-			name: c.Name, image: c.Image, sidecar: true, pullPolicy: c.ImagePullPolicy, priority: priorityIn(c.Env),
+			name: c.Name, image: c.Image, sidecar: true, pullPolicy: c.ImagePullPolicy, priority: priorityIn(c.Env), readsFields: readsFields(c.Env),
 			status: statusOf(c.Name, pod.Status.InitContainerStatuses),
 		})
 	}
 	return all
+}
+
+func readsFields(env []corev1.EnvVar) bool {
+	return slices.ContainsFunc(env, func(v corev1.EnvVar) bool { return v.ValueFrom != nil && v.ValueFrom.FieldRef != nil })
 }
 
 // findContainer returns the live container with a name; the zero container if

@@ -106,7 +106,7 @@ func newEntry(pod *corev1.Pod, change ImageChange, earlier *evidence) appsv1beta
 	if earlier.isOpen() {
 		entry.EnvChanged = entry.EnvChanged || earlier.entry.EnvChanged
 	}
-	if earlier.isOpen() && entry.EnvChanged {
+	if earlier.isOpen() && (entry.EnvChanged || live.readsFields) {
 		entry.EarlierImages = sets.List(earlier.mayRun().Delete(entry.Image))
 	}
 	return entry
