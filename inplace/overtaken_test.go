@@ -47,3 +47,29 @@ func TestARestartNeverNamesWhatRanBefore(t *testing.T) {
 		})
 	}
 }
+
+// A change that is taken back before the kubelet has acted may be acted on all the
+// same. If the same image is wanted again, for another environment, it has to be
+// spelled otherwise.
+func TestWhatWasTakenBackIsNotForgotten(t *testing.T) {
+	g := NewWithT(t)
+	reading := func(image, level string) *Template {
+		return parse(t, strings.ReplaceAll(strings.Replace(readingMain, "%", level, 1), alpineImage, image))
+	}
+	pod := builders.Pod("sample-0", "a", alpineImage).Annotation("level", "1").With(func(p *corev1.Pod) {
+		p.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "LEVEL", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{}}}}
+	}).Build()
+	var step Step
+	for i, next := range []struct{ image, level string }{{latestImage, "1"}, {alpineImage, "1"}, {latestImage, "2"}} {
+		from := Revision{Name: revisionName(pod), Template: reading(pod.Spec.Containers[0].Image, pod.Annotations["level"])}
+		target := Target{Revision: Revision{Name: string(rune('b' + i)), Template: reading(next.image, next.level)}, Policy: "InPlaceOnly"}
+		step = Next(PodFacts{Pod: pod, From: &from}, target, patched)
+		body, err := RevisionPatch(pod, step)
+		g.Expect(err).NotTo(HaveOccurred())
+		pod = mergePod(t, pod, body)
+		pod.Generation++
+		pod.Status.ObservedGeneration = 1
+	}
+	g.Expect(step.Change.Images).To(HaveLen(1))
+	g.Expect(step.Change.Images[0]).To(And(HaveField("To", "nginx"), HaveField("StandsFor", latestImage)))
+}

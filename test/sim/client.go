@@ -52,6 +52,8 @@ type write struct {
 	// body is the patch; nil for others.
 	body []byte
 	do   func() error
+	// unheard: the manager does not get to know that it was carried out.
+	unheard bool
 }
 
 // managerClient is the client of a manager: it reads from the cache, which has
@@ -217,6 +219,7 @@ func (c *managerClient) carryOut(w write, heard bool) error {
 	if err := w.do(); err != nil {
 		return err
 	}
+	w.unheard = !heard
 	if heard {
 		c.written[kindOf(w.obj)] = c.server.version
 	}

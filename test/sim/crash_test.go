@@ -56,12 +56,12 @@ var rollouts = []rollout{
 		w.changeSet(func(set *appsv1beta1.StatefulSet) { set.Spec.Replicas = ptr.To[int32](5) })
 	}},
 	{"taken over from another set", 12, func(*settings) {}, func(w *World) { to("b")(w); w.orphan() }},
-	{"in place, each pod held by a hook and not ready", 12, func(s *settings) { s.hook(hooks{inPlaceUpdate: true, marksUpdate: true}) }, to("b")},
-	{"in place, each pod held by a finalizer", 15, func(s *settings) { s.hook(hooks{inPlaceUpdate: true, finalizers: true}) }, to("b")},
-	{"scale-down, each pod held by a hook", 4, func(s *settings) { s.hook(hooks{preDelete: true, marksDelete: true}) }, func(w *World) {
+	{"in place, each pod held by a hook and not ready", 12, hookedBy(hooks{inPlaceUpdate: true, marksUpdate: true}), to("b")},
+	{"in place, each pod held by a finalizer", 15, hookedBy(hooks{inPlaceUpdate: true, finalizers: true}), to("b")},
+	{"scale-down, each pod held by a hook", 4, hookedBy(hooks{preDelete: true, marksDelete: true}), func(w *World) {
 		w.changeSet(func(set *appsv1beta1.StatefulSet) { set.Spec.Replicas = ptr.To[int32](1) })
 	}},
-	{"scale-up, each pod held by a hook", 6, func(s *settings) { s.hook(hooks{preNormal: true}) }, func(w *World) {
+	{"scale-up, each pod held by a hook", 6, hookedBy(hooks{preNormal: true}), func(w *World) {
 		w.changeSet(func(set *appsv1beta1.StatefulSet) { set.Spec.Replicas = ptr.To[int32](5) })
 	}},
 	{"in place, one container after the other", 15, func(s *settings) { s.batches, s.slow = 3, "app" }, to("both")},
@@ -70,10 +70,12 @@ var rollouts = []rollout{
 	{"in place, respecting a budget", 9, func(s *settings) { s.respects, s.budgetLag = true, 2 }, to("b")},
 }
 
-// hook gives the set hooks that answer after two seconds, and its template their
-// marks.
-func (s *settings) hook(h hooks) {
-	s.hooked, s.marked, s.hooks, s.minHookDelay, s.hookDelay = true, true, h, 2, 2
+// hookedBy gives the set hooks that answer after two seconds, and its template
+// their marks.
+func hookedBy(h hooks) func(*settings) {
+	return func(s *settings) {
+		s.hooked, s.marked, s.hooks, s.minHookDelay, s.hookDelay = true, true, h, 2, 2
+	}
 }
 
 // begin brings the rollout to its last change, with a clean log.

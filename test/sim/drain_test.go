@@ -18,7 +18,7 @@ func TestDrainWithoutService(t *testing.T) {
 	for _, s := range []func(*settings){
 		func(*settings) {},
 		func(s *settings) { s.gracePeriod = 3 * time.Second },
-		func(s *settings) { s.gated = false; s.hook(hooks{inPlaceUpdate: true, marksUpdate: true}) },
+		func(s *settings) { hookedBy(hooks{inPlaceUpdate: true, marksUpdate: true})(s); s.gated = false },
 	} {
 		g := NewWithT(t)
 		settings := reference()

@@ -151,7 +151,9 @@ func (l *law) checkBudget(w write) {
 		wanted.Insert(setName + "-" + strconv.Itoa(ordinal))
 	}
 	if !wanted.Has(pod.Name) || l.disturbed.Has(pod.Name) || !l.wasServed(w.before) {
-		l.disturbed.Insert(pod.Name)
+		if !w.unheard {
+			l.disturbed.Insert(pod.Name)
+		}
 		return
 	}
 	out := sets.New(pod.Name)
@@ -377,7 +379,8 @@ func (l *law) look() {
 // not ready names what it waits for.
 func (l *law) end() {
 	set := l.world.set()
-	if set == nil || l.attempts > 0 || set.Status.ObservedGeneration != set.Generation {
+	if set == nil || l.attempts > 0 || set.Status.ObservedGeneration != set.Generation ||
+		l.seenSet == nil || l.seenSet.ResourceVersion != set.ResourceVersion {
 		return
 	}
 	ready := meta.IsStatusConditionTrue(set.Status.Conditions, appsv1beta1.ConditionReady)

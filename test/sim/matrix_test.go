@@ -60,7 +60,7 @@ var situations = []situation{
 
 // hold gives the set a hook that takes its time.
 func hold(s *settings) {
-	s.hook(hooks{inPlaceUpdate: true})
+	hookedBy(hooks{inPlaceUpdate: true})(s)
 	s.minHookDelay, s.hookDelay = 5, 5
 }
 

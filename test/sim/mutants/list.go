@@ -16,14 +16,14 @@ var mutants = []mutant{
 	{
 		// A pod that was changed meanwhile gets the label of a revision it does not run.
 		"patch-without-version", "inplace/patch.go",
-		"UID: string(pod.UID), ResourceVersion: pod.ResourceVersion,",
-		"UID: string(pod.UID),",
+		"metadata.ResourceVersion = pod.ResourceVersion\n\tmetadata.Labels",
+		"metadata.Labels",
 	},
 	{
 		// A pod whose container is about to be stopped goes back into service.
 		"ready-without-version", "inplace/patch.go",
-		"metadata.ResourceVersion = pod.ResourceVersion",
-		"_ = pod.ResourceVersion",
+		"metadata.ResourceVersion = pod.ResourceVersion\n\t}",
+		"_ = pod.ResourceVersion\n\t}",
 	},
 	{
 		// A container that crashed just before the change counts as restarted for it.

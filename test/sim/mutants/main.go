@@ -58,8 +58,12 @@ func run(ctx context.Context, names []string) error {
 	return nil
 }
 
-// violation matches the first line of what a failed run says.
-var violation = regexp.MustCompile(`(?m)^\s+\S+_test\.go:\d+: (seed-\d+: .*)$|VIOLATED: (.*)$|^\s*--- FAIL: (\S+)`)
+// What a failed run says, what tells most first.
+var violations = []*regexp.Regexp{
+	regexp.MustCompile(`(?m)VIOLATED: (.*)$`),
+	regexp.MustCompile(`(?m)^\s+\S+_test\.go:\d+: (seed-\d+: .*)$`),
+	regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`),
+}
 
 // hunt runs the simulation with the bug, and returns what it found; empty for
 // nothing.
@@ -69,7 +73,7 @@ func (m mutant) hunt(ctx context.Context, dir string) (string, error) {
 		return "", err
 	}
 	// #nosec G204 -- the arguments are the program's own
-	cmd := exec.CommandContext(ctx, "go", "test", "-overlay", overlay, "-timeout", "20m", "-failfast", "./test/sim", "-run", "^(TestSeeds|TestCrashAtEveryWrite|TestAnyStateAnyRevision|TestWhatTheCacheDoesNotShow|TestDrainWithoutService)$",
+	cmd := exec.CommandContext(ctx, "go", "test", "-overlay", overlay, "-timeout", "20m", "-failfast", "./test/sim", "-run", "^(TestSeeds|TestCrashAtEveryWrite|TestAnyStateAnyRevision|TestWhatTheCacheDoesNotShow|TestDrainWithoutService|TestEnvironmentsThatOvertakeTheKubelet)$",
 		"-args", "-seeds", "1000", "-stop-after", "1", "-keep=false")
 	out, err := cmd.CombinedOutput()
 	exit := &exec.ExitError{}
@@ -79,11 +83,15 @@ func (m mutant) hunt(ctx context.Context, dir string) (string, error) {
 	case !errors.As(err, &exit):
 		return "", err
 	}
-	match := violation.FindStringSubmatch(string(out))
-	if match == nil {
+	found := ""
+	for _, violation := range violations {
+		if match := violation.FindStringSubmatch(string(out)); match != nil && found == "" {
+			found = match[1]
+		}
+	}
+	if found == "" {
 		return "", fmt.Errorf("the tests failed for another reason:\n%s", out)
 	}
-	found := match[1] + match[2] + match[3]
 	const shown = 150
 	if len(found) > shown {
 		found = found[:shown] + "..."
