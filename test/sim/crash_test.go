@@ -105,7 +105,7 @@ func disturbing(k int, special fate) func(write) fate {
 // in vain shows here.
 func podWrites(log []string) []string {
 	writes := slices.DeleteFunc(slices.Clone(log), func(words string) bool {
-		return strings.Contains(words, "StatefulSet") || strings.Contains(words, "ControllerRevision")
+		return strings.Contains(words, "StatefulSet") || strings.Contains(words, "CloneSet") || strings.Contains(words, "ControllerRevision")
 	})
 	slices.Sort(writes)
 	return writes

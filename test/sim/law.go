@@ -31,6 +31,10 @@ type law struct {
 	// seen are the pods as this reconciliation was shown them, seenSet the set.
 	seen    map[string]*corev1.Pod
 	seenSet *appsv1beta1.StatefulSet
+	// seenClones is the set if it is a CloneSet, made the pods that this
+	// reconciliation has made of it.
+	seenClones *appsv1beta1.CloneSet
+	made       sets.Set[types.UID]
 	// disturbed holds the pods that the operator took out of service and that
 	// have not come back since.
 	disturbed sets.Set[string]
@@ -56,6 +60,7 @@ func newLaw(w *World) *law {
 func (l *law) begin() {
 	l.look()
 	l.seen, l.seenSet, l.attempts = nil, nil, 0
+	l.seenClones, l.made = nil, sets.New[types.UID]()
 }
 
 func (l *law) notice(list client.ObjectList) {
@@ -67,7 +72,9 @@ func (l *law) notice(list client.ObjectList) {
 	for _, obj := range cache.list("Pod") {
 		l.seen[obj.GetName()], _ = obj.(*corev1.Pod)
 	}
-	l.seenSet, _ = cache.objects[objectKey{"StatefulSet", setName}].(*appsv1beta1.StatefulSet)
+	set := cache.objects[l.world.setKey()]
+	l.seenSet = shown(set)
+	l.seenClones, _ = set.(*appsv1beta1.CloneSet)
 	l.look() // by the minReadySeconds of this set
 }
 
@@ -81,6 +88,7 @@ func (l *law) judge(w write) {
 		l.checkDisruption(w)
 		l.checkBudget(w)
 	case w.isAbout("create Pod"):
+		l.checkNumberOfClones(w)
 		l.checkImages(w)
 		l.checkPartition(w)
 		l.checkUnhooked(w)
@@ -96,6 +104,7 @@ func (l *law) judgePatch(w write) {
 	l.checkStrangers(w)
 	l.checkHook(w, l.seenSet)
 	l.checkUnhooked(w)
+	l.checkCloneLabels(w)
 	l.checkWithdrawn(w)
 	l.track(w)
 	if w.isAbout("patch Pod") {
@@ -144,6 +153,10 @@ func (l *law) checkBudget(w write) {
 	pod, ok := w.before.(*corev1.Pod)
 	set := l.seenSet
 	if !ok || set == nil {
+		return
+	}
+	if l.seenClones != nil {
+		l.checkBudgetOfClones(w, pod)
 		return
 	}
 	wanted := sets.New[string]()
@@ -256,6 +269,10 @@ func (l *law) checkPartition(w write) {
 		return
 	}
 	name := revisionOf(pod)
+	if l.seenClones != nil {
+		l.checkPartitionOfClones(w, name)
+		return
+	}
 	if l.world.settings.unordered {
 		l.checkNumber(w, name)
 		return
@@ -298,7 +315,7 @@ func revisionOf(pod *corev1.Pod) string {
 func (l *law) checkClaim(w write) {
 	claim, ok := get[*corev1.PersistentVolumeClaim](l.world.server, w.obj.GetName())
 	set := l.seenSet
-	if !ok || set == nil {
+	if !ok || set == nil || l.seenClones != nil {
 		return
 	}
 	for _, ordinal := range set.GetOrdinals() {
@@ -420,8 +437,7 @@ func (l *law) whatIsMissing() string {
 	wanted := images(&corev1.Pod{Spec: set.Spec.Template.Spec})
 	var missing []string
 	say := func(format string, args ...any) { missing = append(missing, fmt.Sprintf(format, args...)) }
-	for _, ordinal := range set.GetOrdinals() {
-		name := setName + "-" + strconv.Itoa(ordinal)
+	for _, name := range w.names(set) {
 		pod := pods[name]
 		delete(pods, name)
 		switch {
@@ -444,6 +460,7 @@ func (l *law) whatIsMissing() string {
 	for _, name := range slices.Sorted(maps.Keys(pods)) {
 		say("%s should not be there", name)
 	}
+	missing = append(missing, l.whatIsWrongWithClones()...)
 	replicas, status := set.GetReplicas(), set.Status
 	for _, count := range []int32{
 		status.Replicas, status.ReadyReplicas, status.AvailableReplicas, status.UpdatedReplicas,

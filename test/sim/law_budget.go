@@ -31,11 +31,24 @@ func (l *law) checkDisruption(w write) {
 	if _, after, ok := l.podsOf(w); ok && after.DeletionTimestamp == nil && after.Generation == pod.Generation && !isKeptOut(after) {
 		return // it serves on, though a hook holds it
 	}
+	if l.seenClones != nil {
+		if l.isTooMany(w) {
+			return
+		}
+		l.checkCount(w, pod)
+		return
+	}
 	wanted := sets.New(set.GetOrdinals()...)
 	if ordinal, err := strconv.Atoi(strings.TrimPrefix(pod.Name, setName+"-")); err != nil || !wanted.Has(ordinal) {
 		return
 	}
+	l.checkCount(w, pod)
+}
+
+// checkCount asserts that the budget can do without a pod.
+func (l *law) checkCount(w write, pod *corev1.Pod) {
 	l.taken.Insert(pod.UID)
+	budget := l.world.server.budget
 	if left := budget.counted().Difference(l.taken).Len(); left < budget.minAvailable {
 		l.world.violate("%s leaves %d healthy pods, the budget needs %d", w.words, left, budget.minAvailable)
 	}

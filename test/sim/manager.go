@@ -14,7 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/insitu-dev/insitu/controllers/cloneset"
 	"github.com/insitu-dev/insitu/controllers/statefulset"
 	"github.com/insitu-dev/insitu/inplace"
 )
@@ -26,7 +28,7 @@ type manager struct {
 	ctx        context.Context //nolint:containedctx // a run has one, from its beginning to its end
 	cache      *cache
 	client     *managerClient
-	reconciler *statefulset.Reconciler
+	reconciler reconcile.Reconciler
 	// due is when the set is reconciled next; zero for not at all.
 	due time.Time
 	// retries counts the failures in a row.
@@ -47,8 +49,7 @@ func (w *World) startManager(ctx context.Context) error {
 		server: w.server, cache: m.cache, indexes: indexes, scheme: scheme, written: map[string]int64{},
 		fateOf: w.fateOf, stray: w.takeStray, done: m.done, listed: w.law.notice,
 	}
-	m.reconciler = statefulset.NewReconciler(m.client, &liveReader{server: w.server}, &recorder{w}, w.clock)
-	m.reconciler.WriteInOrder()
+	m.reconciler = m.newReconciler()
 	m.ctx = ctrl.LoggerInto(ctx, funcr.New(func(_, line string) { w.say("manager means to: %s", noteIn(line)) }, funcr.Options{}))
 	m.due = w.clock.Now()
 	w.manager = m
@@ -56,10 +57,24 @@ func (w *World) startManager(ctx context.Context) error {
 	return nil
 }
 
+// newReconciler returns the reconciler of the kind of the set.
+func (m *manager) newReconciler() reconcile.Reconciler {
+	w := m.world
+	live, events := &liveReader{server: w.server}, &recorder{w}
+	if w.settings.clones.is {
+		r := cloneset.NewReconciler(m.client, live, events, w.clock, w.newID)
+		r.WriteInOrder()
+		return r
+	}
+	r := statefulset.NewReconciler(m.client, live, events, w.clock)
+	r.WriteInOrder()
+	return r
+}
+
 // observe queues the set for what the controller watches.
 func (m *manager) observe(kind string, before, after client.Object) {
 	switch kind {
-	case "StatefulSet":
+	case "StatefulSet", "CloneSet":
 		if before != nil && after != nil && before.GetGeneration() == after.GetGeneration() && before.GetUID() == after.GetUID() {
 			return
 		}
@@ -208,7 +223,7 @@ type recorder struct{ world *World }
 //
 //nolint:revive // the interface has that many arguments
 func (r *recorder) Eventf(regarding, _ runtime.Object, eventType, reason, _, note string, args ...any) {
-	if eventType == corev1.EventTypeWarning && kindOf(regarding) == "StatefulSet" {
+	if eventType == corev1.EventTypeWarning && kindOf(regarding) == r.world.setKey().kind {
 		r.world.say("event: %s: %s", reason, fmt.Sprintf(note, args...))
 	}
 }

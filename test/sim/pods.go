@@ -37,6 +37,8 @@ func prepareForCreate(obj client.Object) {
 		}
 	case *appsv1beta1.StatefulSet:
 		typed.Status = appsv1beta1.StatefulSetStatus{}
+	case *appsv1beta1.CloneSet:
+		typed.Status = appsv1beta1.CloneSetStatus{}
 	case *corev1.PersistentVolumeClaim:
 		// Volumes are there at once: what they do has its own suites.
 		typed.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound, Capacity: typed.Spec.Resources.Requests}
@@ -52,6 +54,8 @@ func keepStatus(held, obj client.Object) {
 		typed.Status = *held.(*corev1.Pod).Status.DeepCopy() //nolint:forcetypeassert // the type of obj
 	case *appsv1beta1.StatefulSet:
 		typed.Status = *held.(*appsv1beta1.StatefulSet).Status.DeepCopy() //nolint:forcetypeassert // the type of obj
+	case *appsv1beta1.CloneSet:
+		typed.Status = *held.(*appsv1beta1.CloneSet).Status.DeepCopy() //nolint:forcetypeassert // the type of obj
 	}
 }
 
@@ -62,6 +66,10 @@ func keepSpec(held, obj client.Object) {
 	case *appsv1beta1.StatefulSet:
 		status := typed.Status
 		held.(*appsv1beta1.StatefulSet).DeepCopyInto(typed) //nolint:forcetypeassert // the type of obj
+		typed.Status = status
+	case *appsv1beta1.CloneSet:
+		status := typed.Status
+		held.(*appsv1beta1.CloneSet).DeepCopyInto(typed) //nolint:forcetypeassert // the type of obj
 		typed.Status = status
 	}
 }
@@ -74,6 +82,8 @@ func bumpGeneration(held, obj client.Object) {
 		changed = !apiequality.Semantic.DeepEqual(held.(*corev1.Pod).Spec, typed.Spec) //nolint:forcetypeassert // the type of obj
 	case *appsv1beta1.StatefulSet:
 		changed = !apiequality.Semantic.DeepEqual(held.(*appsv1beta1.StatefulSet).Spec, typed.Spec) //nolint:forcetypeassert // the type of obj
+	case *appsv1beta1.CloneSet:
+		changed = !apiequality.Semantic.DeepEqual(held.(*appsv1beta1.CloneSet).Spec, typed.Spec) //nolint:forcetypeassert // the type of obj
 	}
 	if changed {
 		obj.SetGeneration(held.GetGeneration() + 1)

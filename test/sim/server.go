@@ -75,6 +75,8 @@ func kindOf(obj any) string {
 		return "EndpointSlice"
 	case *appsv1beta1.StatefulSet, *appsv1beta1.StatefulSetList:
 		return "StatefulSet"
+	case *appsv1beta1.CloneSet, *appsv1beta1.CloneSetList:
+		return "CloneSet"
 	case *metav1.PartialObjectMetadata:
 		return typed.Kind
 	default:

@@ -24,6 +24,7 @@ type settings struct {
 	ordered, gated, claims   bool
 	// unordered: the partition is a number of pods, whichever they are.
 	unordered bool
+	clones    clones
 	// sidecar: the pods have a native sidecar; keepReady: it restarts in service.
 	sidecar, keepReady bool
 	// deleteScaled: claims go with the pods that a scale-down removes.
@@ -121,6 +122,7 @@ func chosen(c *Choices) settings {
 	s.faults = pick(c, []int{0, 0, 40, 15, 6})
 	s.deaths = pick(c, []int{0, 40, 15, 6})
 	s.changes = pick(c, []int{30, 20, 12, 6})
+	s.chooseKind(c)
 	return s
 }
 
@@ -129,8 +131,8 @@ func (s settings) String() string {
 		"stops within %ds, ready after %s, endpoints within %ds, old kubelets %t, lag %ds, faults 1/%d, deaths 1/%d",
 		s.replicas, s.maxUnavailable, s.policy, s.ordered, s.unordered, s.gated, s.sidecar, s.keepReady, s.claims, s.deleteScaled, s.minReadySeconds, s.gracePeriod, s.deadline,
 		s.maxStopTime, s.readyTime, s.endpointDelay, s.oldKubelets, s.lag, s.faults, s.deaths) +
-		fmt.Sprintf("; hooked %t: %s, in the template %t, answered within %ds; batches %d, slow %q; reads %t, pulls %t; respects a budget %t, slack %d, lag %ds; unserved %t",
-			s.hooked, hookWords(s.hooks.lifecycle()), s.marked, s.hookDelay, s.batches, s.slow, s.reads, s.pulls, s.respects, s.budgetSlack, s.budgetLag, s.unserved)
+		fmt.Sprintf("; %s; hooked %t: %s, in the template %t, answered within %ds; batches %d, slow %q; reads %t, pulls %t; respects a budget %t, slack %d, lag %ds; unserved %t",
+			s.clones, s.hooked, hookWords(s.hooks.lifecycle()), s.marked, s.hookDelay, s.batches, s.slow, s.reads, s.pulls, s.respects, s.budgetSlack, s.budgetLag, s.unserved)
 }
 
 // slowTime is how much longer a slow container takes.

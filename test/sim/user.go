@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
@@ -54,6 +55,8 @@ var disturbances = []disturbance{
 	{"hook silent", (*World).silenceHook, 2},
 	{"hook at the wrong moment", (*World).hookAtWrongMoment, 3},
 	{"kept out by others", (*World).keepOut, 1},
+	{"podsToDelete", (*World).nameForDeletion, 2},
+	{"surge", (*World).changeSurge, 2},
 }
 
 // disturb does one of them.
@@ -73,6 +76,14 @@ func (w *World) disturb() {
 }
 
 func (w *World) changeSet(change func(*appsv1beta1.StatefulSet)) {
+	if w.settings.clones.is {
+		w.changeClones(func(set *appsv1beta1.CloneSet) {
+			view := viewOf(set)
+			change(view)
+			put(view, set)
+		})
+		return
+	}
 	mutate(w.server, setName, change)
 }
 
@@ -282,9 +293,8 @@ func (w *World) orphan() {
 	for _, key := range w.server.keys() {
 		w.server.disown(key, set.UID)
 	}
-	w.server.remove(objectKey{"StatefulSet", setName})
-	again := &appsv1beta1.StatefulSet{Spec: *set.Spec.DeepCopy()}
-	again.Name, again.Namespace = setName, namespace
+	again := w.server.objects[w.setKey()].DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy has the type of its original
+	w.server.remove(w.setKey())
 	if err := w.server.create(again); err != nil {
 		w.violate("make the set again: %w", err)
 	}
@@ -325,7 +335,7 @@ func (w *World) calmDown(last revision) {
 	w.giveBack()
 	w.letIn()
 	w.changeSet(func(set *appsv1beta1.StatefulSet) {
-		budget := set.GetMaxUnavailable()
+		budget := w.maxUnavailable(set)
 		set.Spec.UpdateStrategy = w.settings.set(last).Spec.UpdateStrategy
 		rolling := set.Spec.UpdateStrategy.RollingUpdate
 		rolling.MaxUnavailable = ptr.To(intstr.FromInt32(budget))

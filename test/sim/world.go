@@ -55,6 +55,9 @@ type World struct {
 	wish, previous revision
 	// containers counts the containers that were started.
 	containers int
+	// ids counts the instance IDs that were given; lastID is the last one.
+	ids    int
+	lastID string
 	// returns are the writes of dead managers that are still on their way.
 	returns []stray
 	// lateArrival: one of them arrived.
@@ -88,7 +91,7 @@ func newWorld(choices *Choices, s settings) (*World, error) {
 		w.nodes = append(w.nodes, newKubelet(w, fmt.Sprintf("node-%d", i), s.oldKubelets))
 	}
 	w.say("%s", s)
-	if err := errors.Join(w.slices.create(), w.server.create(s.set(w.wish))); err != nil {
+	if err := errors.Join(w.slices.create(), w.server.create(s.object(w.wish))); err != nil {
 		return nil, err
 	}
 	return w, w.startManager(context.Background())
@@ -204,10 +207,11 @@ func (w *World) arrive() {
 	})
 }
 
-// set returns the set as the server holds it; nil if there is none.
+// set returns the set as the server holds it, in the shape of a StatefulSet; nil
+// if there is none.
 func (w *World) set() *appsv1beta1.StatefulSet {
-	set, _ := get[*appsv1beta1.StatefulSet](w.server, setName)
-	return set
+	set, _ := w.server.objects[w.setKey()]
+	return shown(set)
 }
 
 // worker returns what its kubelet knows of a pod; nil if it knows nothing.
