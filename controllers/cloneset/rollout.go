@@ -51,12 +51,19 @@ func (r *Reconciler) readFacts(ctx context.Context, s *scope) error {
 // has done so, and a pod beyond replicas is to make up for it. A pod that changes
 // in place needs that only where none may be unavailable.
 func (s *scope) needsSurge(pod inplace.PodState) bool {
-	step := pod.Step
+	step, serves := pod.Step, pod.Available || s.isBetweenBatches(pod)
 	if !step.LeadsToPatch() {
-		return pod.Available && (step.Action == inplace.Recreate || step.IsHold())
+		return serves && (step.Action == inplace.Recreate || step.IsHold())
 	}
 	hasBegun := inplace.IsMarkedNotReady(pod.Pod) || inplace.IsPreparingUpdate(pod.Pod)
-	return s.set.GetMaxUnavailable() == 0 && step.Change.Restarts() && (pod.Available || hasBegun)
+	takesOut := hasBegun || serves && (step.Change.Restarts() || step.State == inplace.HookHeld)
+	return s.set.GetMaxUnavailable() == 0 && takesOut
+}
+
+// isBetweenBatches reports whether a pod serves while some of its containers are
+// still to be changed: it is not available, and goes on only as the budget allows.
+func (s *scope) isBetweenBatches(pod inplace.PodState) bool {
+	return pod.Ready && inplace.Observe(pod.Pod, s.now).Reason == inplace.ReasonNextBatch
 }
 
 // update lets the pods that stay take their next steps towards their revisions.
@@ -108,7 +115,7 @@ func (s *scope) isUpdated() bool {
 // workload returns what the planner is to know, with the members whose updates it
 // is to plan.
 func (s *scope) workload(members []*member) inplace.Workload {
-	held := hold(members, int(s.set.GetReplicas()), s.partition()).held
+	held := hold(members, int(s.set.GetReplicas()), s.partition(), s.scaled.atUpdate).held
 	facts := make([]inplace.PodFacts, len(members))
 	for i, m := range members {
 		facts[i] = m.facts

@@ -8,6 +8,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/inplace"
@@ -17,6 +18,9 @@ import (
 func TestNeedsSurge(t *testing.T) {
 	serving := builders.Pod("sample-aaaaa", "old", "nginx:alpine").Gated(corev1.ConditionTrue, builders.Start).Build()
 	marked := builders.Pod("sample-bbbbb", "old", "nginx:alpine").Gated(corev1.ConditionFalse, builders.Start).Build()
+	between := builders.Pod("sample-ccccc", "new", "nginx:alpine").With(func(pod *corev1.Pod) {
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, appsv1beta1.InPlaceUpdateStateKey, `{"revision": "new", "nextContainerImages": {"main": "nginx:latest"}}`)
+	}).Build()
 	inPlace := inplace.Step{
 		Action: inplace.Patch, State: inplace.Patching,
 		Change: inplace.Change{Images: []inplace.ImageChange{{Container: "main"}}},
@@ -35,6 +39,9 @@ func TestNeedsSurge(t *testing.T) {
 		"in place, begun":               {inplace.PodState{Pod: marked, Step: inPlace}, 0, true},
 		"in place, and not available":   {inplace.PodState{Pod: serving, Step: inPlace}, 0, false},
 		"in place, without a restart":   {inplace.PodState{Pod: serving, Available: true, Step: inplace.Step{Action: inplace.Patch, State: inplace.Patching}}, 0, false},
+		"labels only, held by a hook":   {inplace.PodState{Pod: serving, Available: true, Step: inplace.Step{Action: inplace.SetLifecycle, State: inplace.HookHeld, Reason: inplace.ReasonInPlaceUpdateHook}}, 0, true},
+		"in place, between two batches": {inplace.PodState{Pod: between, Ready: true, Step: inPlace}, 0, true},
+		"recreated between two batches": {inplace.PodState{Pod: between, Ready: true, Step: inplace.Step{Action: inplace.Recreate}}, 1, true},
 		"back into service":             {inplace.PodState{Pod: marked, Step: inplace.Step{Action: inplace.MarkReady, State: inplace.Verifying}}, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {

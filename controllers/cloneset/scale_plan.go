@@ -4,6 +4,8 @@
 package cloneset
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/insitu-dev/insitu/controllers/workload"
@@ -52,7 +54,8 @@ func planScale(f scaleFacts) scalePlan {
 	return plan
 }
 
-// surging returns how many pods there are to be beyond replicas.
+// surging returns how many pods there are to be beyond replicas. Broken ones that
+// are not let go make up for nothing: they make way for others.
 func (f scaleFacts) surging() int {
 	if f.stopped {
 		return 0
@@ -63,7 +66,14 @@ func (f scaleFacts) surging() int {
 			needed++
 		}
 	}
-	return min(needed, f.surge)
+	held, useless := hold(f.members, f.replicas, f.partition, 0).held, 0
+	for _, m := range f.members {
+		if m.broken && held.Has(m.Name) {
+			useless++
+		}
+	}
+	surging := min(needed, f.surge)
+	return surging - min(surging, useless, max(len(f.members)-f.replicas, 0))
 }
 
 // create plans creations, as far as the limit allows. Lost and broken pods are
@@ -83,7 +93,7 @@ func (p *scalePlan) create(f scaleFacts, missing int) {
 		}
 		count = min(missing, max(f.limit-starting, 0))
 	}
-	places := hold(f.members, f.replicas, f.partition)
+	places := hold(f.members, f.replicas, f.partition, 0)
 	early := min(count, places.freeVacant)
 	p.atCurrent = min(count-early, places.heldVacant)
 	p.atUpdate = count - p.atCurrent
@@ -123,8 +133,8 @@ type places struct {
 
 // hold gives out the places at both revisions to the members and to the pods that
 // are missing. A pod that somebody asks to be deleted keeps no place: what comes
-// after it does.
-func hold(members []*member, replicas, partition int) places {
+// after it does. Pods that are being made at the update revision have theirs.
+func hold(members []*member, replicas, partition, made int) places {
 	p := places{held: sets.New[string]()}
 	var staying []*member
 	var turns []workload.Turn
@@ -133,14 +143,16 @@ func hold(members []*member, replicas, partition int) places {
 			staying, turns = append(staying, m), append(turns, m.turn)
 		}
 	}
-	for range replicas - len(staying) {
+	taken := len(staying) + made
+	turns = append(turns, slices.Repeat([]workload.Turn{workload.Updated}, made)...)
+	for range replicas - taken {
 		turns = append(turns, workload.Vacant)
 	}
 	for i, isHeld := range workload.HeldByNumber(turns, replicas-partition) {
 		switch {
 		case i < len(staying) && isHeld:
 			p.held.Insert(staying[i].Name)
-		case i < len(staying):
+		case i < taken:
 		case isHeld:
 			p.heldVacant++
 		default:

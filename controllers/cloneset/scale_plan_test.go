@@ -73,6 +73,7 @@ func TestPlanScale(t *testing.T) {
 		"old surplus goes first":                    {facts: scaleFacts{replicas: 2, maxUnavailable: 1}, pods: []string{"n", "o", "n"}, remove: []string{"b"}},
 		"but not what the partition keeps":          {facts: scaleFacts{replicas: 2, maxUnavailable: 1, partition: 1}, pods: []string{"n", "o", "n"}, remove: []string{"a"}},
 		"surge pods stay while they are of use":     {facts: scaleFacts{replicas: 2, surge: 1, maxUnavailable: 1}, pods: []string{"os", "o", "n"}},
+		"broken pods that are kept are of no use":   {facts: scaleFacts{replicas: 1, surge: 1}, pods: []string{"os", "o!"}, remove: []string{"b"}},
 		"what is asked for is no surplus by itself": {facts: scaleFacts{replicas: 2, maxUnavailable: 1}, pods: []string{"nd", "n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -88,5 +89,13 @@ func TestPlanScale(t *testing.T) {
 			g.Expect(namesOf(plan.remove)).To(ConsistOf(tc.remove), "removed")
 			g.Expect(namesOf(plan.waiting)).To(ConsistOf(tc.waiting), "waiting")
 		})
+	}
+}
+
+// Pods that are being made at the update revision take places that others had.
+func TestHoldForPodsThatAreMade(t *testing.T) {
+	members := membersOf("o", "o", "o")
+	for made, held := range []int{1, 2, 3} {
+		NewWithT(t).Expect(hold(members, 3, 1, made).held).To(HaveLen(held), "%d made", made)
 	}
 }
