@@ -449,7 +449,7 @@ func (l *law) whatIsMissing() string {
 			say("%s is at %s instead of %s", name, revisionOf(pod), set.Status.UpdateRevision)
 		case !w.isAvailable(pod) || !w.settings.unserved && !w.slices.sendsTo(pod):
 			say("%s does not serve", name)
-		case w.settings.claims && w.server.objects[objectKey{"PersistentVolumeClaim", "data-" + name}] == nil:
+		case w.settings.claims && !w.mayLackClaim() && w.server.objects[objectKey{"PersistentVolumeClaim", "data-" + name}] == nil:
 			say("%s has no claim", name)
 		default:
 			for _, words := range l.whatIsOutOfDate(pod, set) {

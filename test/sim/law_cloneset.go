@@ -20,11 +20,12 @@ import (
 // whatever their names are.
 
 // members returns the pods that count as replicas, as this reconciliation was
-// shown them.
+// shown them: those of a set of the same name that was before may still be shown
+// as its own.
 func (l *law) members() map[string]*corev1.Pod {
 	members := maps.Clone(l.seen)
 	maps.DeleteFunc(members, func(_ string, pod *corev1.Pod) bool {
-		return pod.DeletionTimestamp != nil || pod.Labels["app"] != setName || pod.Status.Phase == corev1.PodFailed
+		return !metav1.IsControlledBy(pod, l.seenClones) || pod.DeletionTimestamp != nil || pod.Labels["app"] != setName || pod.Status.Phase == corev1.PodFailed
 	})
 	return members
 }
@@ -90,10 +91,11 @@ func (l *law) checkPartitionOfClones(w write, name string) {
 	}
 }
 
-// isAsked reports whether somebody asks for the deletion of a pod.
+// isAsked reports whether somebody asks for the deletion of a pod, or it goes
+// already, and a hook holds it.
 func (l *law) isAsked(pod *corev1.Pod) bool {
 	_, labeled := pod.Labels[appsv1beta1.SpecifiedDeleteKey]
-	return labeled || slices.Contains(l.seenClones.Spec.ScaleStrategy.PodsToDelete, pod.Name)
+	return labeled || lifecycleStateOf(pod) == appsv1beta1.LifecycleStatePreparingDelete || slices.Contains(l.seenClones.Spec.ScaleStrategy.PodsToDelete, pod.Name)
 }
 
 // checkCloneLabels asserts that the labels of a pod's identity agree with its name
@@ -121,7 +123,7 @@ func (l *law) whatIsWrongWithClones() []string {
 	for _, name := range slices.Sorted(maps.Keys(claims)) {
 		pod, exists := get[*corev1.Pod](w.server, strings.TrimPrefix(name, "data-"))
 		switch owner := metav1.GetControllerOf(claims[name]); {
-		case !exists && !w.settings.clones.reuse:
+		case !exists && !w.settings.clones.reuse && metav1.IsControlledBy(claims[name], set):
 			words = append(words, fmt.Sprintf("claim %s is left", name))
 		case exists && owner != nil && owner.UID == pod.UID:
 			words = append(words, fmt.Sprintf("claim %s goes with its pod", name))
@@ -131,4 +133,11 @@ func (l *law) whatIsWrongWithClones() []string {
 		words = append(words, fmt.Sprintf("%d pods are expected to be updated", status.ExpectedUpdatedReplicas))
 	}
 	return words
+}
+
+// mayLackClaim reports whether a pod may be without its claim: made by a manager
+// that was dead, it may have come when its claim was taken for one that is left.
+// What protects a claim that is in use is not simulated.
+func (w *World) mayLackClaim() bool {
+	return w.settings.clones.is && w.lateArrival
 }
