@@ -191,8 +191,14 @@ func newView(w Workload, i int, now time.Time) *view {
 	} else {
 		v.Step = finishUnlessRefused(facts, facts.past, w.Target, now)
 	}
-	v.between = v.Ready && !v.wants && progress.Reason == ReasonNextBatch && v.Step.Action == Patch && !IsMarkedNotReady(pod)
+	v.between = !v.wants && progress.Reason == ReasonNextBatch && v.Step.Action == Patch && servesUnfinished(pod, w, now)
 	return v
+}
+
+// servesUnfinished reports whether a pod whose update is not complete would be
+// available if it were.
+func servesUnfinished(pod *corev1.Pod, w Workload, now time.Time) bool {
+	return !IsMarkedNotReady(pod) && !w.Target.isHeldBack(pod) && isAvailable(pod, w.MinReadySeconds, now)
 }
 
 func classOf(pod *corev1.Pod, target Target, complete bool) class {
