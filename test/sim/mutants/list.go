@@ -57,17 +57,17 @@ var mutants = []mutant{
 	},
 	{
 		// Traffic still reaches the container that is stopped.
-		"endpoints-not-awaited", "inplace/next.go",
+		"endpoints-not-awaited", "inplace/drain.go",
 		"if len(before.services) > 0 {",
 		"if len(before.services) > 99 {",
 	},
 	{
-		"kubelet-not-awaited", "inplace/next.go",
+		"kubelet-not-awaited", "inplace/drain.go",
 		"if condition(pod, corev1.PodReady).Status == corev1.ConditionTrue {",
 		"if false && condition(pod, corev1.PodReady).Status == corev1.ConditionTrue {",
 	},
 	{
-		"grace-period-ignored", "inplace/next.go",
+		"grace-period-ignored", "inplace/drain.go",
 		"now.Before(until) {\n\t\tstep.State, step.Reason, step.Until = Grace",
 		"false {\n\t\tstep.State, step.Reason, step.Until = Grace",
 	},
@@ -85,7 +85,7 @@ var mutants = []mutant{
 	},
 	{
 		// What was drained for a revision that nobody wants any more stays drained.
-		"drained-and-forgotten", "inplace/next.go",
+		"drained-and-forgotten", "inplace/finish.go",
 		"if needsMarkReady(pod) {",
 		"if needsMarkReady(pod) && UpdatedInPlace(pod) {",
 	},
