@@ -5,8 +5,6 @@ package inplace
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -69,33 +67,6 @@ type Progress struct {
 // evidence.judge.
 func Observe(pod *corev1.Pod, now time.Time) Progress {
 	return pastOf(pod, now).progress()
-}
-
-// progress is what Observe promises.
-func (p *past) progress() Progress {
-	progress := Progress{Complete: true, Proved: true, Since: p.state.UpdateTimestamp.Time}
-	all := p.evidence
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		progress.Proved = progress.Proved && all[name].proved()
-		if all[name].done() {
-			continue
-		}
-		if progress.Complete {
-			progress.Complete = false
-			progress.Reason, progress.Message = all[name].missing()
-		}
-		if at := all[name].settledAt; !at.IsZero() && (progress.Recheck.IsZero() || at.Before(progress.Recheck)) {
-			progress.Recheck = at
-		}
-	}
-	if progress.Next = p.next(); len(progress.Next) > 0 {
-		progress.Proved = false
-		if progress.Complete {
-			progress.Complete = false
-			progress.Reason, progress.Message = ReasonNextBatch, "to be changed next: "+strings.Join(containersOf(progress.Next), ", ")
-		}
-	}
-	return progress
 }
 
 // verdict is what is known of a container after a change.
@@ -187,51 +158,6 @@ func (e *evidence) missing() (reason, message string) {
 	}
 }
 
-// past is what is known of the in-place updates of a pod up to now. It is read
-// from the pod once for each plan.
-type past struct {
-	pod *corev1.Pod
-	// services are as in PodFacts.
-	services []string
-	// containers are those that live as long as the pod.
-	containers []liveContainer
-	// state is the zero state if there was no update.
-	state appsv1beta1.InPlaceUpdateState
-	// evidence has an entry for every container that the record names and the
-	// pod still has.
-	evidence map[string]*evidence
-}
-
-func pastOf(pod *corev1.Pod, now time.Time) *past {
-	p := &past{pod: pod, containers: liveContainers(pod)}
-	state, err := readState(pod)
-	if err != nil || state == nil {
-		return p
-	}
-	p.state, p.evidence = *state, make(map[string]*evidence, len(state.LastContainerStatuses))
-	for _, container := range p.containers {
-		entry, ok := state.LastContainerStatuses[container.name]
-		if !ok {
-			continue
-		}
-		e := &evidence{liveContainer: container, node: pod.Spec.NodeName, entry: entry}
-		e.judge(pod, state.UpdateTimestamp.Time, now)
-		p.evidence[container.name] = e
-	}
-	return p
-}
-
-// container returns a container of the pod; the zero container if it has none of
-// the name.
-func (p *past) container(name string) liveContainer {
-	for i := range p.containers {
-		if p.containers[i].name == name {
-			return p.containers[i]
-		}
-	}
-	return liveContainer{}
-}
-
 // judge decides what the container was started from.
 //
 // The kubelet reports the generation that it has seen together with the
@@ -266,20 +192,35 @@ func (e *evidence) judge(pod *corev1.Pod, changed, now time.Time) {
 	settled := !settledAt.IsZero() && !now.Before(settledAt)
 	e.settled, e.settlement = settled, settledAt
 
-	newID := e.status.ContainerID != "" && e.status.ContainerID != e.entry.ContainerID
-	sameID := e.status.ContainerID != "" && !newID
-	fromPresent := sameID && e.entry.Image == e.image
-	fromUnknown := sameID && e.entry.Image == ""
 	switch {
-	case newID && (settled || reportsGeneration && e.provesRestart(started, changed)):
+	case e.status.ContainerID == "":
+	case e.status.ContainerID != e.entry.ContainerID && (settled || reportsGeneration && e.provesRestart(started, changed)):
 		e.verdict = restarted
-	case sameID && settled && e.entry.EnvChanged:
-		// It was given a reference that it cannot have been started from, and was not
-		// restarted: somebody else has put the old one back.
-	case fromPresent && (settled || reportsGeneration && !e.entry.EnvChanged), fromUnknown && settled:
+	case e.status.ContainerID == e.entry.ContainerID && e.provesKept(reportsGeneration):
 		e.verdict = kept
-	case e.status.State.Running != nil && (newID || fromPresent || fromUnknown):
+	case e.status.State.Running != nil && !settled && (e.status.ContainerID != e.entry.ContainerID || e.mayBeKept()):
 		e.settledAt = settledAt
+	}
+}
+
+// mayBeKept reports whether the container that ran before may have been started
+// from the present reference.
+func (e *evidence) mayBeKept() bool {
+	return e.entry.Image == e.image || e.entry.Image == ""
+}
+
+// provesKept reports whether a container that was not restarted need not be. One
+// that was to be restarted for its environment was given a reference that it cannot
+// have been started from: if it has such a one nevertheless, somebody else has put
+// it back, and time proves nothing.
+func (e *evidence) provesKept(reportsGeneration bool) bool {
+	switch {
+	case e.entry.EnvChanged || !e.mayBeKept():
+		return false
+	case e.entry.Image == "":
+		return e.settled
+	default:
+		return e.settled || reportsGeneration
 	}
 }
 

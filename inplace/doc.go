@@ -16,6 +16,9 @@
 //   - Observe tells whether the last change made to a pod has taken effect.
 //   - Next tells the next step of one pod. What only the API server can tell,
 //     that it refuses the change, is a fact: PodFacts.Refused.
+//     The ways of a step have their files: lifecycle (held by a hook), drain (taken
+//     out of service), restart (given another spelling of its image), batch (one
+//     container after the other), finish (back into service).
 //   - Priorities tells which pods of an unordered update go first.
 //   - MakePlan tells which pods of a workload may take their next step now,
 //     within the budget, and what the others wait for.

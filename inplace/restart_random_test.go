@@ -34,7 +34,8 @@ const repository = "registry.example.com/team/app:"
 
 // content is what a reference names: the digest that it has, or that of its tag.
 func content(image string) string {
-	return builders.ImageID(image)[strings.Index(builders.ImageID(image), "@"):]
+	_, digest, _ := strings.Cut(builders.ImageID(image), "@")
+	return "@" + digest
 }
 
 func (n *readerNode) create(image, level string) {

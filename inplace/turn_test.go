@@ -31,6 +31,10 @@ func TestTheNextBatchOfAServingPodKeepsTheBudget(t *testing.T) {
 
 	plan = MakePlan(workload(t, 2, betweenBatches("sample-0"), betweenBatches("sample-1"), notReady(updated("sample-2"))), patched.Add(1))
 	g.Expect(plan.Moves).To(HaveLen(1), "one of two")
+
+	w := workload(t, 1, betweenBatches("sample-0"), notReady(updated("sample-1")))
+	w.MinReadySeconds = int32(patched.Sub(builders.Start).Seconds()) + 10
+	g.Expect(moves(MakePlan(w, patched.Add(1)))).To(ConsistOf(ContainSubstring("Patch sample-0")), "it does not count yet")
 }
 
 // A pod that is not available for its lifecycle alone serves while it waits for

@@ -56,10 +56,10 @@ func TestDeletionGuard(t *testing.T) {
 	user := as(t, "jane")
 
 	g.Eventually(func() error { return user.Delete(t.Context(), held, client.DryRunAll) }, "30s").Should(MatchError(And(
-		ContainSubstring("pod held is in the hand of its lifecycle hook preDelete"),
+		ContainSubstring("pod held belongs to a workload with lifecycle hooks"),
 		ContainSubstring("kubectl label pod held -n default apps.kruise.io/specified-delete=true"))))
 	labeled := newPod("labeled", map[string]string{appsv1beta1.LifecycleStateKey: "Normal", "insitu.dev/hold-deletion": ""})
-	g.Expect(user.Delete(t.Context(), labeled, client.DryRunAll)).To(MatchError(ContainSubstring("in the hand of its lifecycle hook")))
+	g.Expect(user.Delete(t.Context(), labeled, client.DryRunAll)).To(MatchError(ContainSubstring("belongs to a workload with lifecycle hooks")))
 
 	for name, deleter := range map[string]client.Client{
 		"the operator":          as(t, "system:serviceaccount:"+namespace+":guarded-manager"),

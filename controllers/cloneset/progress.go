@@ -48,6 +48,9 @@ func restOf(set *appsv1beta1.CloneSet) (reason, message string) {
 	switch {
 	case isWhole && status.UpdatedAvailableReplicas == replicas:
 		return appsv1beta1.ReasonCloneSetAvailable, appsv1beta1.MessageCloneSetAvailable
+	case set.GetUpdateStrategyType() == appsv1beta1.OnDeleteCloneSetUpdateStrategyType && isWhole:
+		// What comes next is for users to do: they have no deadline.
+		return appsv1beta1.ReasonCloneSetAvailable, appsv1beta1.MessageCloneSetAvailable
 	case set.IsPaused():
 		return appsv1beta1.ReasonCloneSetPaused, appsv1beta1.MessageCloneSetPaused
 	case set.GetPartition() > 0 && isWhole && status.UpdatedAvailableReplicas >= status.ExpectedUpdatedReplicas:

@@ -60,6 +60,18 @@ var _ = Describe("The progress deadline", func() {
 		w.expectProgress(metav1.ConditionTrue, "ProgressPartitionAvailable", "CloneSet has been paused due to partition ready")
 	})
 
+	It("is none for users, who delete the pods to be updated", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.create(reference().With(deadline(30)).With(func(set *appsv1beta1.CloneSet) {
+			set.Spec.UpdateStrategy.Type = appsv1beta1.OnDeleteCloneSetUpdateStrategyType
+		}))
+		w.setImage("nginx:latest")
+		w.settle()
+		w.clock.Step(time.Hour)
+		w.reconcile()
+		w.expectProgress(metav1.ConditionTrue, "CloneSetAvailable", "CloneSet is available")
+	})
+
 	It("is reported when it passes, at that moment, and not for ever", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference().With(deadline(30)))

@@ -10,14 +10,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/history"
 	"github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/inplace"
 )
-
-// reasonScaleUpLimited: pods are not created yet, because as many as
-// scaleStrategy.maxUnavailable allows are not available.
-const reasonScaleUpLimited = "ScaleUpLimited"
 
 // scale creates and deletes pods. What fails with one pod does not keep the others
 // from being updated.
@@ -59,7 +56,7 @@ func (r *Reconciler) scale(ctx context.Context, s *scope) error {
 // createPods creates the pods that are missing.
 func (r *Reconciler) createPods(ctx context.Context, s *scope) error {
 	if withheld := s.scaled.withheld; withheld > 0 {
-		r.recorder.Eventf(s.set, nil, corev1.EventTypeWarning, reasonScaleUpLimited, workload.ActionCreate,
+		r.recorder.Eventf(s.set, nil, corev1.EventTypeWarning, appsv1beta1.ReasonScaleUpLimited, workload.ActionCreate,
 			"%d pods are created when others are available: scaleStrategy.maxUnavailable", withheld)
 	}
 	count := min(s.scaled.atUpdate+s.scaled.atCurrent, workload.MaxCreations)

@@ -108,7 +108,7 @@ func TestBudgetsHaveTimeToCount(t *testing.T) {
 	moves, why := other.ask()
 	g.Expect(moves).To(BeEmpty())
 	g.Expect(why).To(ContainSubstring("to be counted first"))
-	g.Expect(other.executor.askBudgets(context.Background(), other.plan, g.clock.Now()).Recheck).To(Equal(g.clock.Now().Add(countingPause)))
+	g.Expect(other.executor.askBudgets(t.Context(), other.plan, g.clock.Now()).Recheck).To(Equal(g.clock.Now().Add(countingPause)))
 
 	elsewhere := newGuard(t, inplace.MarkNotReady)
 	elsewhere.executor = g.executor
@@ -138,7 +138,7 @@ func TestARefusedEvictionIsExplained(t *testing.T) {
 			moves, why := g.ask()
 			g.Expect(moves).To(BeEmpty())
 			g.Expect(why).To(ContainSubstring(tc.want))
-			g.Expect(g.executor.askBudgets(context.Background(), g.plan, g.clock.Now()).Recheck).To(Equal(g.clock.Now().Add(budgetPeriod)))
+			g.Expect(g.executor.askBudgets(t.Context(), g.plan, g.clock.Now()).Recheck).To(Equal(g.clock.Now().Add(budgetPeriod)))
 		})
 	}
 }
@@ -161,7 +161,7 @@ func TestMovesThatTakeNothingAreNotAskedFor(t *testing.T) {
 
 func TestRecreationsAreEvictions(t *testing.T) {
 	g := newGuard(t, inplace.Recreate)
-	result := g.executor.Run(context.Background(), builders.StatefulSet("default", "sample", "a").Build(), "b", g.plan.Moves[:1])
+	result := g.executor.Run(t.Context(), builders.StatefulSet("default", "sample", "a").Build(), "b", g.plan.Moves[:1])
 	g.Expect(result.Failed).To(BeEmpty())
 	g.Expect(g.asked).To(Equal([]string{"sample-0"}))
 }

@@ -44,6 +44,9 @@ const (
 	ReasonSuccessfulCreate = "SuccessfulCreate"
 	// ReasonFailedCreate: a pod or claim could not be created.
 	ReasonFailedCreate = "FailedCreate"
+	// ReasonScaleUpLimited: pods are not created yet, because as many as
+	// scaleStrategy.maxUnavailable allows are not available.
+	ReasonScaleUpLimited = "ScaleUpLimited"
 	// ReasonSuccessfulDelete: a pod was deleted.
 	ReasonSuccessfulDelete = "SuccessfulDelete"
 	// ReasonFailedDelete: a pod could not be deleted.

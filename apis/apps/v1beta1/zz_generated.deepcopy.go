@@ -400,6 +400,13 @@ func (in *InPlaceUpdateState) DeepCopyInto(out *InPlaceUpdateState) {
 			(*out)[key] = val
 		}
 	}
+	if in.NextContainerReads != nil {
+		in, out := &in.NextContainerReads, &out.NextContainerReads
+		*out = make(map[string]string, len(*in))
+		for key, val := range *in {
+			(*out)[key] = val
+		}
+	}
 	if in.PreCheckBeforeNext != nil {
 		in, out := &in.PreCheckBeforeNext, &out.PreCheckBeforeNext
 		*out = new(InPlaceUpdatePreCheckBeforeNext)

@@ -28,8 +28,8 @@ var mutants = []mutant{
 	{
 		// A container that crashed just before the change counts as restarted for it.
 		"any-new-container-is-proof", "inplace/completion.go",
-		"case newID && (settled || reportsGeneration && e.provesRestart(started, changed)):",
-		"case newID:",
+		"case e.status.ContainerID != e.entry.ContainerID && (settled || reportsGeneration && e.provesRestart(started, changed)):",
+		"case e.status.ContainerID != e.entry.ContainerID:",
 	},
 	{
 		// The statuses are those from before the kubelet saw the change.
@@ -40,14 +40,14 @@ var mutants = []mutant{
 	{
 		// Two names of one content: the rollout hangs for ever.
 		"image-id-must-change", "inplace/completion.go",
-		"newID := e.status.ContainerID != \"\" && e.status.ContainerID != e.entry.ContainerID",
-		"newID := e.status.ContainerID != \"\" && e.status.ContainerID != e.entry.ContainerID && e.status.ImageID != e.entry.ImageID",
+		"case e.status.ContainerID != e.entry.ContainerID && (settled || reportsGeneration && e.provesRestart(started, changed)):",
+		"case e.status.ContainerID != e.entry.ContainerID && e.status.ImageID != e.entry.ImageID:",
 	},
 	{
 		// A rollback that overtakes the kubelet waits for a restart that never comes.
 		"rollback-never-done", "inplace/completion.go",
-		"fromPresent := sameID && e.entry.Image == e.image",
-		"fromPresent := false && sameID && e.entry.Image == e.image",
+		"return e.entry.Image == e.image || e.entry.Image == \"\"",
+		"return e.entry.Image == \"\"",
 	},
 	{
 		// A change that the kubelet may still act on is forgotten.
@@ -57,17 +57,17 @@ var mutants = []mutant{
 	},
 	{
 		// Traffic still reaches the container that is stopped.
-		"endpoints-not-awaited", "inplace/next.go",
-		"if len(facts.Services) > 0 {",
-		"if len(facts.Services) > 99 {",
+		"endpoints-not-awaited", "inplace/drain.go",
+		"if len(before.services) > 0 {",
+		"if len(before.services) > 99 {",
 	},
 	{
-		"kubelet-not-awaited", "inplace/next.go",
+		"kubelet-not-awaited", "inplace/drain.go",
 		"if condition(pod, corev1.PodReady).Status == corev1.ConditionTrue {",
 		"if false && condition(pod, corev1.PodReady).Status == corev1.ConditionTrue {",
 	},
 	{
-		"grace-period-ignored", "inplace/next.go",
+		"grace-period-ignored", "inplace/drain.go",
 		"now.Before(until) {\n\t\tstep.State, step.Reason, step.Until = Grace",
 		"false {\n\t\tstep.State, step.Reason, step.Until = Grace",
 	},
@@ -85,7 +85,7 @@ var mutants = []mutant{
 	},
 	{
 		// What was drained for a revision that nobody wants any more stays drained.
-		"drained-and-forgotten", "inplace/next.go",
+		"drained-and-forgotten", "inplace/finish.go",
 		"if needsMarkReady(pod) {",
 		"if needsMarkReady(pod) && UpdatedInPlace(pod) {",
 	},
@@ -115,9 +115,9 @@ var mutants = []mutant{
 	},
 	{
 		// A conflict is taken for the end of it.
-		"conflict-not-retried", "controllers/statefulset/rollout.go",
-		"if result.Conflicts > 0 || result.Refused > 0 {",
-		"if result.Conflicts > 99 || result.Refused > 0 {",
+		"conflict-not-retried", "controllers/executor/executor.go",
+		"return r.Conflicts+r.Refused+r.Postponed > 0",
+		"return r.Refused+r.Postponed > 0",
 	},
 	{
 		// A pod is changed while its hook holds it.
@@ -151,14 +151,14 @@ var mutants = []mutant{
 	},
 	{
 		// A container of a later batch keeps the old image.
-		"batch-forgotten", "inplace/completion.go",
-		"if progress.Next = before.next(pod); len(progress.Next) > 0 {",
-		"if progress.Next = before.next(pod); len(progress.Next) > 99 {",
+		"batch-forgotten", "inplace/past.go",
+		"if progress.Next = p.next(); len(progress.Next) > 0 {",
+		"if progress.Next = p.next(); len(progress.Next) > 99 {",
 	},
 	{
 		// A container that reads what changed keeps the old value.
 		"environment-left-alone", "inplace/restart.go",
-		"restart := c.stale != nil || c.pending && c.alias",
+		"restart := change.Reads != \"\" || c.pending && c.alias",
 		"restart := c.pending && c.alias",
 	},
 	{
@@ -170,13 +170,19 @@ var mutants = []mutant{
 	{
 		// The restart of the update itself is not counted.
 		"restarts-miscounted", "inplace/restartcount.go",
-		"Revision: revision, RestartCount: containerStatus(pod, name).RestartCount,",
-		"Revision: revision, RestartCount: containerStatus(pod, name).RestartCount + 1,",
+		"{Revision: revision, RestartCount: c.status.RestartCount}",
+		"{Revision: revision, RestartCount: c.status.RestartCount + 1}",
 	},
 	{
 		// Pods are taken out faster than a budget is counted.
 		"budget-not-counted", "controllers/executor/disruption.go",
 		"countingPause = 5 * time.Second",
 		"countingPause = 0 * time.Second",
+	},
+	{
+		// A new image is given the digest of the one that runs still.
+		"digest-of-before", "inplace/restart.go",
+		"case e.isOpen() || e.imageFailed:",
+		"case false:",
 	},
 }

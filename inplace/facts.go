@@ -1,0 +1,92 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inplace
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+)
+
+// Target is what a pod shall become, and how.
+type Target struct {
+	Revision
+	// Policy says what to do with what cannot change in place.
+	Policy appsv1beta1.PodUpdateStrategyType
+	// GracePeriod is how long a pod stays out of service before it is changed.
+	// It has no effect on pods without the readiness gate.
+	GracePeriod time.Duration
+	// KeepReady names the containers that restart while the pod stays in
+	// service.
+	KeepReady []string
+	// Deadline is after how long an update of one pod is reported as stuck;
+	// zero means never.
+	Deadline time.Duration
+	// RespectBudgets is true when no serving pod is taken out of service that the
+	// API server would not let anybody evict.
+	RespectBudgets bool
+	// Lifecycle holds the hooks of the workload; nil if it has none.
+	Lifecycle *appsv1beta1.Lifecycle
+	// judged holds what was found of the ways from other templates, which is the
+	// same for all pods of a plan; nil outside of a plan.
+	judged map[*Template]judgement
+}
+
+// judgement is what the templates alone say of the way from one to another.
+type judgement struct {
+	refused *Refusal
+	equal   bool
+}
+
+// judge compares a template with that of the target.
+func (t Target) judge(from *Template) judgement {
+	if known, ok := t.judged[from]; ok {
+		return known
+	}
+	judged := judgement{refused: refusal(from, t.Template), equal: from != nil && from.Equal(t.Template)}
+	if t.judged != nil {
+		t.judged[from] = judged
+	}
+	return judged
+}
+
+// PodFacts is what is known of one pod.
+type PodFacts struct {
+	Pod *corev1.Pod
+	// From is the revision that the pod's label names; nil if it is not in the
+	// history.
+	From *Revision
+	// Services holds the names of the Services whose EndpointSlices still send
+	// traffic to the pod.
+	Services []string
+	// Asked is true when the workload asks for the deletion of the pod, as a label
+	// of the pod can.
+	Asked bool
+	// Held is true for a pod that stays at its revision for now: the partition
+	// keeps it.
+	Held bool
+	// Refused is set when the API server refuses the change in place that the pod
+	// needs for the target.
+	Refused *Refusal
+	// past is known to a plan already; nil outside of one.
+	past *past
+}
+
+// Read returns the facts, complete, with what the pod records of its updates. It is
+// read again by each plan otherwise; the plans that share it are made for the same
+// moment.
+func (f PodFacts) Read(now time.Time) PodFacts {
+	f.past = pastOf(f.Pod, now)
+	f.past.services = f.Services
+	return f
+}
+
+func (f PodFacts) pastAt(now time.Time) *past {
+	if f.past == nil {
+		f = f.Read(now)
+	}
+	return f.past
+}

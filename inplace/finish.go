@@ -1,0 +1,136 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inplace
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+)
+
+// finish brings a pod that stays at its revision back into service.
+func finish(before *past, target Target, now time.Time) Step {
+	pod := before.pod
+	if step := gone(pod, target, now); step != nil {
+		return *step
+	}
+	deadline, progress := target.Deadline, before.progress()
+	if progress.Reason == ReasonNextBatch {
+		return nextBatch(before, target, progress, now)
+	}
+	if !progress.Complete {
+		// A container that ends long after its update is not overdue by that.
+		if ready := condition(pod, corev1.PodReady); ready.Status != corev1.ConditionTrue {
+			progress.Since = latest(progress.Since, ready.LastTransitionTime.Time)
+		}
+		return overdue(Step{
+			State: Restarting, Reason: progress.Reason, Message: progress.Message,
+			Since: progress.Since, Until: progress.Recheck,
+		}, deadline, now)
+	}
+	if needsMarkReady(pod) {
+		step := Step{Action: MarkReady, State: Verifying, Since: progress.Since, Message: "every container runs what it should"}
+		if state := target.stateAtRest(pod); state != lifecycleState(pod) {
+			step.Lifecycle = state
+		}
+		return step
+	}
+	if step := rest(pod, target, now); step != nil && step.Action != Wait {
+		return *step
+	}
+	if ready := condition(pod, corev1.PodReady); ready.Status != corev1.ConditionTrue {
+		reason, message := whyNotReady(pod, ready)
+		return overdue(Step{
+			State: Verifying, Reason: reason, Message: message,
+			Since: latest(progress.Since, ready.LastTransitionTime.Time),
+		}, deadline, now)
+	}
+	if step := rest(pod, target, now); step != nil {
+		return *step
+	}
+	return Step{State: Settled}
+}
+
+// gone returns the step of a pod that does not come back, whatever is wanted of it;
+// nil for others. One that has ended is replaced by its controller, not changed.
+func gone(pod *corev1.Pod, target Target, now time.Time) *Step {
+	switch {
+	case pod.DeletionTimestamp != nil:
+		return ptr.To(terminate(pod, now))
+	case pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded:
+		return &Step{State: Recreating, Reason: ReasonEnded, Message: fmt.Sprintf("the pod has ended (%s %s) and is to be replaced",
+			pod.Status.Phase, pod.Status.Reason)}
+	case target.Lifecycle != nil && lifecycleState(pod) == appsv1beta1.LifecycleStatePreparingDelete && !target.revives():
+		return ptr.To(remove(pod, target, Step{Reason: ReasonPreDeleteHook, Message: "it was marked not ready for its deletion"}, now))
+	default:
+		return nil
+	}
+}
+
+// nextBatch changes the containers whose turn comes when those before them are
+// ready.
+func nextBatch(before *past, target Target, progress Progress, now time.Time) Step {
+	if container := before.notReadyBefore(); container != "" {
+		return overdue(Step{
+			State: Verifying, Reason: ReasonNextBatch, Since: progress.Since,
+			Message: fmt.Sprintf("container %s is not ready; %s", container, progress.Message),
+		}, target.Deadline, now)
+	}
+	change := Change{}
+	change.Images, change.Later = before.splitBatch(progress.Next)
+	if isReady(before.pod) && !target.keepsReady(change) {
+		// It was not drained for the batches before.
+		if step := drain(before, target, change, now); step != nil {
+			return *step
+		}
+	}
+	return Step{
+		Action: Patch, State: Patching, Message: change.String() + " (the containers before are ready)", Change: change,
+		Record: newState(before, change, before.state.Revision, now),
+	}
+}
+
+func overdueStep(step Step, deadline time.Duration, now time.Time) *Step {
+	return ptr.To(overdue(step, deadline, now))
+}
+
+// overdue turns a step that takes longer than the deadline into Stuck.
+func overdue(step Step, deadline time.Duration, now time.Time) Step {
+	if deadline <= 0 || step.Since.IsZero() {
+		return step
+	}
+	end := step.Since.Add(deadline)
+	if !now.Before(end) {
+		step.State = Stuck
+		step.Message = fmt.Sprintf("longer than %s: %s", deadline, step.Message)
+		return step
+	}
+	if step.Until.IsZero() || end.Before(step.Until) {
+		step.Until = end
+	}
+	return step
+}
+
+// whyNotReady says why a pod that runs its revision is not ready: the kubelet's
+// reason for a container that cannot start, else what the Ready condition says.
+func whyNotReady(pod *corev1.Pod, ready corev1.PodCondition) (reason, message string) {
+	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if waiting := status.State.Waiting; waiting != nil && cannotStart(status) {
+			return waiting.Reason, fmt.Sprintf("container %s: %s", status.Name, waiting.Message)
+		}
+	}
+	if isReadyButForKubelet(pod) {
+		return ReasonPodNotReady, "its containers and gates are ready; " +
+			kubeletOn(pod.Spec.NodeName) + " has not reported the pod ready"
+	}
+	if ready.Message == "" {
+		return ReasonPodNotReady, "the pod is not ready"
+	}
+	return ReasonPodNotReady, "the pod is not ready: " + ready.Message
+}

@@ -1,0 +1,87 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inplace
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+)
+
+// past is what is known of the in-place updates of a pod up to now. It is read
+// from the pod once for each plan.
+type past struct {
+	pod *corev1.Pod
+	// services are as in PodFacts.
+	services []string
+	// containers are those that live as long as the pod.
+	containers []liveContainer
+	// state is the zero state if there was no update.
+	state appsv1beta1.InPlaceUpdateState
+	// evidence has an entry for every container that the record names and the
+	// pod still has.
+	evidence map[string]*evidence
+}
+
+func pastOf(pod *corev1.Pod, now time.Time) *past {
+	p := &past{pod: pod, containers: liveContainers(pod)}
+	state, err := readState(pod)
+	if err != nil || state == nil {
+		return p
+	}
+	p.state, p.evidence = *state, make(map[string]*evidence, len(state.LastContainerStatuses))
+	for _, container := range p.containers {
+		entry, ok := state.LastContainerStatuses[container.name]
+		if !ok {
+			continue
+		}
+		e := &evidence{liveContainer: container, node: pod.Spec.NodeName, entry: entry}
+		e.judge(pod, state.UpdateTimestamp.Time, now)
+		p.evidence[container.name] = e
+	}
+	return p
+}
+
+// container returns a container of the pod; the zero container if it has none of
+// the name.
+func (p *past) container(name string) liveContainer {
+	for i := range p.containers {
+		if p.containers[i].name == name {
+			return p.containers[i]
+		}
+	}
+	return liveContainer{}
+}
+
+// progress is what Observe promises.
+func (p *past) progress() Progress {
+	progress := Progress{Complete: true, Proved: true, Since: p.state.UpdateTimestamp.Time}
+	all := p.evidence
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		progress.Proved = progress.Proved && all[name].proved()
+		if all[name].done() {
+			continue
+		}
+		if progress.Complete {
+			progress.Complete = false
+			progress.Reason, progress.Message = all[name].missing()
+		}
+		if at := all[name].settledAt; !at.IsZero() && (progress.Recheck.IsZero() || at.Before(progress.Recheck)) {
+			progress.Recheck = at
+		}
+	}
+	if progress.Next = p.next(); len(progress.Next) > 0 {
+		progress.Proved = false
+		if progress.Complete {
+			progress.Complete = false
+			progress.Reason, progress.Message = ReasonNextBatch, "to be changed next: "+strings.Join(containersOf(progress.Next), ", ")
+		}
+	}
+	return progress
+}

@@ -1,0 +1,123 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inplace
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// view is a pod as the planner sees it.
+type view struct {
+	PodState
+	facts PodFacts
+	class class
+	// wants is true when the pod is to become the target revision, or is asked
+	// to be recreated.
+	wants bool
+	// recheck is when time alone completes an earlier change; zero if it does not.
+	recheck time.Time
+	// asked is true when a label asks for the recreation of the pod.
+	asked bool
+	// between is true when the pod serves between two batches of its update: it had
+	// not to be drained.
+	between bool
+}
+
+// class orders the pods that want to change.
+type class int
+
+const (
+	// broken: not ready, and waiting will not make it so.
+	broken class = iota
+	// begun: being drained or restarted by us.
+	begun
+	// unready: runs, but is not ready.
+	unready
+	// serving: ready.
+	serving
+)
+
+func newView(w Workload, i int, now time.Time) *view {
+	facts := w.Pods[i]
+	pod := facts.Pod
+	atTarget := revisionName(pod) == w.Target.Name
+	facts.past = facts.pastAt(now)
+	progress := facts.past.progress()
+	v := &view{
+		facts: facts,
+		asked: AsksForDeletion(facts),
+		class: classOf(pod, w.Target, progress.Complete),
+
+		recheck: progress.Recheck,
+	}
+	v.wants = v.asked || !atTarget && !facts.Held && !w.Stopped
+	v.PodState = PodState{
+		Pod:       pod,
+		Proved:    progress.Proved,
+		Updated:   atTarget && progress.Proved,
+		Ready:     isReady(pod),
+		Available: progress.Complete && !IsMarkedNotReady(pod) && !w.Target.isHeldBack(pod) && isAvailable(pod, w.MinReadySeconds, now),
+	}
+	if v.wants {
+		v.Step = Next(facts, w.Target, now)
+	} else {
+		v.Step = finishUnlessRefused(facts, facts.past, w.Target, now)
+	}
+	v.between = !v.wants && progress.Reason == ReasonNextBatch && v.Step.Action == Patch && servesUnfinished(pod, w, now)
+	return v
+}
+
+// servesUnfinished reports whether a pod whose update is not complete would be
+// available if it were.
+func servesUnfinished(pod *corev1.Pod, w Workload, now time.Time) bool {
+	return !IsMarkedNotReady(pod) && !w.Target.isHeldBack(pod) && isAvailable(pod, w.MinReadySeconds, now)
+}
+
+func classOf(pod *corev1.Pod, target Target, complete bool) class {
+	switch {
+	case IsBroken(pod):
+		return broken
+	case !complete || IsMarkedNotReady(pod) || target.isGivenUp(pod):
+		return begun
+	case !isReady(pod):
+		return unready
+	default:
+		return serving
+	}
+}
+
+// inPlanningOrder returns the pods that stay as they are, then those that want to
+// change: broken ones first, of equals those that somebody asks for, else in the
+// order given.
+func inPlanningOrder(views []*view) []*view {
+	ordered := slices.Clone(views)
+	slices.SortStableFunc(ordered, func(a, b *view) int {
+		switch {
+		case a.wants != b.wants && b.wants:
+			return -1
+		case a.wants != b.wants:
+			return 1
+		case !a.wants:
+			return 0
+		default:
+			return cmp.Or(cmp.Compare(a.class, b.class), compareAsked(a, b))
+		}
+	})
+	return ordered
+}
+
+func compareAsked(a, b *view) int {
+	switch {
+	case a.asked == b.asked:
+		return 0
+	case a.asked:
+		return -1
+	default:
+		return 1
+	}
+}
