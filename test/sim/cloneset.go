@@ -222,8 +222,8 @@ func (w *World) names(set *appsv1beta1.StatefulSet) []string {
 	return names[:replicas]
 }
 
-// contentOnly leaves out the names of pods and claims, which differ from run to
-// run.
+// contentOnly sorts lines, without the names that a CloneSet gives to pods and
+// claims: these differ from run to run.
 func contentOnly(lines []string) []string {
 	left := make([]string, 0, len(lines))
 	for _, line := range lines {

@@ -368,14 +368,24 @@ func (w *World) checkDrained(pod *corev1.Pod, containers []string) {
 		w.violate("invariant 4: %v of %s are stopped while it gets traffic", containers, pod.Name)
 	}
 	since := conditionSince(pod, corev1.PodReady)
-	for _, gate := range []corev1.PodConditionType{appsv1beta1.InPlaceUpdateReady, appsv1beta1.KruisePodReady} {
-		if closed := conditionSince(pod, gate); conditionIs(pod, gate, corev1.ConditionFalse) && closed.After(since) {
-			since = closed
-		}
+	if closed := firstClosed(pod); closed.After(since) {
+		since = closed
 	}
 	if out := w.clock.Now().Sub(since); out < w.settings.gracePeriod {
 		w.violate("invariant 4: %v of %s are stopped after a grace period of %s", containers, pod.Name, out)
 	}
+}
+
+// firstClosed returns when the first of the readiness gates was closed that are:
+// one that was closed later, for a deletion, changes nothing.
+func firstClosed(pod *corev1.Pod) time.Time {
+	var first time.Time
+	for _, gate := range []corev1.PodConditionType{appsv1beta1.InPlaceUpdateReady, appsv1beta1.KruisePodReady} {
+		if closed := conditionSince(pod, gate); conditionIs(pod, gate, corev1.ConditionFalse) && (first.IsZero() || closed.Before(first)) {
+			first = closed
+		}
+	}
+	return first
 }
 
 // look sees which pods are back in service.

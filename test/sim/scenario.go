@@ -59,6 +59,9 @@ func (w *World) outcome(before map[string]types.UID) string {
 			lines = append(lines, key.kind+" "+key.name)
 		}
 	}
+	if w.settings.clones.is {
+		lines = contentOnly(lines)
+	}
 	status := w.set().Status.DeepCopy()
 	for i := range status.Conditions {
 		status.Conditions[i].LastTransitionTime = metav1.Time{}
