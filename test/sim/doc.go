@@ -17,6 +17,8 @@
 // decided by a source of choices (choices.go), so a run can be repeated to the
 // letter, shrunk and kept as a test.
 //
+// The set is a StatefulSet or a CloneSet (cloneset.go, law_cloneset.go).
+//
 // The kubelet is the model that matters most: conformance.go has stories that it
 // and a real one play (test/e2e), and what the real one shows, it must be able to.
 //

@@ -185,4 +185,40 @@ var mutants = []mutant{
 		"case e.isOpen() || e.imageFailed:",
 		"case false:",
 	},
+	{
+		// Pods that are too many go, whoever is left to serve.
+		"clones-surplus-goes-at-once", "controllers/cloneset/scale_plan.go",
+		"case spare > 0:",
+		"case spare > -1:",
+	},
+	{
+		// One pod more than maxSurge.
+		"clones-surge-off-by-one", "controllers/cloneset/scale_plan.go",
+		"surging := min(needed, f.surge)",
+		"surging := min(needed, f.surge+min(f.surge, 1))",
+	},
+	{
+		// One pod more is updated than the partition lets go.
+		"clones-partition-off-by-one", "controllers/cloneset/scale_plan.go",
+		"workload.HeldByNumber(turns, replicas-partition)",
+		"workload.HeldByNumber(turns, replicas-max(partition-1, 0))",
+	},
+	{
+		// Pods that are just made take no place: others are updated as well.
+		"clones-made-take-no-place", "controllers/cloneset/rollout.go",
+		"s.scaled.atUpdate).held",
+		"0).held",
+	},
+	{
+		// Nothing makes up for a pod between two batches: it waits for ever.
+		"clones-wait-between-batches", "controllers/cloneset/rollout.go",
+		"pod.Available || s.isBetweenBatches(pod)",
+		"pod.Available",
+	},
+	{
+		// The claims of a pod that was deleted while nobody looked stay for ever.
+		"clones-claims-left", "controllers/cloneset/claims.go",
+		"if !ok || pods.Has(pod) || claim.DeletionTimestamp != nil {",
+		"if true || !ok || pods.Has(pod) || claim.DeletionTimestamp != nil {",
+	},
 }
