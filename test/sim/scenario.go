@@ -86,7 +86,7 @@ func containerWords(pod *corev1.Pod) string {
 func (w *World) restarts(before map[string]types.UID) (restarts, remade int) {
 	for name, pod := range all[*corev1.Pod](w.server) {
 		uid, was := before[name]
-		if was && uid != pod.UID {
+		if (was || w.settings.clones.is) && uid != pod.UID {
 			remade++
 		}
 		for _, status := range pod.Status.ContainerStatuses {
