@@ -37,11 +37,12 @@ type clones struct {
 	progressDeadline int
 }
 
-// choose makes the set of these settings a CloneSet, or leaves it.
-func (s *settings) chooseKind(c *Choices) {
+// ofAnyKind returns the settings for a StatefulSet, or sometimes for a CloneSet.
+func (s settings) ofAnyKind(c *Choices) settings {
 	if !c.oneIn(cloneSets) {
-		return
+		return s
 	}
+	s.ordered, s.unordered, s.deleteScaled = false, false, false
 	s.clones = clones{is: true, maxSurge: c.intN(3), reuse: c.oneIn(3)}
 	if s.clones.maxSurge > 0 && c.oneIn(2) {
 		s.maxUnavailable = 0
@@ -52,7 +53,7 @@ func (s *settings) chooseKind(c *Choices) {
 	if c.oneIn(4) {
 		s.clones.progressDeadline = 60
 	}
-	s.ordered, s.unordered, s.deleteScaled = false, false, false
+	return s
 }
 
 // cloneSets: in one run of so many the set is a CloneSet.

@@ -122,8 +122,7 @@ func chosen(c *Choices) settings {
 	s.faults = pick(c, []int{0, 0, 40, 15, 6})
 	s.deaths = pick(c, []int{0, 40, 15, 6})
 	s.changes = pick(c, []int{30, 20, 12, 6})
-	s.chooseKind(c)
-	return s
+	return s.ofAnyKind(c)
 }
 
 func (s settings) String() string {
