@@ -72,6 +72,14 @@ func TestCloneSets(t *testing.T) {
 			name: "in place, each pod held by a hook", settings: hookedBy(hooks{inPlaceUpdate: true, marksUpdate: true}),
 			changes: []func(*World){to("b")}, pods: 3, updated: 3, kept: 3, restarts: 3,
 		},
+		{
+			name: "one container after the other, without a gate and spare pods", changes: []func(*World){to("both")},
+			settings: func(s *settings) { surging(s); inBatches(s); s.gated = false }, pods: 3, updated: 3, kept: 2, restarts: 4,
+		},
+		{
+			name: "labels only, each pod held by a hook, without spare pods", changes: []func(*World){to("label")},
+			settings: func(s *settings) { hookedBy(hooks{inPlaceUpdate: true, marksUpdate: true})(s); surging(s) }, pods: 3, updated: 3, kept: 2,
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			g := NewWithT(t)
