@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
@@ -38,7 +39,7 @@ func Add(mgr ctrl.Manager, options Options) error {
 	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), recorder, clock.RealClock{}, rand.String)
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
-		For(&appsv1beta1.CloneSet{}, builder.WithPredicates(workload.SpecPredicate())).
+		For(&appsv1beta1.CloneSet{}, builder.WithPredicates(changed())).
 		Owns(&corev1.Pod{}).
 		Owns(&corev1.PersistentVolumeClaim{}).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.adoptingSets)).
@@ -49,6 +50,12 @@ func Add(mgr ctrl.Manager, options Options) error {
 		return fmt.Errorf("add controller %s: %w", controllerName, err)
 	}
 	return nil
+}
+
+// changed passes what changes the spec of a set, or its labels: one of them says
+// which pods count as replicas, and raises no generation.
+func changed() predicate.Predicate {
+	return predicate.Or(workload.SpecPredicate(), predicate.LabelChangedPredicate{})
 }
 
 // drainingSets maps an EndpointSlice to the sets that wait for a pod to leave it.
