@@ -63,7 +63,7 @@ func gone(pod *corev1.Pod, target Target, now time.Time) *Step {
 	switch {
 	case pod.DeletionTimestamp != nil:
 		return ptr.To(terminate(pod, now))
-	case pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded:
+	case HasEnded(pod):
 		return &Step{State: Recreating, Reason: ReasonEnded, Message: fmt.Sprintf("the pod has ended (%s %s) and is to be replaced",
 			pod.Status.Phase, pod.Status.Reason)}
 	case target.Lifecycle != nil && lifecycleState(pod) == appsv1beta1.LifecycleStatePreparingDelete && !target.revives():

@@ -43,6 +43,12 @@ func readySince(pod *corev1.Pod) time.Time {
 	return condition(pod, corev1.PodReady).LastTransitionTime.Time
 }
 
+// HasEnded reports whether a pod will never run again and is still there: it was
+// evicted, for example.
+func HasEnded(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp == nil && (pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded)
+}
+
 // IsBroken reports whether a pod is not ready and cannot become so by waiting:
 // it has failed, cannot be scheduled, or a container cannot be started or keeps
 // ending.

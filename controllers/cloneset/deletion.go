@@ -20,7 +20,7 @@ import (
 func (f scaleFacts) inDeletionOrder() []*member {
 	lossOf := losses(f.members)
 	ordered := slices.SortedFunc(slices.Values(f.members), func(a, b *member) int {
-		return cmp.Or(compareBools(b.preparing, a.preparing), compareBools(b.asked, a.asked), lossOf[a.Name].compare(lossOf[b.Name]))
+		return cmp.Or(workload.CompareBools(b.preparing, a.preparing), workload.CompareBools(b.asked, a.asked), lossOf[a.Name].compare(lossOf[b.Name]))
 	})
 	wished := 0
 	for wished < len(ordered) && (ordered[wished].preparing || ordered[wished].asked) {
@@ -78,7 +78,7 @@ func (l loss) compare(other loss) int {
 
 // compareValue compares what a pod is worth wherever it runs.
 func (l loss) compareValue(other loss) int {
-	return cmp.Or(cmp.Compare(l.rank, other.rank), compareBools(l.available, other.available), cmp.Compare(l.cost, other.cost))
+	return cmp.Or(cmp.Compare(l.rank, other.rank), workload.CompareBools(l.available, other.available), cmp.Compare(l.cost, other.cost))
 }
 
 func (l loss) compareAge(other loss) int {
@@ -141,16 +141,4 @@ func restartsOf(pod *corev1.Pod) int32 {
 		most = max(most, status.RestartCount)
 	}
 	return most
-}
-
-// compareBools orders false before true.
-func compareBools(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	default:
-		return 1
-	}
 }

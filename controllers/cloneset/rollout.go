@@ -10,9 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/utils/ptr"
 
-	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/inplace"
 )
@@ -63,7 +61,7 @@ func (s *scope) needsSurge(pod inplace.PodState) bool {
 // isBetweenBatches reports whether a pod serves while some of its containers are
 // still to be changed: it is not available, and goes on only as the budget allows.
 func (s *scope) isBetweenBatches(pod inplace.PodState) bool {
-	return pod.Ready && inplace.Observe(pod.Pod, s.now).Reason == inplace.ReasonNextBatch
+	return pod.Ready && !pod.Proved && inplace.Observe(pod.Pod, s.now).Reason == inplace.ReasonNextBatch
 }
 
 // update lets the pods that stay take their next steps towards their revisions.
@@ -133,19 +131,11 @@ func (s *scope) workload(members []*member) inplace.Workload {
 }
 
 func (s *scope) target() inplace.Target {
-	strategy := s.set.GetInPlaceUpdateStrategy()
-	revision := s.revisions.Update.InPlace()
-	revision.Hash = hashOf(s.set.Name, revision.Name)
-	return inplace.Target{
-		Revision:    revision,
-		Policy:      s.set.GetPodUpdatePolicy(),
-		GracePeriod: s.set.GetGracePeriod(),
-		KeepReady:   strategy.KeepReady,
-		Deadline:    time.Duration(ptr.Deref(strategy.DeadlineSeconds, 0)) * time.Second,
-		Lifecycle:   s.set.Spec.Lifecycle.OrNil(),
-
-		RespectBudgets: strategy.PodDisruptionBudget == appsv1beta1.RespectPodDisruptionBudget,
-	}
+	target := workload.TargetOf(s.set.GetInPlaceUpdateStrategy())
+	target.Revision = s.revisions.Update.InPlace()
+	target.Revision.Hash = hashOf(s.set.Name, target.Revision.Name)
+	target.Policy, target.Lifecycle = s.set.GetPodUpdatePolicy(), s.set.Spec.Lifecycle.OrNil()
+	return target
 }
 
 // condemned returns the pods that go for good, and those that are going already:

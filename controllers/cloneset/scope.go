@@ -113,7 +113,7 @@ func (r *Reconciler) observePods(ctx context.Context, s *scope) error {
 			s.strays = append(s.strays, pod)
 		case pod.DeletionTimestamp != nil:
 			s.leaving = append(s.leaving, pod)
-		case workload.HasEnded(pod), isPreparing && s.set.ExcludesPreparingDelete():
+		case inplace.HasEnded(pod), isPreparing && s.set.ExcludesPreparingDelete():
 			s.outgoing = append(s.outgoing, pod)
 		default:
 			s.members = append(s.members, &member{Pod: pod, preparing: isPreparing, broken: inplace.IsBroken(pod)})

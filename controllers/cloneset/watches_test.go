@@ -20,8 +20,10 @@ func TestWhatChangesASet(t *testing.T) {
 		change func(*appsv1beta1.CloneSet)
 		passes bool
 	}{
-		"the spec":   {func(set *appsv1beta1.CloneSet) { set.Generation++ }, true},
-		"a label":    {func(set *appsv1beta1.CloneSet) { set.Labels = map[string]string{appsv1beta1.CloneSetScalingExcludePreparingDeleteKey: "true"} }, true},
+		"the spec": {func(set *appsv1beta1.CloneSet) { set.Generation++ }, true},
+		"a label": {func(set *appsv1beta1.CloneSet) {
+			set.Labels = map[string]string{appsv1beta1.CloneSetScalingExcludePreparingDeleteKey: "true"}
+		}, true},
 		"the status": {func(set *appsv1beta1.CloneSet) { set.Status.Replicas++ }, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -91,6 +91,9 @@ func (e *Executor) askBudgets(ctx context.Context, plan inplace.Plan, now time.T
 // changed in service is out when the kubelet has acted on it.
 func uncounted(plan inplace.Plan, now time.Time) string {
 	for _, pod := range plan.Pods {
+		if pod.Available {
+			continue // complete, and not marked
+		}
 		if podutils.IsPodReady(pod.Pod) && (inplace.IsMarkedNotReady(pod.Pod) || isBeingChanged(pod.Pod, now)) {
 			return pod.Pod.Name
 		}

@@ -21,7 +21,7 @@ func (s *scope) inUpdateOrder() []*member {
 	switch {
 	case strategy == nil:
 	case strategy.PriorityStrategy == nil:
-		slices.SortStableFunc(ordered, func(a, b *member) int { return compareBools(a.healthy, b.healthy) })
+		slices.SortStableFunc(ordered, func(a, b *member) int { return workload.CompareBools(a.healthy, b.healthy) })
 	default:
 		priorityOf := inplace.Priorities(strategy.PriorityStrategy)
 		priorities := make(map[*member]inplace.Priority, len(ordered))
@@ -31,18 +31,6 @@ func (s *scope) inUpdateOrder() []*member {
 		slices.SortStableFunc(ordered, func(a, b *member) int { return priorities[a].Compare(priorities[b]) })
 	}
 	return ordered
-}
-
-// compareBools orders false before true.
-func compareBools(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	default:
-		return 1
-	}
 }
 
 // heldOrdinals returns the wanted ordinals that the partition keeps at the

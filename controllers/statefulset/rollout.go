@@ -9,9 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
-	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/inplace"
 )
@@ -64,16 +62,10 @@ func (s *scope) workload(facts []inplace.PodFacts) inplace.Workload {
 
 // target is what the pods that are not kept at an earlier revision become.
 func (s *scope) target() inplace.Target {
-	return inplace.Target{
-		Revision:    s.revisions.Update.InPlace(),
-		Policy:      s.set.GetPodUpdatePolicy(),
-		GracePeriod: s.set.GetGracePeriod(),
-		KeepReady:   keepReady(s.set),
-		Deadline:    deadline(s.set),
-		Lifecycle:   s.set.GetLifecycle(),
-
-		RespectBudgets: s.set.RespectsDisruptionBudgets(),
-	}
+	target := workload.TargetOf(s.set.GetInPlaceUpdateStrategy())
+	target.Revision = s.revisions.Update.InPlace()
+	target.Policy, target.Lifecycle = s.set.GetPodUpdatePolicy(), s.set.GetLifecycle()
+	return target
 }
 
 // podFacts returns the facts of the pods that stay, in the order of updates.
@@ -88,20 +80,4 @@ func (r *Reconciler) podFacts(ctx context.Context, s *scope) ([]inplace.PodFacts
 		facts = append(facts, f)
 	}
 	return facts, nil
-}
-
-func keepReady(set *appsv1beta1.StatefulSet) []string {
-	rolling := set.Spec.UpdateStrategy.RollingUpdate
-	if rolling == nil || rolling.InPlaceUpdateStrategy == nil {
-		return nil
-	}
-	return rolling.InPlaceUpdateStrategy.KeepReady
-}
-
-func deadline(set *appsv1beta1.StatefulSet) time.Duration {
-	rolling := set.Spec.UpdateStrategy.RollingUpdate
-	if rolling == nil || rolling.InPlaceUpdateStrategy == nil {
-		return 0
-	}
-	return time.Duration(ptr.Deref(rolling.InPlaceUpdateStrategy.DeadlineSeconds, 0)) * time.Second
 }

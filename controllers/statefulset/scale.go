@@ -57,7 +57,7 @@ func planOrdered(f scaleFacts) scalePlan {
 		switch {
 		case m == nil:
 			return scalePlan{create: []int{ordinal}}
-		case workload.HasEnded(m.Pod):
+		case inplace.HasEnded(m.Pod):
 			return scalePlan{remove: []*member{m}}
 		case !m.healthy:
 			return scalePlan{}
@@ -89,7 +89,7 @@ func planParallel(f scaleFacts) scalePlan {
 		default:
 			starting++
 		}
-		if workload.HasEnded(m.Pod) {
+		if inplace.HasEnded(m.Pod) {
 			plan.remove = append(plan.remove, m)
 		}
 	}
@@ -105,7 +105,7 @@ func planParallel(f scaleFacts) scalePlan {
 	}
 	busy += broken
 	for _, m := range slices.Backward(f.condemned) {
-		if m.DeletionTimestamp == nil && !workload.HasEnded(m.Pod) && (!m.healthy || mayDisturb()) {
+		if m.DeletionTimestamp == nil && !inplace.HasEnded(m.Pod) && (!m.healthy || mayDisturb()) {
 			plan.remove = append(plan.remove, m)
 		}
 	}

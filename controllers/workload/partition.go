@@ -72,3 +72,15 @@ func HeldByNumber(turns []Turn, room int) []bool {
 	}
 	return held
 }
+
+// CompareBools orders false before true.
+func CompareBools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	default:
+		return 1
+	}
+}

@@ -26,12 +26,6 @@ func IsHealthy(pod *corev1.Pod, lifecycle *appsv1beta1.Lifecycle, minReadySecond
 		podutils.IsPodAvailable(pod, minReadySeconds, metav1.NewTime(now))
 }
 
-// HasEnded reports whether a pod will never run again and is still there: it was
-// evicted, for example.
-func HasEnded(pod *corev1.Pod) bool {
-	return pod.DeletionTimestamp == nil && (pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded)
-}
-
 // RevisionOf returns the name of the revision that a pod says it is at.
 func RevisionOf(pod *corev1.Pod) string {
 	return pod.Labels[appsv1beta1.ControllerRevisionHashLabel]

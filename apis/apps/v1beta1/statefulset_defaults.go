@@ -101,12 +101,15 @@ func (s *StatefulSet) GetUnorderedUpdate() *UnorderedUpdateStrategy {
 	return s.rollingUpdate().UnorderedUpdate
 }
 
+// GetInPlaceUpdateStrategy returns the details of in-place updates.
+func (s *StatefulSet) GetInPlaceUpdateStrategy() InPlaceUpdateStrategy {
+	return ptr.Deref(s.rollingUpdate().InPlaceUpdateStrategy, InPlaceUpdateStrategy{})
+}
+
 // RespectsDisruptionBudgets reports whether updates wait for the
 // PodDisruptionBudgets of the pods.
 func (s *StatefulSet) RespectsDisruptionBudgets() bool {
-	strategy := s.rollingUpdate().InPlaceUpdateStrategy
-
-	return strategy != nil && strategy.PodDisruptionBudget == RespectPodDisruptionBudget
+	return s.GetInPlaceUpdateStrategy().PodDisruptionBudget == RespectPodDisruptionBudget
 }
 
 // GetLifecycle returns spec.lifecycle; nil if it defines no hook.
@@ -128,12 +131,7 @@ func (s *StatefulSet) GetMinReadySeconds() int32 {
 // GetGracePeriod returns how long a pod stays out of service before its
 // containers are changed in place.
 func (s *StatefulSet) GetGracePeriod() time.Duration {
-	strategy := s.rollingUpdate().InPlaceUpdateStrategy
-	if strategy == nil {
-		return 0
-	}
-
-	return time.Duration(max(strategy.GracePeriodSeconds, 0)) * time.Second
+	return time.Duration(max(s.GetInPlaceUpdateStrategy().GracePeriodSeconds, 0)) * time.Second
 }
 
 // GetVolumeClaimUpdateStrategyType returns what happens to existing claims when
