@@ -41,6 +41,8 @@ func TestCloneSetRefusedOnCreate(t *testing.T) {
 		"nested priority": priorityRefusals(nested + ".priorityStrategy"),
 		"flat in place":   inPlaceRefusals(flat + ".inPlaceUpdateStrategy"),
 		"nested in place": inPlaceRefusals(nested + ".inPlaceUpdateStrategy"),
+		"flat resize":     resizeRefusals(flat + ".inPlaceUpdateStrategy.resize"),
+		"nested resize":   resizeRefusals(nested + ".inPlaceUpdateStrategy.resize"),
 	})
 }
 

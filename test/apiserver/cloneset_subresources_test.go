@@ -45,6 +45,7 @@ func fullCloneSetStatus() appsv1beta1.CloneSetStatus {
 			Message: appsv1beta1.MessageCloneSetUpdated, ObservedGeneration: 1, LastUpdateTime: now, LastTransitionTime: now,
 		}},
 		LabelSelector: "app=sample",
+		Resize:        &appsv1beta1.ResizeStatus{InProgress: 3, Deferred: 2, Kept: 1},
 		Blockers:      []appsv1beta1.Blocker{{Pod: "sample-abcde", Step: "Verify", Reason: "ImagePullBackOff", Message: "no such image", Since: now}},
 	}
 }

@@ -177,29 +177,26 @@ func inPlaceRefusals(path string) map[string]refusal {
 			[]string{path + ".podDisruptionBudget", `Unsupported value: "Maybe"`, `"Ignore", "Respect"`},
 		},
 		"deadline 0": {in(`{deadlineSeconds: 0}`), []string{path + ".deadlineSeconds", "greater than or equal to 1"}},
-		"onDeferred": {
-			in(`{resize: {onDeferred: Keep}}`),
-			[]string{path + ".resize.onDeferred", `"Wait", "Recreate"`},
-		},
-		"onInfeasible": {
-			in(`{resize: {onInfeasible: Wait}}`),
-			[]string{path + ".resize.onInfeasible", `"Keep", "Recreate"`},
-		},
-		"onError": {
-			in(`{resize: {onError: Wait}}`),
-			[]string{path + ".resize.onError", `"Keep", "Recreate"`},
-		},
-		"deferred timeout 0": {
-			in(`{resize: {deferredTimeoutSeconds: 0}}`),
-			[]string{path + ".resize.deferredTimeoutSeconds", "greater than or equal to 1"},
-		},
-		"maxConcurrent 0": {
-			in(`{resize: {maxConcurrent: 0}}`),
-			[]string{path + ".resize.maxConcurrent", "a number from 1", "found 0"},
-		},
-		"drift": {
-			in(`{resize: {drift: Ignore}}`),
-			[]string{path + ".resize.drift", `"Leave", "Enforce"`},
-		},
+	}
+}
+
+// resizeRefusals are those of a policy for resizes at a path.
+func resizeRefusals(path string) map[string]refusal {
+	in := func(fields string) string { return at(path, fields) }
+
+	return map[string]refusal{
+		"onDeferred unknown":                 {in(`{onDeferred: Keep}`), []string{path + ".onDeferred", `Unsupported value: "Keep"`, `"Wait", "Recreate"`}},
+		"onInfeasible unknown":               {in(`{onInfeasible: Wait}`), []string{path + ".onInfeasible", `Unsupported value: "Wait"`, `"Keep", "Recreate"`}},
+		"onError unknown":                    {in(`{onError: Wait}`), []string{path + ".onError", `Unsupported value: "Wait"`, `"Keep", "Recreate"`}},
+		"drift unknown":                      {in(`{drift: Ignore}`), []string{path + ".drift", `Unsupported value: "Ignore"`, `"Leave", "Enforce"`}},
+		"timeout 0":                          {in(`{deferredTimeoutSeconds: 0}`), []string{path + ".deferredTimeoutSeconds", "greater than or equal to 1"}},
+		"timeout with unit":                  {in(`{deferredTimeoutSeconds: 10m}`), []string{path + ".deferredTimeoutSeconds", "must be of type integer"}},
+		"timeout out of range":               {in(`{deferredTimeoutSeconds: 2147483648}`), []string{path + ".deferredTimeoutSeconds", "2147483647"}},
+		"maxConcurrent 0":                    {in(`{maxConcurrent: 0}`), []string{path + ".maxConcurrent", "a number from 1", "found 0"}},
+		"maxConcurrent 0%":                   {in(`{maxConcurrent: "0%"}`), []string{path + ".maxConcurrent", `from "1%" to "100%"`, `found "0%"`}},
+		"maxConcurrent 101%":                 {in(`{maxConcurrent: "101%"}`), []string{path + ".maxConcurrent", `found "101%"`}},
+		"maxConcurrent without percent sign": {in(`{maxConcurrent: "2"}`), []string{path + ".maxConcurrent", `found "2"`}},
+		"maxConcurrent in words":             {in(`{maxConcurrent: half of them}`), []string{path + ".maxConcurrent"}},
+		"field unknown":                      {in(`{onRefused: Keep}`), []string{`unknown field "` + path + `.onRefused"`}},
 	}
 }

@@ -34,6 +34,7 @@ func TestRefusedOnCreate(t *testing.T) {
 		"order":          orderRefusals(),
 		"priority":       priorityRefusals("spec.updateStrategy.rollingUpdate.unorderedUpdate.priorityStrategy"),
 		"in place":       inPlaceRefusals("spec.updateStrategy.rollingUpdate.inPlaceUpdateStrategy"),
+		"resize":         resizeRefusals("spec.updateStrategy.rollingUpdate.inPlaceUpdateStrategy.resize"),
 		"claims":         claimTemplateRefusals(),
 		"claim strategy": claimStrategyRefusals(),
 		"hooks":          hookRefusals(),

@@ -49,6 +49,7 @@ func fullStatus() appsv1beta1.StatefulSetStatus {
 			Message: "1 of 3 pods to go", ObservedGeneration: 1, LastTransitionTime: now,
 		}},
 		LabelSelector: "app=sample",
+		Resize:        &appsv1beta1.ResizeStatus{InProgress: 3, Deferred: 2, Kept: 1},
 		VolumeClaims:  []appsv1beta1.VolumeClaimStatus{{VolumeClaimName: "data", CompatibleReplicas: 3, CompatibleReadyReplicas: 2}},
 		Blockers:      []appsv1beta1.Blocker{{Pod: "sample-2", Step: "Verify", Reason: "ImagePullBackOff", Message: "no such image", Since: now}},
 	}

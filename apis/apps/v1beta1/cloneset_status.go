@@ -64,6 +64,12 @@ type CloneSetStatus struct {
 	// +optional
 	Recreated int32 `json:"recreated,omitempty"`
 
+	// resize counts pods whose resources are to change. Absent when there are
+	// none.
+	//
+	// +optional
+	Resize *ResizeStatus `json:"resize,omitempty"`
+
 	// currentRevision is the name of the ControllerRevision that pods not yet
 	// updated run.
 	//

@@ -58,6 +58,9 @@ const (
 	// ReasonUpdatingPodInPlace: a pod was changed in place, its containers are
 	// being restarted where the change needs that.
 	ReasonUpdatingPodInPlace = "UpdatingPodInPlace"
+	// ReasonResizingPodInPlace: resources of a pod were changed in place. The
+	// node is applying them, and restarts the containers that need it.
+	ReasonResizingPodInPlace = "ResizingPodInPlace"
 	// ReasonSuccessfulUpdatePodInPlace: a pod reached the update revision in
 	// place.
 	ReasonSuccessfulUpdatePodInPlace = "SuccessfulUpdatePodInPlace"

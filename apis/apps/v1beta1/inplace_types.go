@@ -44,8 +44,9 @@ type InPlaceUpdateStrategy struct {
 	// +kubebuilder:validation:Minimum=0
 	ImagePreDownloadMinUpdatedReadyPods *int32 `json:"imagePreDownloadMinUpdatedReadyPods,omitempty"`
 
-	// resize says what to do when resources cannot be changed at once.
-	// Accepted, but not acted on in this release.
+	// resize says how resources are changed, and what to do when they cannot be
+	// at once. With podUpdatePolicy InPlaceOnly no pod is evicted: Recreate keeps
+	// it too.
 	//
 	// +optional
 	Resize *ResizePolicy `json:"resize,omitempty"`
@@ -100,34 +101,37 @@ const (
 	RespectPodDisruptionBudget PodDisruptionBudgetPolicy = "Respect"
 )
 
-// ResizePolicy says what to do when the resources of a pod cannot be changed
-// at once.
+// ResizePolicy says how the resources of pods are changed, and what to do when
+// they cannot be at once.
 type ResizePolicy struct {
-	// onDeferred applies when the node has no room now, but could have later.
+	// onDeferred applies while the node has no room for the new size, but could
+	// have later. The pod runs at its old size meanwhile.
 	//
 	//   - Wait: keep the pod and wait, up to deferredTimeoutSeconds.
-	//   - Recreate: evict the pod, within the budget.
+	//   - Recreate: evict the pod, within maxUnavailable.
 	//
 	// Defaults to Wait.
 	//
 	// +optional
 	OnDeferred ResizeDeferredPolicy `json:"onDeferred,omitempty"`
 
-	// onInfeasible applies when the node can never hold the new size.
+	// onInfeasible applies when the node can never hold the new size or cannot
+	// resize the pod, and when Wait has waited for too long.
 	//
 	//   - Keep: keep the pod at its old size and report it.
-	//   - Recreate: evict the pod, within the budget.
+	//   - Recreate: evict the pod, within maxUnavailable.
 	//
 	// Defaults to Keep.
 	//
 	// +optional
 	OnInfeasible ResizeFailurePolicy `json:"onInfeasible,omitempty"`
 
-	// onError applies when the API server refuses the change (quota,
-	// LimitRange, a change of QoS class) or the node fails to make it.
+	// onError applies when the API server refuses the new size (quota,
+	// LimitRange, QoS class, a removed limit, a policy) or the node fails to
+	// apply it. What is refused leaves the pod at its old revision.
 	//
 	//   - Keep: keep the pod at its old size and report it.
-	//   - Recreate: evict the pod, within the budget.
+	//   - Recreate: evict the pod, within maxUnavailable.
 	//
 	// Defaults to Keep.
 	//
@@ -141,10 +145,10 @@ type ResizePolicy struct {
 	// +kubebuilder:validation:Minimum=1
 	DeferredTimeoutSeconds *int32 `json:"deferredTimeoutSeconds,omitempty"`
 
-	// maxConcurrent is the number of pods that change their resources at a
-	// time: a number from 1 (3), or a percentage of replicas from 1% to 100%
-	// ("25%"), rounded down but never below 1. A change without restart does
-	// not count as unavailable. Defaults to 25%.
+	// maxConcurrent is the number of pods that are resized at a time without a
+	// restart: a number from 1 (3), or a percentage of replicas from 1% to 100%
+	// ("25%"), rounded down but never below 1. They do not count as unavailable.
+	// Resizes that restart containers go by maxUnavailable. Defaults to 25%.
 	//
 	// +optional
 	// +kubebuilder:validation:XIntOrString
@@ -152,10 +156,10 @@ type ResizePolicy struct {
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 : self.matches('^([1-9][0-9]?|100)%$')",messageExpression="'maxConcurrent must be a number from 1, or a percentage from \"1%\" to \"100%\"; found ' + (type(self) == int ? string(self) : '\"' + self + '\"')"
 	MaxConcurrent *intstr.IntOrString `json:"maxConcurrent,omitempty"`
 
-	// drift applies to a settled pod whose resources somebody else changed,
-	// for example a vertical autoscaler.
+	// drift applies to resources of a pod that somebody else has set, for example
+	// a vertical autoscaler.
 	//
-	//   - Leave: they stay as they are.
+	//   - Leave: they stay until a new revision changes them.
 	//   - Enforce: they are set back to the template's.
 	//
 	// Defaults to Leave.
@@ -172,11 +176,12 @@ type ResizeDeferredPolicy string
 const (
 	// WaitResizeDeferred keeps the pod and waits.
 	WaitResizeDeferred ResizeDeferredPolicy = "Wait"
-	// RecreateResizeDeferred evicts the pod, within the budget.
+	// RecreateResizeDeferred evicts the pod, within maxUnavailable.
 	RecreateResizeDeferred ResizeDeferredPolicy = "Recreate"
 )
 
-// ResizeFailurePolicy says what to do when a resize cannot be made.
+// ResizeFailurePolicy says what to do with a pod that does not get its new
+// size.
 //
 // +kubebuilder:validation:Enum=Keep;Recreate
 type ResizeFailurePolicy string
@@ -184,7 +189,7 @@ type ResizeFailurePolicy string
 const (
 	// KeepResizeFailure keeps the pod at its old size and reports it.
 	KeepResizeFailure ResizeFailurePolicy = "Keep"
-	// RecreateResizeFailure evicts the pod, within the budget.
+	// RecreateResizeFailure evicts the pod, within maxUnavailable.
 	RecreateResizeFailure ResizeFailurePolicy = "Recreate"
 )
 

@@ -3,7 +3,10 @@
 
 package v1beta1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // InPlaceUpdateState says what the last in-place update of a pod changed, and
 // what was running before it. It is the evidence from which completion is
@@ -28,6 +31,15 @@ type InPlaceUpdateState struct {
 	// nextContainerReads holds, per container of nextContainerImages whose
 	// environment is read from what has been changed already, the field of the pod.
 	NextContainerReads map[string]string `json:"nextContainerReads,omitempty"`
+	// nextContainerResources holds, per container, the requests and limits that are
+	// lowered when those changed so far are ready: only the keys that change. The
+	// key "" holds those of the pod as a whole. While there are any, the pod is
+	// between two revisions, whatever its label says.
+	NextContainerResources map[string]corev1.ResourceRequirements `json:"nextContainerResources,omitempty"`
+	// resized holds, per container that was resized, what the API server made of
+	// the requests and limits that were sent: admission may rewrite them. The key ""
+	// holds those of the pod as a whole.
+	Resized map[string]corev1.ResourceRequirements `json:"resized,omitempty"`
 	// preCheckBeforeNext says what has to be before the next containers are
 	// changed.
 	PreCheckBeforeNext *InPlaceUpdatePreCheckBeforeNext `json:"preCheckBeforeNext,omitempty"`

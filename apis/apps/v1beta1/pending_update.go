@@ -3,6 +3,8 @@
 
 package v1beta1
 
+import corev1 "k8s.io/api/core/v1"
+
 // PendingUpdateKey is an annotation with a PendingUpdate as JSON. A pod has it
 // from when the lifecycle hook inPlaceUpdate holds it until its containers run, so
 // that whoever lets it go can see what is about to happen.
@@ -15,11 +17,16 @@ const PendingUpdateKey = "insitu.dev/pending-update"
 type PendingUpdate struct {
 	// revision is the name of the ControllerRevision that the pod is to become.
 	Revision string `json:"revision"`
-	// containers are the containers that will be restarted.
+	// containers are the containers that will be restarted or resized.
 	Containers []PendingContainerUpdate `json:"containers,omitempty"`
 	// labels and annotations are the keys that will be set or removed.
 	Labels      []string `json:"labels,omitempty"`
 	Annotations []string `json:"annotations,omitempty"`
+	// resources are the requests and limits that the pod as a whole has,
+	// newResources those that it will have: only the keys that change. A key that
+	// is only in one of them is added or removed.
+	Resources    *corev1.ResourceRequirements `json:"resources,omitempty"`
+	NewResources *corev1.ResourceRequirements `json:"newResources,omitempty"`
 }
 
 // PendingContainerUpdate is the change of one container.
@@ -29,7 +36,12 @@ type PendingContainerUpdate struct {
 	// name is the name of the container or native sidecar.
 	Name string `json:"name"`
 	// image is what it runs, newImage what it will run. They name the same content
-	// when the container is only restarted.
+	// when the container is only restarted or resized.
 	Image    string `json:"image"`
 	NewImage string `json:"newImage"`
+	// resources are its requests and limits, newResources those that it will have:
+	// only the keys that change. A key that is only in one of them is added or
+	// removed.
+	Resources    *corev1.ResourceRequirements `json:"resources,omitempty"`
+	NewResources *corev1.ResourceRequirements `json:"newResources,omitempty"`
 }

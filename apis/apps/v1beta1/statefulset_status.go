@@ -63,6 +63,12 @@ type StatefulSetStatus struct {
 	// +optional
 	Recreated int32 `json:"recreated,omitempty"`
 
+	// resize counts pods whose resources are to change. Absent when there are
+	// none.
+	//
+	// +optional
+	Resize *ResizeStatus `json:"resize,omitempty"`
+
 	// currentRevision is the name of the ControllerRevision that pods not yet
 	// updated run.
 	//
@@ -109,6 +115,25 @@ type StatefulSetStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
 	Blockers []Blocker `json:"blockers,omitempty"`
+}
+
+// ResizeStatus counts the pods whose resources are to change, each once.
+type ResizeStatus struct {
+	// inProgress is the number of pods whose node applies the new size.
+	//
+	// +optional
+	InProgress int32 `json:"inProgress,omitempty"`
+
+	// deferred is the number of pods that wait for room on their node.
+	//
+	// +optional
+	Deferred int32 `json:"deferred,omitempty"`
+
+	// kept is the number of pods that stay at their old size, because the new
+	// one was refused or failed.
+	//
+	// +optional
+	Kept int32 `json:"kept,omitempty"`
 }
 
 // Blocker says why one pod does not move on.
