@@ -23,6 +23,7 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	configv1alpha1 "github.com/insitu-dev/insitu/apis/config/v1alpha1"
 	"github.com/insitu-dev/insitu/controllers/podcache"
+	"github.com/insitu-dev/insitu/resize"
 )
 
 // What the manager itself needs; what the controllers need is said there.
@@ -34,7 +35,7 @@ import (
 
 const (
 	// fieldOwner names the manager in managedFields.
-	fieldOwner = "insitu"
+	fieldOwner = resize.FieldManager
 
 	// reconcileTimeout ends a reconciliation that waits for the cache to show
 	// its own writes while the watch is broken. The next one starts from what

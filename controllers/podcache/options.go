@@ -15,8 +15,8 @@ import (
 // +kubebuilder:rbac:groups=discovery.k8s.io,resources=endpointslices,verbs=get;list;watch
 
 // Options returns the options of a cache of the given namespaces; of all
-// namespaces if there are none. Pods and EndpointSlices are trimmed, and no
-// object has managedFields.
+// namespaces if there are none. Pods and EndpointSlices are trimmed. No object has
+// managedFields, but for pods that we have resized.
 func Options(namespaces []string) cache.Options {
 	options := cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),

@@ -5,13 +5,16 @@ package podcache
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/resize"
 )
 
 // trimPod keeps of a pod what decisions read:
 //
-//   - metadata, without managedFields and the annotation of kubectl apply;
+//   - metadata, without the annotation of kubectl apply, and of managedFields only
+//     which resources we have set ourselves;
 //   - of the spec: node name, readiness gates, grace period, resources, the
 //     claims among the volumes, and of each container its name, image, pull
 //     policy, resources, resize and restart policy, and the environment
@@ -26,7 +29,7 @@ func trimPod(in any) (any, error) {
 	if !ok {
 		return in, nil
 	}
-	pod.ManagedFields = nil
+	pod.ManagedFields = ownResizes(pod.ManagedFields)
 	delete(pod.Annotations, corev1.LastAppliedConfigAnnotation)
 	pod.Spec = corev1.PodSpec{
 		Volumes:                       claimVolumes(pod.Spec.Volumes),
@@ -39,6 +42,20 @@ func trimPod(in any) (any, error) {
 	}
 
 	return pod, nil
+}
+
+// ownResizes returns the entries of what this manager has set by resizing the pod;
+// nil for a pod that was never resized, as most are. One takes about 300 bytes,
+// those that are left out several thousand.
+func ownResizes(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+	var own []metav1.ManagedFieldsEntry
+	for _, entry := range entries {
+		if entry.Manager == resize.FieldManager && entry.Subresource == resize.Subresource {
+			own = append(own, entry)
+		}
+	}
+
+	return own
 }
 
 // claimVolumes returns the volumes that are claims, with nothing but the claim.

@@ -30,7 +30,7 @@ func fullPod() *corev1.Pod {
 	pod := &corev1.Pod{}
 	filler.Fill(pod)
 	pod.Annotations = map[string]string{"config": "blue", corev1.LastAppliedConfigAnnotation: "{}"}
-	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}
+	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet"}, {Manager: "insitu", Subresource: "resize"}}
 
 	return pod
 }
@@ -71,7 +71,7 @@ func TestTrimPodKeepsWhatIsReadAndNothingElse(t *testing.T) {
 	g.Expect(fields(t, pod.Spec.Volumes[0])).To(Equal([]string{"name", "persistentVolumeClaim"}))
 
 	metadata := whole.ObjectMeta.DeepCopy()
-	metadata.ManagedFields = nil
+	metadata.ManagedFields = metadata.ManagedFields[1:]
 	metadata.Annotations = map[string]string{"config": "blue"}
 	g.Expect(pod.ObjectMeta).To(Equal(*metadata))
 	g.Expect(pod.Status).To(Equal(whole.Status))
@@ -101,6 +101,32 @@ func TestTrimPodDropsEnvAndVolumesThatNoDecisionReads(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(pod.Spec.Containers[0].Env).To(Equal([]corev1.EnvVar{{Name: "KRUISE_CONTAINER_PRIORITY", Value: "3"}, fromField}))
 	g.Expect(pod.Spec.Volumes).To(Equal([]corev1.Volume{claim}))
+}
+
+// resizedBy returns an entry of managedFields for the requests and limits of a
+// container.
+func resizedBy(manager, subresource string) metav1.ManagedFieldsEntry {
+	set := &metav1.FieldsV1{}
+	set.SetRawString(`{"f:spec":{"f:containers":{"k:{\"name\":\"main\"}":{"f:resources":{"f:limits":{"f:memory":{}},"f:requests":{"f:cpu":{},"f:memory":{}}}}}}}`)
+
+	return metav1.ManagedFieldsEntry{
+		Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1",
+		FieldsType: "FieldsV1", FieldsV1: set, Subresource: subresource,
+	}
+}
+
+func TestTrimPodKeepsOfManagedFieldsWhatWeResized(t *testing.T) {
+	g := NewWithT(t)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{
+		resizedBy("insitu", ""), resizedBy("insitu", "status"), resizedBy("vpa-updater", "resize"),
+		resizedBy("insitu", "resize"), resizedBy("kubelet", "status"),
+	}}}
+
+	_, err := trimPod(pod)
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(pod.ManagedFields).To(Equal([]metav1.ManagedFieldsEntry{resizedBy("insitu", "resize")}))
+	g.Expect(cap(pod.ManagedFields)).To(Equal(1), "the others must not be held in memory")
 }
 
 func TestTrimTwiceIsTrimOnce(t *testing.T) {
@@ -164,17 +190,23 @@ func TestTrimEndpointSlice(t *testing.T) {
 }
 
 // BenchmarkTrimPod reports the memory that one pod takes in the cache, whole
-// and trimmed.
+// and trimmed, and trimmed after it was resized.
 func BenchmarkTrimPod(b *testing.B) {
-	data, err := ordinaryPod(b).Marshal()
-	if err != nil {
-		b.Fatal(err)
-	}
-	for name, trim := range map[string]cache.TransformFunc{
-		"whole":   func(in any) (any, error) { return in, nil },
-		"trimmed": trimPod,
+	resized := ordinaryPod(b)
+	resized.ManagedFields = append(resized.ManagedFields, resizedBy("insitu", "resize"))
+	for name, test := range map[string]struct {
+		pod  *corev1.Pod
+		trim cache.TransformFunc
+	}{
+		"whole":           {ordinaryPod(b), func(in any) (any, error) { return in, nil }},
+		"trimmed":         {ordinaryPod(b), trimPod},
+		"resized,trimmed": {resized, trimPod},
 	} {
 		b.Run(name, func(b *testing.B) {
+			data, err := test.pod.Marshal()
+			if err != nil {
+				b.Fatal(err)
+			}
 			pods := make([]any, b.N)
 			before := heap()
 			for i := range pods {
@@ -182,7 +214,7 @@ func BenchmarkTrimPod(b *testing.B) {
 				if err := pod.Unmarshal(data); err != nil {
 					b.Fatal(err)
 				}
-				if pods[i], err = trim(pod); err != nil {
+				if pods[i], err = test.trim(pod); err != nil {
 					b.Fatal(err)
 				}
 			}
