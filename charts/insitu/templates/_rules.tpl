@@ -38,6 +38,7 @@
 - apiGroups:
   - ""
   resources:
+  - pods/resize
   - pods/status
   verbs:
   - patch
