@@ -4,22 +4,43 @@
 package main
 
 import (
+	"fmt"
+
+	"k8s.io/client-go/discovery"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	configv1alpha1 "github.com/insitu-dev/insitu/apis/config/v1alpha1"
 	"github.com/insitu-dev/insitu/controllers/cloneset"
 	"github.com/insitu-dev/insitu/controllers/statefulset"
+	"github.com/insitu-dev/insitu/controllers/workload"
 )
 
 // addControllers adds every controller to the manager.
 func addControllers(manager ctrl.Manager, config configv1alpha1.ControllersConfiguration) error {
-	err := cloneset.Add(manager, cloneset.Options{
+	capabilities, err := newCapabilities(manager)
+	if err != nil {
+		return err
+	}
+	err = cloneset.Add(manager, cloneset.Options{
 		MaxConcurrentReconciles: int(*config.CloneSet.MaxConcurrentReconciles),
+		Capabilities:            capabilities,
 	})
 	if err != nil {
 		return err
 	}
 	return statefulset.Add(manager, statefulset.Options{
 		MaxConcurrentReconciles: int(*config.StatefulSet.MaxConcurrentReconciles),
+		Capabilities:            capabilities,
 	})
+}
+
+// newCapabilities returns what the controllers ask for the capabilities of the
+// manager's API server. Everybody who has an identity may read what it serves.
+func newCapabilities(manager ctrl.Manager) (*workload.Capabilities, error) {
+	client, err := discovery.NewDiscoveryClientForConfigAndClient(manager.GetConfig(), manager.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("create discovery client: %w", err)
+	}
+	return workload.NewCapabilities(client, clock.RealClock{}), nil
 }

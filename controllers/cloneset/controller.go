@@ -36,6 +36,10 @@ var kind = appsv1beta1.GroupVersion.WithKind("CloneSet")
 
 // Reconciler reconciles CloneSets.
 type Reconciler struct {
+	// Capabilities tells what the API server can do; everything, if it is nil. It
+	// is set before the first Reconcile.
+	Capabilities *workload.Capabilities
+
 	// client reads from the cache, which shows our own writes, see Add.
 	client client.Client
 	// live reads from the API server.

@@ -30,6 +30,9 @@ type Options struct {
 	// MaxConcurrentReconciles is how many CloneSets are reconciled at the same
 	// time; at least 1.
 	MaxConcurrentReconciles int
+
+	// Capabilities tells what the API server can do; everything, if it is nil.
+	Capabilities *workload.Capabilities
 }
 
 // Add adds the controller to a manager, whose client must show its own writes
@@ -37,6 +40,7 @@ type Options struct {
 func Add(mgr ctrl.Manager, options Options) error {
 	recorder := mgr.GetEventRecorder("insitu-" + controllerName)
 	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), recorder, clock.RealClock{}, rand.String)
+	r.Capabilities = options.Capabilities
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
 		For(&appsv1beta1.CloneSet{}, builder.WithPredicates(changed())).

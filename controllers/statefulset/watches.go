@@ -32,12 +32,16 @@ type Options struct {
 	// MaxConcurrentReconciles is how many StatefulSets are reconciled at the
 	// same time; at least 1.
 	MaxConcurrentReconciles int
+
+	// Capabilities tells what the API server can do; everything, if it is nil.
+	Capabilities *workload.Capabilities
 }
 
 // Add adds the controller to a manager, whose client must show its own writes
 // and whose cache must have the indexes of package podcache.
 func Add(mgr ctrl.Manager, options Options) error {
 	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("insitu-"+controllerName), clock.RealClock{})
+	r.Capabilities = options.Capabilities
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
 		For(&appsv1beta1.StatefulSet{}, builder.WithPredicates(workload.SpecPredicate())).
