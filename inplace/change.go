@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/resize"
 )
 
 // Revision is a named state of a workload's pods.
@@ -38,6 +39,11 @@ type Change struct {
 	// Later holds those that are changed when the containers before them in the
 	// launch order are ready.
 	Later []ImageChange
+	// Resize holds the amounts that are changed together with all that. Where
+	// containers are given another image, too, Grow holds those that are changed
+	// before the pod is taken out of service for it, and Shrink those that are when
+	// it serves again.
+	Grow, Resize, Shrink resize.Change
 }
 
 // ImageChange is the change of one container's image.
@@ -72,12 +78,17 @@ func (c ImageChange) String() string {
 // isEmpty reports whether the change leaves the pod as it is, but for the label of
 // its revision.
 func (c Change) isEmpty() bool {
-	return len(c.Images)+len(c.Labels)+len(c.Annotations) == 0
+	return len(c.Images)+len(c.Labels)+len(c.Annotations)+len(c.resizes()) == 0
+}
+
+// resizes returns all amounts that are changed.
+func (c Change) resizes() resize.Change {
+	return slices.Concat(c.Grow, c.Resize, c.Shrink)
 }
 
 // Restarts reports whether the change restarts a container.
 func (c Change) Restarts() bool {
-	return len(c.Images) > 0
+	return len(c.Images) > 0 || c.Resize.Restarts()
 }
 
 // all returns the containers that are changed, now and later.
@@ -85,9 +96,25 @@ func (c Change) all() []ImageChange {
 	return slices.Concat(c.Images, c.Later)
 }
 
-// containers returns the names of the containers that the change restarts.
+// containers returns the names of the containers that the change restarts, now and
+// later.
 func (c Change) containers() []string {
-	return containersOf(c.all())
+	return withNames(containersOf(c.all()), c.Resize.Restarted())
+}
+
+// restarted returns the names of the containers that the change restarts now.
+func (c Change) restarted() []string {
+	return withNames(containersOf(c.Images), c.Resize.Restarted())
+}
+
+// withNames adds to names those that are not among them.
+func withNames(names, more []string) []string {
+	for _, name := range more {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 func containersOf(images []ImageChange) []string {
@@ -104,6 +131,9 @@ func (c Change) String() string {
 	for _, image := range c.Images {
 		words = append(words, image.String())
 	}
+	if len(c.Resize) > 0 {
+		words = append(words, c.Resize.String())
+	}
 	if len(c.Labels)+len(c.Annotations) > 0 {
 		words = append(words, "labels or annotations")
 	}
@@ -112,6 +142,9 @@ func (c Change) String() string {
 	}
 	if len(c.Later) > 0 {
 		words = append(words, "then "+strings.Join(containersOf(c.Later), ", "))
+	}
+	if len(c.Shrink) > 0 {
+		words = append(words, "then "+c.Shrink.String())
 	}
 	return strings.Join(words, ", ")
 }
@@ -146,6 +179,9 @@ func (p *past) compare(from, to *Template) (Change, *Refusal) {
 		Annotations: keyChanges(p.pod.Annotations, from.Annotations(), to.Annotations()),
 	}
 	change.Images, change.Later = p.splitBatch(images)
+	if refused := p.addResizes(&change, from, to); refused != nil {
+		return Change{}, refused
+	}
 	return change, nil
 }
 

@@ -43,8 +43,10 @@ type Progress struct {
 	// present image reference. It is true for a pod that was never updated.
 	Complete bool
 	// Proved is true when every container that was changed is known to have been
-	// started from its present image reference, whether it runs or not. A
-	// container that crashes long after its update is proved and not complete.
+	// started from its present image reference, whether it runs or not, and the
+	// node has done what it will for the sizes that were changed. A container that
+	// crashes long after its update is proved and not complete; while the sizes of
+	// one are changed as it runs, it is complete and not proved.
 	Proved bool
 	// Reason and Message say what is missing; empty if complete. Reason is a
 	// Reason constant, or the kubelet's own: ImagePullBackOff, CrashLoopBackOff.

@@ -58,6 +58,9 @@ func patch(before *past, change Change, target Target, now time.Time) Step {
 		Action: Patch, State: Patching, Message: message, Change: change,
 		Record: newState(before, change, target.Name, now), Hash: target.Hash,
 	}
+	if len(change.Resize) > 0 {
+		step.Action, step.State = Resize, Resizing
+	}
 	switch {
 	case target.Lifecycle == nil:
 		step.Lifecycle = leftOver(pod)

@@ -28,6 +28,8 @@ const (
 	// annotation that changes. A running container keeps the old value, and this
 	// one cannot be restarted: it runs once, or its image has no other name.
 	ReasonEnvFromMetadata = "EnvFromMetadata"
+	// ReasonResizeUnsupported: the API server does not change the sizes of live pods.
+	ReasonResizeUnsupported = "ResizeUnsupported"
 	// ReasonAdmissionDenied: the API server refuses the change: a policy or a
 	// webhook. Only the server can tell, see PodFacts.Refused.
 	ReasonAdmissionDenied = "AdmissionDenied"
@@ -48,6 +50,8 @@ type Refusal struct {
 	// Until is when it may be otherwise without a change of the templates; zero
 	// if it never is.
 	Until time.Time
+	// Denied is true when the API server was asked, and said so.
+	Denied bool
 }
 
 // policy judges one thing about the way from one template to another. It

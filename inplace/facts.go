@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/resize"
 )
 
 // Target is what a pod shall become, and how.
@@ -28,6 +29,10 @@ type Target struct {
 	// RespectBudgets is true when no serving pod is taken out of service that the
 	// API server would not let anybody evict.
 	RespectBudgets bool
+	// Resize says what to do when a pod cannot be resized.
+	Resize resize.Policy
+	// CannotResize is true when the API server does not serve pods/resize.
+	CannotResize bool
 	// Lifecycle holds the hooks of the workload; nil if it has none.
 	Lifecycle *appsv1beta1.Lifecycle
 	// judged holds what was found of the ways from other templates, which is the
@@ -81,6 +86,9 @@ type PodFacts struct {
 func (f PodFacts) Read(now time.Time) PodFacts {
 	f.past = pastOf(f.Pod, now)
 	f.past.services = f.Services
+	if f.From != nil {
+		f.past.template = f.From.Template
+	}
 	return f
 }
 

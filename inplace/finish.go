@@ -34,6 +34,11 @@ func finish(before *past, target Target, now time.Time) Step {
 			Since: progress.Since, Until: progress.Recheck,
 		}, deadline, now)
 	}
+	if IsMarkedNotReady(pod) {
+		if step := resizeWhileOut(before, target, now); step != nil {
+			return *step
+		}
+	}
 	if needsMarkReady(pod) {
 		step := Step{Action: MarkReady, State: Verifying, Since: progress.Since, Message: "every container runs what it should"}
 		if state := target.stateAtRest(pod); state != lifecycleState(pod) {
@@ -42,6 +47,9 @@ func finish(before *past, target Target, now time.Time) Step {
 		return step
 	}
 	if step := rest(pod, target, now); step != nil && step.Action != Wait {
+		return *step
+	}
+	if step := settleSizes(before, target, now); step != nil {
 		return *step
 	}
 	if ready := condition(pod, corev1.PodReady); ready.Status != corev1.ConditionTrue {
@@ -82,7 +90,7 @@ func nextBatch(before *past, target Target, progress Progress, now time.Time) St
 			Message: fmt.Sprintf("container %s is not ready; %s", container, progress.Message),
 		}, target.Deadline, now)
 	}
-	change := Change{}
+	change := Change{Shrink: before.shrinks()}
 	change.Images, change.Later = before.splitBatch(progress.Next)
 	if isReady(before.pod) && !target.keepsReady(change) {
 		// It was not drained for the batches before.

@@ -18,8 +18,8 @@ import (
 // earlier change is still restarting does not count: the pod is out of service
 // for that one, and stays so until it is complete.
 func (t Target) keepsReady(change Change) bool {
-	return change.Restarts() && !slices.ContainsFunc(change.all(), func(image ImageChange) bool {
-		return !slices.Contains(t.KeepReady, image.Container)
+	return change.Restarts() && !slices.ContainsFunc(change.containers(), func(container string) bool {
+		return !slices.Contains(t.KeepReady, container)
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/resize"
 )
 
 // A hook is defined by labels and finalizers. A pod that has one of them is held
@@ -140,7 +141,7 @@ func hold(before *past, target Target, change Change, now time.Time) *Step {
 	state, by := lifecycleState(pod), holding(hook, pod)
 	step := &Step{
 		State: HookHeld, Reason: ReasonInPlaceUpdateHook, Change: change, Since: lifecycleSince(pod),
-		Pending: newPendingUpdate(change, target.Name),
+		Pending: newPendingUpdate(before, change, target.Name),
 	}
 	switch {
 	case state == appsv1beta1.LifecycleStateUpdating && !before.progress().Complete:
@@ -166,7 +167,7 @@ func hold(before *past, target Target, change Change, now time.Time) *Step {
 	return step
 }
 
-func newPendingUpdate(change Change, revision string) *appsv1beta1.PendingUpdate {
+func newPendingUpdate(before *past, change Change, revision string) *appsv1beta1.PendingUpdate {
 	pending := &appsv1beta1.PendingUpdate{
 		Revision:    revision,
 		Labels:      slices.Sorted(maps.Keys(change.Labels)),
@@ -177,7 +178,27 @@ func newPendingUpdate(change Change, revision string) *appsv1beta1.PendingUpdate
 			Name: image.Container, Image: image.From, NewImage: image.To,
 		})
 	}
+	announceSizes(before, pending, change.resizes())
 	return pending
+}
+
+// announceSizes adds to a pending update the sizes that are changed.
+func announceSizes(before *past, pending *appsv1beta1.PendingUpdate, sizes resize.Change) {
+	present, wanted := sizes.Before().Requirements(), sizes.Amounts().Requirements()
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		old, updated := present[name], wanted[name]
+		if name == "" {
+			pending.Resources, pending.NewResources = &old, &updated
+			continue
+		}
+		i := slices.IndexFunc(pending.Containers, func(c appsv1beta1.PendingContainerUpdate) bool { return c.Name == name })
+		if i < 0 {
+			i = len(pending.Containers)
+			image := before.container(name).image
+			pending.Containers = append(pending.Containers, appsv1beta1.PendingContainerUpdate{Name: name, Image: image, NewImage: image})
+		}
+		pending.Containers[i].Resources, pending.Containers[i].NewResources = &old, &updated
+	}
 }
 
 // isAnnounced reports whether a pod says what it is held for.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/resize"
 )
 
 // Next returns the next step of a pod towards a target.
@@ -30,12 +31,18 @@ func Next(facts PodFacts, target Target, now time.Time) Step {
 		return awaitCertainty(before, target, refused, now)
 	}
 	if refused != nil {
+		if _, isResize := target.verdictOn(refused); isResize {
+			return deny(before, target, refused, now)
+		}
 		return refuse(before, target, refused, now)
 	}
 	if facts.Refused != nil {
-		return deny(facts, before, target, now)
+		return deny(before, target, facts.Refused, now)
 	}
 	if step := hold(before, target, change, now); step != nil {
+		return *step
+	}
+	if step := grow(before, target, change, now); step != nil {
 		return *step
 	}
 	if !change.Restarts() || target.keepsReady(change) {
@@ -57,6 +64,12 @@ func compareFacts(facts PodFacts, before *past, target Target) (Change, *Refusal
 	judged := target.judge(from)
 	if judged.refused != nil {
 		return Change{}, judged.refused
+	}
+	if field, differ := from.amounts.FirstDifference(target.Template.amounts); differ && target.CannotResize {
+		return Change{}, &Refusal{
+			Reason: ReasonResizeUnsupported, Field: field.String(),
+			Message: field.String() + " was changed, and the API server does not serve pods/resize",
+		}
 	}
 	change, refused := before.compare(from, target.Template)
 	recreates := target.Policy != appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType &&
@@ -97,23 +110,28 @@ func refuse(before *past, target Target, refused *Refusal, now time.Time) Step {
 // finishUnlessRefused is finish for a pod whose next batch the server may refuse.
 func finishUnlessRefused(facts PodFacts, before *past, target Target, now time.Time) Step {
 	step := finish(before, target, now)
-	if step.Action == Patch && facts.Refused != nil {
-		return Step{State: Stuck, Reason: facts.Refused.Reason, Message: facts.Refused.Message, Until: facts.Refused.Until}
+	if (step.Action == Patch || step.Action == Resize) && facts.Refused != nil {
+		step = refuseSizes(before, target, facts.Refused, now)
+		step.Until, step.Denied = facts.Refused.Until, facts.Refused.Denied
 	}
 	return step
 }
 
 // deny keeps a pod whose change the server refuses in service as it is. It is not
-// recreated: whoever wrote the rule that refuses it did not ask for that, and the
-// rule may refuse the new pod as well.
-func deny(facts PodFacts, before *past, target Target, now time.Time) Step {
+// recreated, unless its new sizes are refused and the workload wants that: whoever
+// wrote the rule that refuses it did not ask for it, and the rule may refuse the
+// new pod as well.
+func deny(before *past, target Target, refused *Refusal, now time.Time) Step {
+	if verdict, _ := target.verdictOn(refused); verdict == resize.Recreate {
+		return evict(before.pod, target, Step{Reason: refused.Reason, Message: refused.Message}, now)
+	}
 	step := finish(before, target, now)
 	if step.Action != Wait && step.Action != Patch {
 		return step
 	}
-	until := facts.Refused.Until
-	if !step.Until.IsZero() && step.Until.Before(until) {
+	until := refused.Until
+	if until.IsZero() || !step.Until.IsZero() && step.Until.Before(until) {
 		until = step.Until
 	}
-	return Step{State: Stuck, Reason: facts.Refused.Reason, Message: facts.Refused.Message, Until: until}
+	return Step{State: Stuck, Reason: refused.Reason, Message: refused.Message, Until: until, Denied: refused.Denied}
 }

@@ -10,8 +10,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/resize"
 )
 
 // past is what is known of the in-place updates of a pod up to now. It is read
@@ -27,10 +29,20 @@ type past struct {
 	// evidence has an entry for every container that the record names and the
 	// pod still has.
 	evidence map[string]*evidence
+	// own are the amounts that the operator wrote last, and resized is what became
+	// of them on the node.
+	own     sets.Set[resize.Field]
+	resized resize.Progress
+	// template is that of the revision that the pod's label names; nil if it is not
+	// known.
+	template *Template
 }
 
 func pastOf(pod *corev1.Pod, now time.Time) *past {
 	p := &past{pod: pod, containers: liveContainers(pod)}
+	var written time.Time
+	p.own, written = resize.Written(pod)
+	p.resized = resize.Observe(pod, p.own, written, now)
 	state, err := readState(pod)
 	if err != nil || state == nil {
 		return p
@@ -61,7 +73,9 @@ func (p *past) container(name string) liveContainer {
 
 // progress is what Observe promises.
 func (p *past) progress() Progress {
-	progress := Progress{Complete: true, Proved: true, Since: p.state.UpdateTimestamp.Time}
+	progress := Progress{
+		Complete: true, Proved: p.resized.State == resize.Done, Since: p.state.UpdateTimestamp.Time, Recheck: p.resized.Recheck,
+	}
 	all := p.evidence
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		progress.Proved = progress.Proved && all[name].proved()

@@ -92,7 +92,7 @@ func RevisionPatch(pod *corev1.Pod, step Step) ([]byte, error) {
 		metadata.Annotations[key] = &value
 	}
 	body := objectPatch{Metadata: metadata}
-	if step.Change.Restarts() {
+	if len(step.Change.Images) > 0 {
 		body.Spec = newSpecPatch(step.Change.Images)
 	}
 	return json.Marshal(body)

@@ -23,6 +23,9 @@ type Workload struct {
 	// only where there are more pods than Replicas at times: those that are
 	// available beyond Replicas give room to others.
 	MaxUnavailable int
+	// MaxConcurrentResizes is how many pods may change their sizes at the same time,
+	// without being restarted for it; at least 1.
+	MaxConcurrentResizes int
 	// MinReadySeconds is how long a pod must have been ready to be available.
 	MinReadySeconds int32
 	// Stopped is true when no pod may start its update: it is paused, or left
@@ -45,8 +48,8 @@ type Move struct {
 	Step Step
 	// Note says in words what is done and why it may be done.
 	Note string
-	// Evict is true when the move takes a ready pod out of service, and may be made
-	// only if an eviction of the pod is allowed.
+	// Evict is true when the move may be made only if an eviction of the pod is
+	// allowed: it takes a ready pod out of service, or its resize failed.
 	Evict bool
 }
 
@@ -74,6 +77,8 @@ type Blocker struct {
 	Reason, Message string
 	// Since is zero if the objects do not tell.
 	Since time.Time
+	// Denied is as in Step.
+	Denied bool
 }
 
 // Plan is the decision on all pods of a workload.
@@ -102,6 +107,10 @@ type Plan struct {
 // no budget from the others.
 func MakePlan(w Workload, now time.Time) Plan {
 	w.Target.judged = map[*Template]judgement{}
+	if w.Stopped {
+		w.Target.Resize = w.Target.Resize.Keeping()
+		w.Target.Resize.Enforce = false
+	}
 	p := &planner{workload: w, now: now}
 	views := make([]*view, 0, len(w.Pods))
 	for i := range w.Pods {
@@ -130,6 +139,11 @@ type planner struct {
 	inWork      int
 	// between is how many of the unavailable pods serve between two batches.
 	between int
+	// reserved is how many of the unavailable pods are available: they have grown,
+	// and their turn to be changed has come.
+	reserved int
+	// resizing is how many pods are being resized.
+	resizing int
 	// out holds the names of the pods that are unavailable, for messages.
 	out []string
 }
@@ -140,6 +154,13 @@ type planner struct {
 func (p *planner) count(views []*view) {
 	available := 0
 	for _, v := range views {
+		if v.facts.past.resized.IsUnderWay() {
+			p.resizing++
+		}
+		if v.Available && v.grown {
+			p.reserved++
+			continue
+		}
 		if v.Available {
 			available++
 			continue
@@ -175,7 +196,14 @@ func (p *planner) decide(v *view) {
 	case v.between:
 		p.between--
 		p.move(v, "it serves between two batches")
-	case !v.wants || !v.Step.disrupts():
+	case v.Available && v.grown && v.Step.takesTurn() && p.unavailable-p.reserved >= p.workload.MaxUnavailable:
+		p.block(v, Waiting, ReasonBudget, p.budgetMessage())
+	case v.Available && v.grown && v.Step.takesTurn():
+		p.reserved--
+		p.move(v, "it has grown for it")
+	case v.Step.Action == Resize && !v.Step.takesTurn():
+		p.decideResize(v)
+	case !v.wants || !v.Step.takesTurn():
 		p.move(v, "")
 	default:
 		p.decideDisruption(v)
@@ -230,6 +258,24 @@ func (p *planner) decideDisruption(v *view) {
 	}
 }
 
+// decideResize plans a resize that restarts nothing. It takes nothing away, and is
+// made of few pods at a time nevertheless: what is wrong with the new sizes shows
+// in those.
+func (p *planner) decideResize(v *view) {
+	limit := max(p.workload.MaxConcurrentResizes, 1)
+	switch {
+	case v.class == broken:
+		p.move(v, "broken: outside of maxConcurrent")
+	case v.facts.past.resized.IsUnderWay():
+		p.move(v, "being resized already")
+	case p.resizing >= limit:
+		p.block(v, Waiting, ReasonMaxConcurrent, fmt.Sprintf("%d pods are being resized, maxConcurrent is %d", p.resizing, limit))
+	default:
+		p.resizing++
+		p.move(v, fmt.Sprintf("%d of %d resized at a time", p.resizing, limit))
+	}
+}
+
 // isOut reports whether a pod is out of service by our own act, whatever its
 // conditions say.
 func (p *planner) isOut(v *view) bool {
@@ -259,7 +305,7 @@ func (p *planner) move(v *view, why string) {
 	}
 	p.plan.Moves = append(p.plan.Moves, Move{
 		Pod: v.Pod, Step: v.Step, Note: note,
-		Evict: p.workload.Target.RespectBudgets && v.Ready && v.Step.disrupts(),
+		Evict: v.Step.Evict || p.workload.Target.RespectBudgets && v.Ready && v.Step.disrupts(),
 	})
 }
 
@@ -268,7 +314,7 @@ func (p *planner) block(v *view, state State, reason, message string) {
 		message += "; podManagementPolicy OrderedReady: no other pod is deleted, and none after it created, before it is gone"
 	}
 	p.plan.Blockers = append(p.plan.Blockers, Blocker{
-		Pod: v.Pod, State: state, Reason: reason, Message: message, Since: v.Step.Since,
+		Pod: v.Pod, State: state, Reason: reason, Message: message, Since: v.Step.Since, Denied: v.Step.Denied,
 	})
 }
 
@@ -294,7 +340,7 @@ func severity(state State) int {
 		return 2
 	case Recreating:
 		return 3
-	case HookHeld, Draining, Grace:
+	case HookHeld, Draining, Grace, Resizing:
 		return 4
 	case Settled, Waiting, Patching:
 		return 5

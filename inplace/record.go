@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -52,7 +53,10 @@ func newState(p *past, change Change, revision string, now time.Time) *appsv1bet
 		}
 	}
 	for _, image := range change.Images {
-		entries[image.Container] = newEntry(p.container(image.Container), image, p.evidence[image.Container])
+		entry := newEntry(p.container(image.Container), image, p.evidence[image.Container])
+		// The kubelet may restart it for its size first, from the old image.
+		entry.Superseding = entry.Superseding || slices.Contains(change.Resize.Restarted(), image.Container)
+		entries[image.Container] = entry
 	}
 	state := &appsv1beta1.InPlaceUpdateState{
 		Revision:              revision,
@@ -61,6 +65,10 @@ func newState(p *past, change Change, revision string, now time.Time) *appsv1bet
 		EquivalentImages:      spelledOtherwise(p.state.EquivalentImages, change),
 	}
 	recordBatches(state, p.state, change)
+	state.NextContainerResources = change.Shrink.Amounts().Requirements()
+	if p.state.Revision == revision {
+		state.Resized = p.state.Resized
+	}
 	return state
 }
 

@@ -28,7 +28,7 @@ func restartCounts(pod *corev1.Pod, change Change, revision string) map[string]s
 	if raw, ok := pod.Annotations[appsv1beta1.RestartCountKey]; ok && json.Unmarshal([]byte(raw), &counts) != nil {
 		clear(counts) // what somebody else wrote there says nothing
 	}
-	changed := containersOf(change.Images)
+	changed := change.restarted()
 	known := map[string]appsv1beta1.InPlaceUpdateContainerRestartCount{}
 	var sum int32
 	for _, c := range liveContainers(pod) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/resize"
 )
 
 // State is where a pod is on its way to a revision. It is derived from the pod
@@ -25,6 +26,8 @@ const (
 	Draining State = "Draining"
 	// Grace: the pod is out of service, its grace period runs.
 	Grace State = "Grace"
+	// Resizing: the sizes of the pod are being changed.
+	Resizing State = "Resizing"
 	// Patching: the pod may be changed now.
 	Patching State = "Patching"
 	// Restarting: the pod was changed, the kubelet restarts containers.
@@ -48,6 +51,9 @@ const (
 	MarkNotReady Action = "MarkNotReady"
 	// Patch: write Step.Change and Step.Record to the pod.
 	Patch Action = "Patch"
+	// Resize: write the sizes in Step.Change, Grow if there is any or else Resize;
+	// then, if there is a Record, do as for Patch.
+	Resize Action = "Resize"
 	// MarkReady: set the readiness gate of the pod to True.
 	MarkReady Action = "MarkReady"
 	// SetLifecycle: write Step.Lifecycle to the pod.
@@ -92,6 +98,18 @@ const (
 	ReasonPreNormalHook = "PreNormalHook"
 	// ReasonPreDeleteHook: the hook preDelete holds the pod.
 	ReasonPreDeleteHook = "PreDeleteHook"
+	// ReasonResizeInProgress: the node is changing the sizes of the pod.
+	ReasonResizeInProgress = "ResizeInProgress"
+	// ReasonResizeDeferred: the node has no room for the new sizes now.
+	ReasonResizeDeferred = "ResizeDeferred"
+	// ReasonResizeInfeasible: the node can never hold the new sizes.
+	ReasonResizeInfeasible = "ResizeInfeasible"
+	// ReasonResizeError: the node fails to change the sizes, and tries again.
+	ReasonResizeError = "ResizeError"
+	// ReasonResizeDenied: the API server refuses the new sizes.
+	ReasonResizeDenied = "ResizeDenied"
+	// ReasonMaxConcurrent: maxConcurrent pods are being resized.
+	ReasonMaxConcurrent = "MaxConcurrent"
 	// ReasonBudget: maxUnavailable pods are unavailable.
 	ReasonBudget = "MaxUnavailable"
 	// ReasonDisruptionBudget: a PodDisruptionBudget does not allow it now.
@@ -123,6 +141,11 @@ type Step struct {
 	// Handler is the hook whose labels and finalizers the pod gets back; nil if it
 	// has them.
 	Handler *appsv1beta1.LifecycleHook
+	// Denied is true when the pod stays as it is since the API server was asked and
+	// refuses its change.
+	Denied bool
+	// Evict is true for a Recreate that goes through the eviction API.
+	Evict bool
 	// NotReadyKey is what the pod is marked not ready for by KruisePodReady; empty
 	// if it is not.
 	NotReadyKey string
@@ -134,6 +157,8 @@ func (s Step) LeadsToPatch() bool {
 	switch s.State {
 	case Draining, Grace, Patching:
 		return true
+	case Resizing:
+		return !s.Change.isEmpty()
 	case HookHeld:
 		return s.Reason == ReasonInPlaceUpdateHook
 	case Settled, Waiting, Restarting, Verifying, Recreating, Stuck:
@@ -156,11 +181,30 @@ func (s Step) disrupts() bool {
 		return true
 	case Patch:
 		return s.Change.Restarts()
+	case Resize:
+		return len(s.Change.Grow) == 0 && s.Change.Restarts()
 	case SetLifecycle:
 		return s.IsHold()
 	case Wait, MarkReady:
 		return false
 	default:
 		return false
+	}
+}
+
+// takesTurn reports whether the step, or what it is made for, takes an available
+// pod out of service.
+func (s Step) takesTurn() bool {
+	return s.disrupts() || len(s.Change.Grow) > 0
+}
+
+// IsResize reports whether the step is made, or waits, for the sizes of the pod.
+func (s Step) IsResize() bool {
+	switch s.Reason {
+	case ReasonResizeInProgress, ReasonResizeDeferred, ReasonResizeInfeasible, ReasonResizeError, ReasonResizeDenied,
+		string(resize.OtherQOSClass), string(resize.NodeUnsupported), string(resize.Removed):
+		return true
+	default:
+		return s.State == Resizing
 	}
 }

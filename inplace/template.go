@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/insitu-dev/insitu/resize"
 )
 
 // Template is a pod template as the user wrote it, without the defaults that
@@ -31,6 +33,8 @@ type Template struct {
 	// the containers and, after them, the sidecars.
 	containers, initContainers, live []Container
 	fieldRefs                        []fieldRef
+	// amounts are the sizes that a live pod can change.
+	amounts resize.Amounts
 }
 
 // The lists of a pod's spec that hold containers.
@@ -91,6 +95,10 @@ func newTemplate(fields map[string]any) *Template {
 		containers:     containers(fields, kindContainers),
 		initContainers: containers(fields, kindInitContainers),
 		fieldRefs:      fieldRefs(fields),
+		amounts:        amounts(fields),
+	}
+	if t.amounts != nil {
+		t.fixed = withoutAmounts(t.fixed)
 	}
 	t.live = slices.Clone(t.containers)
 	for _, c := range t.initContainers {
@@ -214,6 +222,70 @@ func fixedFields(fields map[string]any) map[string]any {
 	}
 	fixed, _ = normalise(fixed).(map[string]any)
 	return fixed
+}
+
+// amounts returns the sizes in a template that a live pod can change; nil if they
+// cannot be read. The schema of the API refuses such ones.
+func amounts(fields map[string]any) resize.Amounts {
+	spec := corev1.PodSpec{}
+	sized := map[string]any{}
+	all, _ := fields["spec"].(map[string]any)
+	for _, key := range []string{"resources", kindInitContainers, kindContainers} {
+		if value, ok := all[key]; ok {
+			sized[key] = sizesIn(value)
+		}
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(sized, &spec); err != nil {
+		return nil
+	}
+	return resize.InTemplate(&spec)
+}
+
+// sizesIn returns of a list of containers what sizes are read from. Other values
+// are returned as they are.
+func sizesIn(value any) any {
+	list, ok := value.([]any)
+	if !ok {
+		return value
+	}
+	sized := make([]any, 0, len(list))
+	for _, item := range list {
+		container, _ := item.(map[string]any)
+		kept := map[string]any{}
+		for _, key := range []string{"name", "resources", "restartPolicy"} {
+			if field, ok := container[key]; ok {
+				kept[key] = field
+			}
+		}
+		sized = append(sized, kept)
+	}
+	return sized
+}
+
+// withoutAmounts returns fields without what resize.Amounts hold. It takes them out
+// of the fields that it is given.
+func withoutAmounts(fields map[string]any) map[string]any {
+	spec, _ := fields["spec"].(map[string]any)
+	remove := func(sized map[string]any) {
+		for _, list := range []string{"requests", "limits"} {
+			for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+				unstructured.RemoveNestedField(sized, "resources", list, string(name))
+			}
+		}
+	}
+	if spec != nil {
+		remove(spec)
+	}
+	for _, kind := range containerKinds {
+		list, _ := spec[kind].([]any)
+		for _, item := range list {
+			if container, ok := item.(map[string]any); ok && (kind == kindContainers || isSidecar(kind, container)) {
+				remove(container)
+			}
+		}
+	}
+	fields, _ = normalise(fields).(map[string]any)
+	return fields
 }
 
 // meaninglessWhenEmpty lists the fields whose {} says what an absent field says.

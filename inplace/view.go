@@ -26,6 +26,8 @@ type view struct {
 	// between is true when the pod serves between two batches of its update: it had
 	// not to be drained.
 	between bool
+	// grown is true when the pod was resized for what it is to become.
+	grown bool
 }
 
 // class orders the pods that want to change.
@@ -68,6 +70,9 @@ func newView(w Workload, i int, now time.Time) *view {
 	} else {
 		v.Step = finishUnlessRefused(facts, facts.past, w.Target, now)
 	}
+	v.grown = v.wants && facts.past.hasGrown(w.Target)
+	// What is done about the sizes of a pod at its revision takes its turn, too.
+	v.wants = v.wants || v.Step.Evict || v.Step.State != Patching && v.Step.LeadsToPatch() && v.Step.Change.Resize.Restarts()
 	v.between = !v.wants && progress.Reason == ReasonNextBatch && v.Step.Action == Patch && servesUnfinished(pod, w, now)
 	return v
 }

@@ -120,13 +120,14 @@ func (s *scope) workload(members []*member) inplace.Workload {
 		facts[i].Held = held.Has(m.Name)
 	}
 	return inplace.Workload{
-		Target:          s.target(),
-		Replicas:        int(s.set.GetReplicas()),
-		MaxUnavailable:  int(s.set.GetMaxUnavailable()),
-		MinReadySeconds: s.set.GetMinReadySeconds(),
-		Stopped:         s.isStopped(),
-		Pods:            facts,
-		Condemned:       s.condemned(),
+		Target:               s.target(),
+		Replicas:             int(s.set.GetReplicas()),
+		MaxUnavailable:       int(s.set.GetMaxUnavailable()),
+		MinReadySeconds:      s.set.GetMinReadySeconds(),
+		MaxConcurrentResizes: workload.MaxConcurrentResizes(s.set.GetInPlaceUpdateStrategy(), int(s.set.GetReplicas())),
+		Stopped:              s.isStopped(),
+		Pods:                 facts,
+		Condemned:            s.condemned(),
 	}
 }
 
@@ -134,6 +135,7 @@ func (s *scope) target() inplace.Target {
 	target := workload.TargetOf(s.set.GetInPlaceUpdateStrategy())
 	target.Revision = s.revisions.Update.InPlace()
 	target.Revision.Hash = hashOf(s.set.Name, target.Revision.Name)
+	target.CannotResize = s.cannotResize
 	target.Policy, target.Lifecycle = s.set.GetPodUpdatePolicy(), s.set.Spec.Lifecycle.OrNil()
 	return target
 }

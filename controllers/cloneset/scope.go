@@ -29,6 +29,8 @@ type scope struct {
 	set   *appsv1beta1.CloneSet
 	owner workload.Owner
 	now   time.Time
+	// cannotResize is true when the API server does not serve pods/resize.
+	cannotResize bool
 
 	// members are the pods that count as replicas, in the order of updates.
 	members []*member

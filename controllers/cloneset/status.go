@@ -24,6 +24,7 @@ func (r *Reconciler) patchStatus(ctx context.Context, s *scope, failure error) e
 	status := &s.set.Status
 	if s.planned {
 		setCounts(s, status)
+		status.Resize = workload.ResizeStatus(s.plan)
 		status.Blockers = workload.Blockers(s.plan, s.failedMoves, before.Status.Blockers, s.now)
 		if failure == nil {
 			status.ObservedGeneration = s.set.Generation

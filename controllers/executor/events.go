@@ -52,6 +52,8 @@ func doneEvent(revision string, move inplace.Move) *event {
 			corev1.EventTypeNormal, appsv1beta1.ReasonUpdatingPodInPlace, actionUpdateInPlace,
 			"update to revision " + revision + " in place: " + step.Message,
 		}
+	case inplace.Resize:
+		return resizeEvent(revision, step)
 	case inplace.Recreate:
 		note := "recreate for revision " + revision + ": " + step.Message
 		if step.Reason == inplace.ReasonSpecifiedDelete {
@@ -103,8 +105,8 @@ func failedEvent(step inplace.Step, err error) *event {
 // stays as it is.
 func deniedEvent(err error) *event {
 	return &event{
-		corev1.EventTypeWarning, inplace.ReasonAdmissionDenied, actionUpdateInPlace,
-		"the API server refuses the update in place, and the pod stays as it is: " + serverWords(err),
+		corev1.EventTypeWarning, deniedReason(err), actionUpdateInPlace,
+		"the API server refuses to " + refusedVerb(err) + " the pod in place: " + serverWords(err),
 	}
 }
 

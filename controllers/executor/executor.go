@@ -161,6 +161,8 @@ func (e *Executor) write(ctx context.Context, move inplace.Move) error {
 		return SetLifecycle(ctx, e.client, move.Pod, move.Step, e.clock.Now())
 	case inplace.Patch:
 		return e.patch(ctx, move)
+	case inplace.Resize:
+		return e.resize(ctx, move)
 	case inplace.Recreate:
 		return e.delete(ctx, move)
 	case inplace.Wait:

@@ -94,17 +94,20 @@ func (e *Executor) try(ctx context.Context, owner client.Object, known *verdicts
 				ctrl.LoggerFrom(ctx).Error(err, "Change of pod refused", "Pod", klog.KObj(pod))
 				e.report(owner, pod, deniedEvent(err))
 			}
-			verdict.refuse(pod.UID, inWords(pod, err), now, refusalPeriod)
+			verdict.refuse(pod.UID, newRefusal(pod, err), now, refusalPeriod)
 			result.Refused++
 		}
 	}
 	return result
 }
 
-// dryRun lets the API server judge the very patch that a move leads to. Where an
+// dryRun lets the API server judge the very patches that a move leads to. Where an
 // admission webhook takes no part in dry runs, nothing is known, and nothing
 // speaks against it.
 func (e *Executor) dryRun(ctx context.Context, revision string, move inplace.Move) error {
+	if err := e.dryRunResize(ctx, move); err != nil {
+		return err
+	}
 	body, err := inplace.TrialPatch(move.Pod, move.Step, revision, e.clock.Now())
 	if err != nil {
 		return err
@@ -122,7 +125,7 @@ func (e *Executor) dryRun(ctx context.Context, revision string, move inplace.Mov
 func (e *Executor) learn(workload client.Object, revision string, moves []inplace.Move, errs []error) int {
 	known, now, refused := e.memory.verdictsOn(workload.GetUID(), revision), e.clock.Now(), 0
 	for i, move := range moves {
-		if move.Step.Action != inplace.Patch {
+		if move.Step.Action != inplace.Patch && move.Step.Action != inplace.Resize {
 			continue
 		}
 		verdict := known.on(move.Step.Change)
@@ -132,7 +135,7 @@ func (e *Executor) learn(workload client.Object, revision string, moves []inplac
 			verdict.surprises = 0
 		case isRefusal(errs[i]):
 			period := verdict.surprisePeriod()
-			verdict.refuse(move.Pod.UID, inWords(move.Pod, errs[i]), now, period)
+			verdict.refuse(move.Pod.UID, newRefusal(move.Pod, errs[i]), now, period)
 			refused++
 		}
 	}
@@ -162,9 +165,11 @@ func isNoDryRun(err error) bool {
 	return apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run")
 }
 
-// inWords says who refused the change of which pod, in the words of the server.
-func inWords(pod *corev1.Pod, err error) string {
-	return fmt.Sprintf("the API server refuses to update pod %s in place: %s", pod.Name, shorten(serverWords(err)))
+// newRefusal says who refused the change of which pod, in the words of the server.
+func newRefusal(pod *corev1.Pod, err error) inplace.Refusal {
+	refused := inplace.Refusal{Reason: deniedReason(err), Denied: true}
+	refused.Message = fmt.Sprintf("the API server refuses to %s pod %s in place: %s", refusedVerb(err), pod.Name, shorten(serverWords(err)))
+	return refused
 }
 
 func serverWords(err error) string {

@@ -86,7 +86,7 @@ func (v *verdicts) mark(pods []inplace.PodFacts, plan inplace.Plan, now time.Tim
 
 func (v *verdicts) hasWitnesses() bool {
 	for _, known := range v.byChange {
-		if len(known.witnesses) > 0 {
+		if len(known.witnesses)+len(known.alone) > 0 {
 			return true
 		}
 	}
@@ -94,7 +94,7 @@ func (v *verdicts) hasWitnesses() bool {
 }
 
 // mustTry reports whether a move needs a dry run first: it is about to take a pod
-// out of service, or its change was refused before.
+// out of service, or to write twice, or its change was refused before.
 func (v *verdicts) mustTry(move inplace.Move) bool {
 	if !move.Step.LeadsToPatch() {
 		return false
@@ -132,6 +132,9 @@ type verdict struct {
 	accepted bool
 	// witnesses are the pods whose change was refused, the earliest first.
 	witnesses []witness
+	// alone holds the pods that were refused for the nodes that they are on, which
+	// says nothing of others.
+	alone map[types.UID]loner
 	// surprises counts how often in a row the server refused a change whose dry
 	// run it had accepted.
 	surprises int
@@ -143,9 +146,19 @@ type witness struct {
 	refusal *inplace.Refusal
 }
 
+// loner is a pod that was refused for its node.
+type loner struct {
+	refusal *inplace.Refusal
+	// times is how often in a row.
+	times int
+}
+
 // refusal returns why the change of a pod is refused, nil if that is not known:
 // it was refused itself, or all pods that were asked for.
 func (v *verdict) refusal(pod types.UID, now time.Time) *inplace.Refusal {
+	if known, ok := v.alone[pod]; ok && now.Before(known.refusal.Until) {
+		return known.refusal
+	}
 	var lately []witness
 	for _, w := range v.witnesses {
 		if now.Before(w.refusal.Until) {
@@ -164,26 +177,42 @@ func (v *verdict) refusal(pod types.UID, now time.Time) *inplace.Refusal {
 }
 
 func (v *verdict) isWitness(pod types.UID) bool {
-	return slices.ContainsFunc(v.witnesses, func(w witness) bool { return w.pod == pod })
+	_, alone := v.alone[pod]
+	return alone || slices.ContainsFunc(v.witnesses, func(w witness) bool { return w.pod == pod })
 }
 
 func (v *verdict) accept(pod types.UID) {
 	v.accepted = true
+	delete(v.alone, pod)
 	v.witnesses = slices.DeleteFunc(v.witnesses, func(w witness) bool { return w.pod == pod })
 }
 
 // refuse notes a refusal for a period. While there are enough witnesses, others
 // are not called: the same pods say the same each time.
-func (v *verdict) refuse(pod types.UID, words string, now time.Time, period time.Duration) {
+func (v *verdict) refuse(pod types.UID, refused inplace.Refusal, now time.Time, period time.Duration) {
+	if refused.Reason == inplace.ReasonResizeInfeasible {
+		v.refuseAlone(pod, refused, now)
+		return
+	}
 	v.accepted = false
 	v.witnesses = slices.DeleteFunc(v.witnesses, func(w witness) bool { return w.pod == pod })
 	if len(v.witnesses) == enoughWitnesses {
 		v.witnesses = slices.DeleteFunc(v.witnesses, func(w witness) bool { return !now.Before(w.refusal.Until) })
 	}
-	v.witnesses = append(v.witnesses, witness{pod: pod, refusal: &inplace.Refusal{
-		Reason: inplace.ReasonAdmissionDenied, Message: words, Until: now.Add(period),
-	}})
+	refused.Until = now.Add(period)
+	v.witnesses = append(v.witnesses, witness{pod: pod, refusal: &refused})
 	v.witnesses = v.witnesses[:min(len(v.witnesses), enoughWitnesses)]
+}
+
+// refuseAlone notes a refusal for what the node of a pod is. Nodes seldom change, so
+// the pod is asked for less and less often.
+func (v *verdict) refuseAlone(pod types.UID, refused inplace.Refusal, now time.Time) {
+	if v.alone == nil {
+		v.alone = map[types.UID]loner{}
+	}
+	times := v.alone[pod].times
+	refused.Until = now.Add(refusalPeriod << min(times, maxDoublings))
+	v.alone[pod] = loner{refusal: &refused, times: times + 1}
 }
 
 // surprisePeriod returns how long the refusal of a write is taken as it is. A pod

@@ -88,6 +88,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, nil
 	}
 	s := newScope(set, r.clock.Now())
+	s.cannotResize = !r.Capabilities.CanResize(ctx)
 	err := r.runPhases(ctx, s)
 	if statusErr := r.patchStatus(ctx, s, err); statusErr != nil {
 		err = errors.Join(err, statusErr)

@@ -49,14 +49,15 @@ func (s *scope) workload(facts []inplace.PodFacts) inplace.Workload {
 		condemned = append(condemned, m.Pod)
 	}
 	return inplace.Workload{
-		Target:          s.target(),
-		Replicas:        len(s.ordinals),
-		MaxUnavailable:  int(s.set.GetMaxUnavailable()),
-		MinReadySeconds: s.set.GetMinReadySeconds(),
-		Stopped:         s.set.IsPaused() || s.set.GetUpdateStrategyType() == appsv1.OnDeleteStatefulSetStrategyType,
-		Ordered:         s.set.GetPodManagementPolicy() == appsv1.OrderedReadyPodManagement,
-		Pods:            facts,
-		Condemned:       condemned,
+		Target:               s.target(),
+		Replicas:             len(s.ordinals),
+		MaxUnavailable:       int(s.set.GetMaxUnavailable()),
+		MinReadySeconds:      s.set.GetMinReadySeconds(),
+		MaxConcurrentResizes: workload.MaxConcurrentResizes(s.set.GetInPlaceUpdateStrategy(), len(s.ordinals)),
+		Stopped:              s.set.IsPaused() || s.set.GetUpdateStrategyType() == appsv1.OnDeleteStatefulSetStrategyType,
+		Ordered:              s.set.GetPodManagementPolicy() == appsv1.OrderedReadyPodManagement,
+		Pods:                 facts,
+		Condemned:            condemned,
 	}
 }
 
@@ -64,6 +65,7 @@ func (s *scope) workload(facts []inplace.PodFacts) inplace.Workload {
 func (s *scope) target() inplace.Target {
 	target := workload.TargetOf(s.set.GetInPlaceUpdateStrategy())
 	target.Revision = s.revisions.Update.InPlace()
+	target.CannotResize = s.cannotResize
 	target.Policy, target.Lifecycle = s.set.GetPodUpdatePolicy(), s.set.GetLifecycle()
 	return target
 }

@@ -28,6 +28,8 @@ type scope struct {
 	set   *appsv1beta1.StatefulSet
 	owner workload.Owner
 	now   time.Time
+	// cannotResize is true when the API server does not serve pods/resize.
+	cannotResize bool
 
 	// ordinals are the wanted ordinals, ascending.
 	ordinals []int

@@ -27,6 +27,7 @@ func (r *Reconciler) patchStatus(ctx context.Context, s *scope, failure error) e
 		if err := r.computeCounts(ctx, s, status); err != nil {
 			return err
 		}
+		status.Resize = workload.ResizeStatus(s.plan)
 		status.Blockers = workload.Blockers(s.plan, s.failedMoves, before.Status.Blockers, s.now)
 		if failure == nil {
 			status.ObservedGeneration = s.set.Generation

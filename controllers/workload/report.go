@@ -46,12 +46,34 @@ func Denials(plan inplace.Plan) []error {
 	var errs []error
 	said := sets.New[string]()
 	for _, b := range plan.Blockers {
-		if b.Reason == inplace.ReasonAdmissionDenied && !said.Has(b.Message) {
+		if b.Denied && !said.Has(b.Message) {
 			said.Insert(b.Message)
 			errs = append(errs, errors.New(b.Message))
 		}
 	}
 	return errs
+}
+
+// ResizeStatus returns what the status says of pods whose resources are to be
+// changed; nil if there are none.
+func ResizeStatus(plan inplace.Plan) *appsv1beta1.ResizeStatus {
+	status := appsv1beta1.ResizeStatus{}
+	for _, pod := range plan.Pods {
+		step := pod.Step
+		switch {
+		case !step.IsResize():
+		case step.Reason == inplace.ReasonResizeDeferred:
+			status.Deferred++
+		case step.State == inplace.Stuck:
+			status.Kept++
+		case step.Action == inplace.Wait:
+			status.InProgress++
+		}
+	}
+	if status == (appsv1beta1.ResizeStatus{}) {
+		return nil
+	}
+	return &status
 }
 
 // Stall is what the condition Stalled says.
@@ -134,8 +156,8 @@ func ReportStuck(recorder events.EventRecorder, owner client.Object, plan inplac
 		known := slices.ContainsFunc(before, func(old appsv1beta1.Blocker) bool {
 			return old.Pod == b.Pod.Name && old.Reason == b.Reason && old.Step == string(inplace.Stuck)
 		})
-		told := b.Reason == inplace.ReasonAdmissionDenied // by the executor, once for all pods that it holds for
-		if b.State == inplace.Stuck && !known && !told {
+		// The executor tells of denials, once for all pods that they hold for.
+		if b.State == inplace.Stuck && !known && !b.Denied {
 			recorder.Eventf(owner, b.Pod, corev1.EventTypeWarning, b.Reason, ActionUpdate, "pod %s: %s", b.Pod.Name, b.Message)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/inplace"
+	"github.com/insitu-dev/insitu/resize"
 )
 
 // TargetOf returns what the details of in-place updates say of a target. Revision,
@@ -20,5 +21,23 @@ func TargetOf(strategy appsv1beta1.InPlaceUpdateStrategy) inplace.Target {
 		KeepReady:      strategy.KeepReady,
 		Deadline:       time.Duration(ptr.Deref(strategy.DeadlineSeconds, 0)) * time.Second,
 		RespectBudgets: strategy.PodDisruptionBudget == appsv1beta1.RespectPodDisruptionBudget,
+		Resize:         resizePolicy(strategy.Resize),
 	}
+}
+
+func resizePolicy(policy *appsv1beta1.ResizePolicy) resize.Policy {
+	timeout, _ := policy.GetDeferredTimeout()
+	return resize.Policy{
+		OnDeferred:      policy.GetOnDeferred(),
+		OnInfeasible:    policy.GetOnInfeasible(),
+		OnError:         policy.GetOnError(),
+		DeferredTimeout: timeout,
+		Enforce:         policy.GetDrift() == appsv1beta1.EnforceResizeDrift,
+	}
+}
+
+// MaxConcurrentResizes returns how many of a number of pods may be resized at a
+// time.
+func MaxConcurrentResizes(strategy appsv1beta1.InPlaceUpdateStrategy, replicas int) int {
+	return int(strategy.Resize.GetMaxConcurrent(int32(replicas))) //nolint:gosec // replicas come from an int32
 }

@@ -1,0 +1,319 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inplace
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/resize"
+)
+
+// Sizes are changed by a write of their own, pods/resize, which takes no labels:
+// the record and the label of the revision follow in the next write. In between
+// the pod is what its spec says, and it is known by its managedFields who made it
+// so: see resize.Written. Where containers are given another image in the same
+// revision, the pod grows first, then it is taken out of service, and it shrinks
+// when it serves again: see resize.Change.Split.
+
+// addResizes adds to a change the amounts that separate the pod from a template.
+func (p *past) addResizes(change *Change, from, to *Template) *Refusal {
+	begun := p.own.Union(sets.KeySet(p.due()))
+	all, refused := resize.Compare(p.pod, resize.Wish{From: from.amounts, To: to.amounts, Begun: begun, Answered: p.answered()})
+	if refused != nil {
+		return resizeRefusal(refused)
+	}
+	change.Resize = all
+	if len(change.Images) > 0 {
+		change.Grow, change.Resize, change.Shrink = all.Split(p.pod)
+	}
+	return nil
+}
+
+// due returns the amounts that the record of the pod leaves for when it serves
+// again.
+func (p *past) due() resize.Amounts {
+	if p.state.Revision != revisionName(p.pod) {
+		return nil
+	}
+	return resize.FromRequirements(p.state.NextContainerResources, p.pod)
+}
+
+// answered returns the amounts that the API server stored in place of those that
+// it was asked to.
+func (p *past) answered() resize.Amounts {
+	if p.state.Revision != revisionName(p.pod) {
+		return nil
+	}
+	return resize.FromRequirements(p.state.Resized, p.pod)
+}
+
+// unfinished returns the amounts in which the pod is not as its own revision says,
+// and that are for us to change: what was begun, or is to be taken back, and what
+// others changed if that is set back. What is due when the pod serves is among them
+// if it does.
+func (p *past) unfinished(target Target, serves bool) (resize.Change, *resize.Refusal) {
+	if p.template == nil {
+		return nil, nil
+	}
+	wanted, due := p.template.amounts, p.due()
+	wish := resize.Wish{From: wanted, To: wanted, Begun: p.own, Answered: p.answered(), Enforce: target.Resize.Enforce}
+	if serves {
+		wish.Begun = p.own.Union(sets.KeySet(due))
+	} else if len(due) > 0 {
+		wish.From = wanted.Without(due)
+		wish.To = wish.From
+		wish.Begun = p.own.Difference(sets.KeySet(due))
+	}
+	return resize.Compare(p.pod, wish)
+}
+
+// hasGrown reports whether the pod was resized for a revision whose label it does
+// not have yet, and the node has not said that it cannot be.
+func (p *past) hasGrown(target Target) bool {
+	if p.template == nil || revisionName(p.pod) == target.Name || p.resized.State != resize.Done && !p.resized.IsUnderWay() {
+		return false
+	}
+	live := resize.AmountsOf(&p.pod.Spec)
+	for field := range p.own {
+		if size, ok := p.template.amounts[field]; !ok || !live.Is(field, size) {
+			return true
+		}
+	}
+	return false
+}
+
+// grow makes what is to be changed before the pod is taken out of service, and
+// waits until the node has done it; nil if there is nothing to do and nothing to
+// wait for. A resize of an earlier revision is not waited for.
+func grow(before *past, target Target, change Change, now time.Time) *Step {
+	if len(change.Grow) > 0 {
+		rest := Change{Images: change.Images, Later: change.Later, Resize: change.Resize, Shrink: change.Shrink}
+		return &Step{
+			Action: Resize, State: Resizing, Change: change,
+			Message: fmt.Sprintf("%s; then %s", change.Grow, rest),
+		}
+	}
+	if len(change.Images) == 0 || before.resized.State == resize.Done || before.template.amounts.Equal(target.Template.amounts) {
+		return nil
+	}
+	step := awaitResize(before, target, now)
+	if step.Action == Wait {
+		step.Change = change
+		if back := finish(before, target, now); back.Action == MarkReady && !before.resized.IsUnderWay() {
+			return &back // it serves while it waits for room
+		}
+	}
+	return &step
+}
+
+// awaitResize waits for the node, or gives up waiting, as the workload wants it.
+func awaitResize(before *past, target Target, now time.Time) Step {
+	verdict, progress := target.resizePolicy().Judge(before.resized, now)
+	step := Step{
+		State: Resizing, Reason: resizeReasons[progress.State], Message: progress.Message,
+		Since: progress.Since, Until: progress.Recheck,
+	}
+	switch verdict {
+	case resize.Recreate:
+		return evict(before.pod, target, step, now)
+	case resize.Keep:
+		step.State = Stuck
+		step.Message += "; the pod keeps its old size: allow its recreation with inPlaceUpdateStrategy.resize, or change the size"
+		return step
+	case resize.Wait:
+		return overdue(step, target.Deadline, now)
+	default:
+		return step
+	}
+}
+
+var resizeReasons = map[resize.State]string{
+	resize.NotObserved: ReasonNotObserved,
+	resize.InProgress:  ReasonResizeInProgress,
+	resize.Deferred:    ReasonResizeDeferred,
+	resize.Infeasible:  ReasonResizeInfeasible,
+	resize.Failed:      ReasonResizeError,
+}
+
+// resizePolicy returns what to do about resizes that do not succeed. A pod that is
+// only ever changed in place is not recreated for one.
+func (t Target) resizePolicy() resize.Policy {
+	if t.Policy == appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
+		return t.Resize.Keeping()
+	}
+	return t.Resize
+}
+
+// settleSizes finishes or takes back the resizes of a pod that stays at its
+// revision; nil if there is nothing to do and nothing to wait for.
+func settleSizes(before *past, target Target, now time.Time) *Step {
+	if step := resizeAgain(before, target, isReady(before.pod), now); step != nil {
+		return step
+	}
+	if before.resized.State == resize.Done {
+		return nil
+	}
+	step := awaitResize(before, target, now)
+	return &step
+}
+
+// resizeWhileOut makes a pod that is out of service serve again only when its
+// containers have been restarted for their sizes. One that has no room goes back:
+// what it waits for may never come.
+func resizeWhileOut(before *past, target Target, now time.Time) *Step {
+	if sizes, refused := before.unfinished(target, false); refused == nil && sizes.Restarts() {
+		return resizeAgain(before, target, false, now)
+	}
+	if !before.resized.IsUnderWay() || before.resized.State == resize.Failed {
+		return nil
+	}
+	step := awaitResize(before, target, now)
+	return &step
+}
+
+// resizeAgain returns the step that makes the sizes of a pod what its revision
+// says; nil if they are.
+func resizeAgain(before *past, target Target, serves bool, now time.Time) *Step {
+	pod := before.pod
+	sizes, refused := before.unfinished(target, serves)
+	if refused != nil {
+		step := refuseSizes(before, target, resizeRefusal(refused), now)
+		return &step
+	}
+	isDue := serves && len(before.state.NextContainerResources) > 0
+	if len(sizes) == 0 && !isDue {
+		return nil
+	}
+	change := Change{Resize: sizes}
+	if before.isDrift(sizes) {
+		if step := hold(before, target, change, now); step != nil {
+			return step
+		}
+	}
+	if change.Restarts() && !target.keepsReady(change) {
+		if step := drain(before, target, change, now); step != nil {
+			return step
+		}
+	}
+	recorded := change
+	if !serves {
+		recorded.Shrink = before.shrinks()
+	}
+	step := &Step{
+		Action: Resize, State: Resizing, Message: change.String(), Change: change,
+		Record: newState(before, recorded, revisionName(pod), now),
+	}
+	if len(sizes) == 0 {
+		step.Action, step.State, step.Message = Patch, Patching, "the sizes are as the revision says"
+	}
+	return step
+}
+
+// isDrift reports whether sizes were changed by somebody else.
+func (p *past) isDrift(sizes resize.Change) bool {
+	due := p.due()
+	return slices.ContainsFunc(sizes, func(d resize.Delta) bool {
+		_, isDue := due[d.Field]
+		return !isDue && !p.own.Has(d.Field)
+	})
+}
+
+// shrinks returns what is due as a change, for a record that keeps it.
+func (p *past) shrinks() resize.Change {
+	var change resize.Change
+	for field, size := range p.due() {
+		change = append(change, resize.Delta{Field: field, To: size.String()})
+	}
+	return change
+}
+
+// resizeRefusal says in the terms of this package why a pod cannot be resized.
+func resizeRefusal(refused *resize.Refusal) *Refusal {
+	return &Refusal{Reason: string(refused.Reason), Field: refused.Field, Message: refused.Message}
+}
+
+// verdictOn returns what the workload wants of a pod whose resize is refused, and
+// whether the refusal is about that at all. That a request or a limit is to be
+// removed is not: as other fields, it cannot be changed in place.
+func (t Target) verdictOn(refused *Refusal) (resize.Verdict, bool) {
+	switch refused.Reason {
+	case ReasonResizeInfeasible, string(resize.NodeUnsupported):
+		return t.resizePolicy().OnRefusal(true), true
+	case ReasonResizeDenied, string(resize.OtherQOSClass):
+		return t.resizePolicy().OnRefusal(false), true
+	default:
+		return resize.Keep, false
+	}
+}
+
+// refuseSizes handles sizes that the API server would never accept, for a pod that
+// stays at its revision.
+func refuseSizes(before *past, target Target, refused *Refusal, now time.Time) Step {
+	verdict, known := target.verdictOn(refused)
+	step := Step{Reason: refused.Reason, Message: refused.Message}
+	switch {
+	case known && verdict == resize.Recreate:
+		return evict(before.pod, target, step, now)
+	case !known && target.Policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType:
+		return remove(before.pod, target, step, now)
+	default:
+		step.State = Stuck
+		return step
+	}
+}
+
+// evict makes a pod go through the eviction API, so that its PodDisruptionBudgets
+// have their say.
+func evict(pod *corev1.Pod, target Target, why Step, now time.Time) Step {
+	step := remove(pod, target, why, now)
+	step.Evict = step.Action == Recreate
+	return step
+}
+
+// ResizePatch returns the strategic merge patch of pods/resize that carries out a
+// Resize step.
+func ResizePatch(pod *corev1.Pod, step Step) ([]byte, error) {
+	if len(step.Change.Grow) > 0 {
+		return step.Change.Grow.Patch(pod)
+	}
+	return step.Change.Resize.Patch(pod)
+}
+
+// TrialResize returns the patch of pods/resize to all the sizes that a step leads
+// to, for a dry run, and whether there are any.
+func TrialResize(pod *corev1.Pod, step Step) (body []byte, resizes bool, err error) {
+	all := step.Change.resizes()
+	if len(all) == 0 {
+		return nil, false, nil
+	}
+	body, err = all.Patch(pod)
+	return body, true, err
+}
+
+// WithAnswer returns a Resize step with what the API server made of the sizes in
+// its record, where that is something else than it was asked for.
+func WithAnswer(step Step, answer *corev1.Pod) Step {
+	if step.Record == nil {
+		return step
+	}
+	stored, rewritten := resize.AmountsOf(&answer.Spec), resize.Amounts{}
+	for field, size := range step.Change.Resize.Amounts() {
+		if kept, ok := stored[field]; ok && kept.Cmp(size) != 0 {
+			rewritten[field] = kept
+		}
+	}
+	if len(rewritten) == 0 {
+		return step
+	}
+	record := *step.Record
+	record.Resized = rewritten.Requirements()
+	step.Record = &record
+	return step
+}

@@ -1,0 +1,253 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package resize
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	resourcehelper "k8s.io/component-helpers/resource"
+	"k8s.io/utils/ptr"
+)
+
+// Field names one amount in the spec of a pod.
+type Field struct {
+	// Container is the name of a container or native sidecar; empty for the pod
+	// itself, whose amounts are in spec.resources.
+	Container string
+	// Sidecar is true for a native sidecar, which is in spec.initContainers.
+	Sidecar bool
+	// Limit is true for a limit, false for a request.
+	Limit bool
+	// Resource is cpu or memory.
+	Resource corev1.ResourceName
+}
+
+// String names the field as it is written in a template:
+// spec.containers[main].resources.limits.memory.
+func (f Field) String() string {
+	path := "spec.resources"
+	switch {
+	case f.Sidecar:
+		path = fmt.Sprintf("spec.initContainers[%s].resources", f.Container)
+	case f.Container != "":
+		path = fmt.Sprintf("spec.containers[%s].resources", f.Container)
+	}
+	return path + "." + f.list() + "." + string(f.Resource)
+}
+
+func (f Field) list() string {
+	if f.Limit {
+		return "limits"
+	}
+	return "requests"
+}
+
+// inWords names the field for people: "memory limit of main".
+func (f Field) inWords() string {
+	what := "request"
+	if f.Limit {
+		what = "limit"
+	}
+	of := f.Container
+	if of == "" {
+		of = "the pod"
+	}
+	return fmt.Sprintf("%s %s of %s", f.Resource, what, of)
+}
+
+// compareFields orders fields: those of the pod first, then by container.
+func compareFields(a, b Field) int {
+	return cmp.Compare(a.String(), b.String())
+}
+
+// Amounts are sizes, by the field that holds them.
+type Amounts map[Field]resource.Quantity
+
+// resizable are the resources that a live pod can change.
+var resizable = []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory}
+
+// AmountsOf returns what a spec says of the resources that can be changed on a
+// live pod: those of its containers, its native sidecars, and the pod itself.
+func AmountsOf(spec *corev1.PodSpec) Amounts {
+	amounts := Amounts{}
+	amounts.add(Field{}, ptr.Deref(spec.Resources, corev1.ResourceRequirements{}))
+	for i := range spec.Containers {
+		amounts.add(Field{Container: spec.Containers[i].Name}, spec.Containers[i].Resources)
+	}
+	for i := range spec.InitContainers {
+		if container := &spec.InitContainers[i]; isSidecar(container) {
+			amounts.add(Field{Container: container.Name, Sidecar: true}, container.Resources)
+		}
+	}
+	return amounts
+}
+
+// InTemplate returns what pods made from a template have, as far as the template
+// decides it: the API server makes a limit the request, too, where there is none.
+func InTemplate(spec *corev1.PodSpec) Amounts {
+	amounts := AmountsOf(spec)
+	for _, field := range slices.Collect(maps.Keys(amounts)) {
+		if !field.Limit || field.Container == "" {
+			continue
+		}
+		request := field
+		request.Limit = false
+		if _, ok := amounts[request]; !ok {
+			amounts[request] = amounts[field]
+		}
+	}
+	amounts.defaultPodRequests(spec)
+	return amounts
+}
+
+// defaultPodRequests adds the requests of the pod itself where it has limits only:
+// the sum of what its containers request or, if none does, the limit.
+func (a Amounts) defaultPodRequests(spec *corev1.PodSpec) {
+	pod := &corev1.Pod{Spec: *spec.DeepCopy()}
+	for i := range pod.Spec.Containers {
+		addMissing(&pod.Spec.Containers[i].Resources)
+	}
+	for i := range pod.Spec.InitContainers {
+		addMissing(&pod.Spec.InitContainers[i].Resources)
+	}
+	sums := resourcehelper.AggregateContainerRequests(pod, resourcehelper.PodResourcesOptions{})
+	for _, name := range resizable {
+		limit, limited := a[Field{Limit: true, Resource: name}]
+		request := Field{Resource: name}
+		if _, ok := a[request]; ok || !limited {
+			continue
+		}
+		a[request] = limit
+		if sum, ok := sums[name]; ok {
+			a[request] = sum
+		}
+	}
+}
+
+// addMissing gives a container the requests that it has by its limits.
+func addMissing(resources *corev1.ResourceRequirements) {
+	for name, limit := range resources.Limits {
+		if _, ok := resources.Requests[name]; !ok {
+			if resources.Requests == nil {
+				resources.Requests = corev1.ResourceList{}
+			}
+			resources.Requests[name] = limit
+		}
+	}
+}
+
+// Equal reports whether both name the same amounts of the same size.
+func (a Amounts) Equal(other Amounts) bool {
+	return maps.EqualFunc(a, other, func(x, y resource.Quantity) bool { return x.Cmp(y) == 0 })
+}
+
+// FirstDifference returns the first field in which both differ, and whether there
+// is one.
+func (a Amounts) FirstDifference(other Amounts) (Field, bool) {
+	for _, field := range union(a, other) {
+		x, inA := a[field]
+		y, inOther := other[field]
+		if inA != inOther || x.Cmp(y) != 0 {
+			return field, true
+		}
+	}
+	return Field{}, false
+}
+
+// union returns the fields of both, in order.
+func union(a, b Amounts) []Field {
+	all := maps.Clone(a)
+	if all == nil {
+		all = Amounts{}
+	}
+	maps.Copy(all, b)
+	return slices.SortedFunc(maps.Keys(all), compareFields)
+}
+
+// Without returns the amounts of the fields that other does not have.
+func (a Amounts) Without(other Amounts) Amounts {
+	rest := maps.Clone(a)
+	maps.DeleteFunc(rest, func(field Field, _ resource.Quantity) bool {
+		_, drop := other[field]
+		return drop
+	})
+	return rest
+}
+
+// Is reports whether a field has a size.
+func (a Amounts) Is(field Field, size resource.Quantity) bool {
+	found, ok := a[field]
+	return ok && found.Cmp(size) == 0
+}
+
+func (a Amounts) add(field Field, resources corev1.ResourceRequirements) {
+	for _, name := range resizable {
+		field.Resource = name
+		if request, ok := resources.Requests[name]; ok {
+			field.Limit = false
+			a[field] = request
+		}
+		if limit, ok := resources.Limits[name]; ok {
+			field.Limit = true
+			a[field] = limit
+		}
+	}
+}
+
+// Requirements returns the amounts by container, as the API writes them; those of
+// the pod itself under the empty name.
+func (a Amounts) Requirements() map[string]corev1.ResourceRequirements {
+	if len(a) == 0 {
+		return nil
+	}
+	all := map[string]corev1.ResourceRequirements{}
+	for field, size := range a {
+		of := all[field.Container]
+		list := &of.Requests
+		if field.Limit {
+			list = &of.Limits
+		}
+		if *list == nil {
+			*list = corev1.ResourceList{}
+		}
+		(*list)[field.Resource] = size
+		all[field.Container] = of
+	}
+	return all
+}
+
+// FromRequirements returns the amounts that a map by container names, for the
+// containers that a pod has.
+func FromRequirements(all map[string]corev1.ResourceRequirements, pod *corev1.Pod) Amounts {
+	amounts := Amounts{}
+	for name, requirements := range all {
+		if field, ok := fieldOf(name, pod); ok {
+			amounts.add(field, requirements)
+		}
+	}
+	return amounts
+}
+
+// fieldOf returns a field with the container of a pod, and whether the pod has it.
+func fieldOf(container string, pod *corev1.Pod) (Field, bool) {
+	field := Field{Container: container}
+	switch {
+	case container == "":
+		return field, true
+	case slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == container }):
+		return field, true
+	default:
+		field.Sidecar = true
+		return field, slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == container && isSidecar(&c) })
+	}
+}
+
+func isSidecar(container *corev1.Container) bool {
+	return ptr.Deref(container.RestartPolicy, "") == corev1.ContainerRestartPolicyAlways
+}

@@ -1,0 +1,222 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package resize
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/kubectl/pkg/util/qos"
+)
+
+// Delta is the change of one amount.
+type Delta struct {
+	Field
+	// From and To are the sizes as the API writes them; From is empty if there was
+	// none.
+	From, To string
+	// Restarts is true when the container is restarted for it, as its resizePolicy
+	// says.
+	Restarts bool
+}
+
+// String says the change in words: "memory limit of main: 64Mi to 96Mi".
+func (d Delta) String() string {
+	from := d.From
+	if from == "" {
+		from = "none"
+	}
+	return fmt.Sprintf("%s: %s to %s", d.inWords(), from, d.To)
+}
+
+// grows reports whether the pod gets more by it. A limit where there was none
+// takes something away.
+func (d Delta) grows() bool {
+	if d.From == "" {
+		return !d.Limit
+	}
+	to, from := quantity(d.To), quantity(d.From)
+	return to.Cmp(from) > 0
+}
+
+// Change is what separates the amounts of a live pod from those that it shall
+// have, in the order of the fields' names.
+type Change []Delta
+
+// String says the change in words.
+func (c Change) String() string {
+	words := make([]string, 0, len(c))
+	for _, delta := range c {
+		words = append(words, delta.String())
+	}
+	return strings.Join(words, ", ")
+}
+
+// Restarted returns the names of the containers that are restarted for the change.
+func (c Change) Restarted() []string {
+	var names []string
+	for _, delta := range c {
+		if delta.Restarts && !slices.Contains(names, delta.Container) {
+			names = append(names, delta.Container)
+		}
+	}
+	return names
+}
+
+// Restarts reports whether a container is restarted for the change.
+func (c Change) Restarts() bool {
+	return slices.ContainsFunc(c, func(d Delta) bool { return d.Restarts })
+}
+
+// Amounts returns the sizes that the change leads to.
+func (c Change) Amounts() Amounts {
+	amounts := Amounts{}
+	for _, delta := range c {
+		amounts[delta.Field] = quantity(delta.To)
+	}
+	return amounts
+}
+
+// Before returns the sizes from before the change, where there were some.
+func (c Change) Before() Amounts {
+	amounts := Amounts{}
+	for _, delta := range c {
+		if delta.From != "" {
+			amounts[delta.Field] = quantity(delta.From)
+		}
+	}
+	return amounts
+}
+
+// Split tells when the parts of a change are made, if containers of the pod are
+// given another image, too: what grows, before the pod is taken out of service for
+// that, so that the new image never runs with less than it was given; what
+// restarts containers, while it is out of service; and what shrinks, when it
+// serves again, so that the old image never does.
+//
+// If the pod were of another QoS class in between, which the API server refuses,
+// nothing is left for later.
+func (c Change) Split(pod *corev1.Pod) (before, with, after Change) {
+	for _, delta := range c {
+		switch {
+		case delta.Restarts:
+			with = append(with, delta)
+		case delta.grows():
+			before = append(before, delta)
+		default:
+			after = append(after, delta)
+		}
+	}
+	class := qos.GetPodQOS(pod)
+	if qos.ComputePodQOS(before.applied(pod)) == class && qos.ComputePodQOS(slices.Concat(before, with).applied(pod)) == class {
+		return before, with, after
+	}
+	return nil, c, nil
+}
+
+// applied returns a pod with the amounts that the change leads to, and nothing
+// that other decisions read.
+func (c Change) applied(pod *corev1.Pod) *corev1.Pod {
+	changed := &corev1.Pod{Spec: *pod.Spec.DeepCopy()}
+	for _, delta := range c {
+		set(&changed.Spec, delta.Field, quantity(delta.To))
+	}
+	return changed
+}
+
+func set(spec *corev1.PodSpec, field Field, size resource.Quantity) {
+	resources := requirements(spec, field)
+	if resources == nil {
+		return
+	}
+	list := &resources.Requests
+	if field.Limit {
+		list = &resources.Limits
+	}
+	if *list == nil {
+		*list = corev1.ResourceList{}
+	}
+	(*list)[field.Resource] = size
+}
+
+// requirements returns where a spec holds the amounts of a container or, for the
+// empty name, of the pod; nil if it has no such container.
+func requirements(spec *corev1.PodSpec, field Field) *corev1.ResourceRequirements {
+	if field.Container == "" {
+		if spec.Resources == nil {
+			spec.Resources = &corev1.ResourceRequirements{}
+		}
+		return spec.Resources
+	}
+	if container := containerOf(spec, field); container != nil {
+		return &container.Resources
+	}
+	return nil
+}
+
+func containerOf(spec *corev1.PodSpec, field Field) *corev1.Container {
+	containers := spec.Containers
+	if field.Sidecar {
+		containers = spec.InitContainers
+	}
+	i := slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == field.Container })
+	if i < 0 {
+		return nil
+	}
+	return &containers[i]
+}
+
+// Patch returns the strategic merge patch of pods/resize that makes the change and
+// touches nothing else. The server refuses it if the pod is no longer the one that
+// it was decided on.
+func (c Change) Patch(pod *corev1.Pod) ([]byte, error) {
+	body := resizePatch{}
+	body.Metadata.UID, body.Metadata.ResourceVersion = string(pod.UID), pod.ResourceVersion
+	for name, resources := range c.Amounts().Requirements() {
+		field, _ := fieldOf(name, pod)
+		patch := containerPatch{Name: name, Resources: resources}
+		switch {
+		case name == "":
+			body.Spec.Resources = &resources
+		case field.Sidecar:
+			body.Spec.InitContainers = append(body.Spec.InitContainers, patch)
+		default:
+			body.Spec.Containers = append(body.Spec.Containers, patch)
+		}
+	}
+	for _, list := range [][]containerPatch{body.Spec.InitContainers, body.Spec.Containers} {
+		slices.SortFunc(list, func(a, b containerPatch) int { return strings.Compare(a.Name, b.Name) })
+	}
+	return json.Marshal(body)
+}
+
+type resizePatch struct {
+	Metadata struct {
+		UID             string `json:"uid"`
+		ResourceVersion string `json:"resourceVersion,omitempty"`
+	} `json:"metadata"`
+	Spec struct {
+		Resources      *corev1.ResourceRequirements `json:"resources,omitempty"`
+		InitContainers []containerPatch             `json:"initContainers,omitempty"`
+		Containers     []containerPatch             `json:"containers,omitempty"`
+	} `json:"spec"`
+}
+
+type containerPatch struct {
+	Name      string                      `json:"name"`
+	Resources corev1.ResourceRequirements `json:"resources"`
+}
+
+// quantity reads a size that was written by Quantity.String.
+func quantity(text string) resource.Quantity {
+	size, err := resource.ParseQuantity(text)
+	if err != nil {
+		return resource.Quantity{}
+	}
+	return size
+}

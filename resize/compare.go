@@ -1,0 +1,139 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package resize
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/kubectl/pkg/util/qos"
+)
+
+// Wish is what is wanted of the amounts of a pod.
+type Wish struct {
+	// From are the amounts in the template that the pod was made from, To those in
+	// the template that it shall be like.
+	From, To Amounts
+	// Begun are the fields that the operator wrote last, see Written, or is still to
+	// write. Where such a one is not as To says, a change is to be finished, or to be
+	// taken back.
+	Begun sets.Set[Field]
+	// Answered are amounts that the API server stored in place of those that the
+	// operator asked for to come to To: admission rewrote them. They are left as
+	// they are.
+	Answered Amounts
+	// Enforce is true when fields that somebody else changed are set back.
+	Enforce bool
+}
+
+// RefusalReason says why the API server would never accept a change.
+type RefusalReason string
+
+const (
+	// Removed: an amount would have to be removed, which pods/resize does not allow.
+	Removed RefusalReason = "ResizeRemoved"
+	// OtherQOSClass: the pod would be of another QoS class.
+	OtherQOSClass RefusalReason = "ResizeQOSClass"
+	// NodeUnsupported: the kubelet reports no sizes of running containers, so the
+	// server refuses to resize its pods.
+	NodeUnsupported RefusalReason = "ResizeNodeUnsupported"
+)
+
+// Refusal says why the amounts of a pod cannot be changed as wished.
+type Refusal struct {
+	Reason RefusalReason
+	// Field is the field that it is about; empty if it is about the pod.
+	Field string
+	// Message says it in words.
+	Message string
+}
+
+// Compare tells how the amounts of a live pod become what is wished. What the
+// templates do not name, or name alike, is left alone, whatever it is.
+func Compare(pod *corev1.Pod, wish Wish) (Change, *Refusal) {
+	live := AmountsOf(&pod.Spec)
+	var change Change
+	for _, field := range union(wish.From, wish.To) {
+		size, wanted := wish.To[field]
+		current, there := live[field]
+		switch {
+		case !wanted && there:
+			return nil, removed(field)
+		case !wanted, there && current.Cmp(size) == 0, !wish.concerns(field, live):
+			continue
+		}
+		change = append(change, newDelta(pod, field, current, there, size))
+	}
+	for _, field := range union(live, nil) {
+		_, wanted := wish.To[field]
+		if !wanted && wish.Begun.Has(field) {
+			return nil, removed(field)
+		}
+	}
+	if len(change) == 0 {
+		return nil, nil
+	}
+	return change, refuse(pod, change)
+}
+
+// concerns reports whether a field that To names is to be as it says.
+func (w Wish) concerns(field Field, live Amounts) bool {
+	before, existed := w.From[field]
+	size := w.To[field]
+	if !existed || before.Cmp(size) != 0 {
+		return true
+	}
+	if answered, ok := w.Answered[field]; ok && live.Is(field, answered) {
+		return false
+	}
+	return w.Enforce || w.Begun.Has(field)
+}
+
+func newDelta(pod *corev1.Pod, field Field, current resource.Quantity, there bool, size resource.Quantity) Delta {
+	delta := Delta{Field: field, To: size.String()}
+	if there {
+		delta.From = current.String()
+	}
+	if container := containerOf(&pod.Spec, field); container != nil {
+		delta.Restarts = slices.ContainsFunc(container.ResizePolicy, func(p corev1.ContainerResizePolicy) bool {
+			return p.ResourceName == field.Resource && p.RestartPolicy == corev1.RestartContainer
+		})
+	}
+	return delta
+}
+
+func removed(field Field) *Refusal {
+	return &Refusal{
+		Reason: Removed, Field: field.String(),
+		Message: field.String() + " was removed, and the API server lets no live pod lose a request or a limit",
+	}
+}
+
+// refuse says why the server would not accept a change; nil if nothing is known
+// against it.
+func refuse(pod *corev1.Pod, change Change) *Refusal {
+	if before, after := qos.GetPodQOS(pod), qos.ComputePodQOS(change.applied(pod)); before != after {
+		return &Refusal{
+			Reason: OtherQOSClass, Field: change[0].Field.String(),
+			Message: fmt.Sprintf("%s would make the pod %s instead of %s: Pod QOS Class may not change as a result of resizing",
+				change, after, before),
+		}
+	}
+	for _, status := range pod.Status.ContainerStatuses {
+		if status.State.Running != nil && status.Resources == nil {
+			return &Refusal{
+				Reason: NodeUnsupported,
+				Message: fmt.Sprintf("the kubelet on %s reports no sizes of container %s: Pod running on node without support for resize",
+					pod.Spec.NodeName, status.Name),
+			}
+		}
+		if status.State.Running != nil {
+			break
+		}
+	}
+	return nil
+}

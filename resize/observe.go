@@ -1,0 +1,172 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package resize
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
+)
+
+// settleTime is after how long a size in the status that is not the one in the
+// spec is taken for what the node made of it: kernels round, and plugins of the
+// runtime choose sizes of their own.
+const settleTime = 15 * time.Second
+
+// State is what became of a resize on the node.
+type State string
+
+const (
+	// Done: the node has done what it will, or there is nothing of ours to do.
+	Done State = ""
+	// NotObserved: the kubelet has not reported that it saw the change.
+	NotObserved State = "NotObserved"
+	// InProgress: the kubelet has accepted the change and is making it.
+	InProgress State = "InProgress"
+	// Deferred: the node has no room now.
+	Deferred State = "Deferred"
+	// Infeasible: the node can never make the change.
+	Infeasible State = "Infeasible"
+	// Failed: the kubelet has accepted the change and cannot make it; it tries again.
+	Failed State = "Error"
+)
+
+// Progress tells how far the resizes of a pod by the operator have come.
+type Progress struct {
+	State State
+	// Message says what is missing, in the words of the kubelet where it has some.
+	Message string
+	// Since is when the pod came into this state; zero if it does not tell.
+	Since time.Time
+	// Recheck is when time alone makes it Done; zero if it does not.
+	Recheck time.Time
+}
+
+// IsUnderWay reports whether the node has been told of a change, and has neither
+// made nor refused it.
+func (p Progress) IsUnderWay() bool {
+	return p.State == NotObserved || p.State == InProgress || p.State == Failed
+}
+
+// Observe judges, by what a pod shows, the amounts that the operator wrote last, at
+// a moment that Written returns with them. What others have written is not judged.
+//
+// The kubelet reports the generation that it saw in the same update as the
+// conditions and allocatedResources for it (KEP-1287), and only later the sizes in
+// force. It may round these, so a difference there counts for a time only. A
+// condition says no more of generations than that: it keeps the one at which it
+// arose.
+func Observe(pod *corev1.Pod, own sets.Set[Field], written, now time.Time) Progress {
+	allocated, inForce := differing(pod, own)
+	if allocated == nil && inForce == nil {
+		return Progress{}
+	}
+	if observed := pod.Status.ObservedGeneration; observed != 0 && observed < pod.Generation {
+		return Progress{
+			State: NotObserved, Since: written,
+			Message: fmt.Sprintf("the kubelet on %s has not reported that it saw the new sizes", pod.Spec.NodeName),
+		}
+	}
+	if pending := condition(pod, corev1.PodResizePending); pending != nil {
+		progress := Progress{State: Deferred, Message: pending.Message, Since: pending.LastTransitionTime.Time}
+		if pending.Reason == corev1.PodReasonInfeasible {
+			progress.State = Infeasible
+		}
+		return progress
+	}
+	if running := condition(pod, corev1.PodResizeInProgress); running != nil {
+		progress := Progress{State: InProgress, Message: running.Message, Since: running.LastTransitionTime.Time}
+		if running.Reason == corev1.PodReasonError {
+			progress.State = Failed
+		}
+		if progress.Message == "" {
+			progress.Message = "the kubelet is changing the sizes"
+		}
+		return progress
+	}
+	if allocated != nil {
+		return Progress{State: InProgress, Since: written, Message: fmt.Sprintf("the kubelet has not allocated the new %s yet", allocated.inWords())}
+	}
+	if end := written.Add(settleTime); now.Before(end) {
+		return Progress{
+			State: InProgress, Since: written, Recheck: end,
+			Message: fmt.Sprintf("the new %s is not in force yet", inForce.inWords()),
+		}
+	}
+	return Progress{}
+}
+
+// differing returns the first field of which the node has not allocated what the
+// spec says, and the first of which the size in force is another; nil if there is
+// none.
+func differing(pod *corev1.Pod, fields sets.Set[Field]) (allocated, inForce *Field) {
+	if len(fields) == 0 {
+		return nil, nil
+	}
+	spec := AmountsOf(&pod.Spec)
+	for _, field := range union(spec, nil) {
+		if !fields.Has(field) {
+			continue
+		}
+		promised, actual := reported(pod, field)
+		if allocated == nil && promised != nil && !spec.Is(field, *promised) {
+			allocated = &field
+		}
+		if inForce == nil && actual != nil && !spec.Is(field, *actual) {
+			inForce = &field
+		}
+	}
+	return allocated, inForce
+}
+
+// reported returns what the status says of a field: what the node has allocated,
+// which it says of requests only, and what is in force. Both are nil for a
+// container of which nothing is reported.
+func reported(pod *corev1.Pod, field Field) (allocated, inForce *resource.Quantity) {
+	promised, actual := pod.Status.AllocatedResources, pod.Status.Resources
+	if field.Container != "" {
+		status := containerStatus(pod, field)
+		if status == nil {
+			return nil, nil
+		}
+		promised, actual = status.AllocatedResources, status.Resources
+	}
+	if !field.Limit && promised != nil {
+		allocated = ptr.To(promised[field.Resource])
+	}
+	if actual == nil {
+		return allocated, nil
+	}
+	if field.Limit {
+		return allocated, ptr.To(actual.Limits[field.Resource])
+	}
+	return allocated, ptr.To(actual.Requests[field.Resource])
+}
+
+func containerStatus(pod *corev1.Pod, field Field) *corev1.ContainerStatus {
+	statuses := pod.Status.ContainerStatuses
+	if field.Sidecar {
+		statuses = pod.Status.InitContainerStatuses
+	}
+	for i := range statuses {
+		if statuses[i].Name == field.Container {
+			return &statuses[i]
+		}
+	}
+	return nil
+}
+
+// condition returns a condition of the pod that is True; nil if there is none.
+func condition(pod *corev1.Pod, conditionType corev1.PodConditionType) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == conditionType && c.Status == corev1.ConditionTrue {
+			return c
+		}
+	}
+	return nil
+}
