@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/kubectl/pkg/util/qos"
 )
 
@@ -99,8 +100,9 @@ func (c Change) Before() Amounts {
 // restarts containers, while it is out of service; and what shrinks, when it
 // serves again, so that the old image never does.
 //
-// If the pod were of another QoS class in between, which the API server refuses,
-// nothing is left for later.
+// If the API server would refuse what is in between, nothing is left for later: the
+// pod would be of another QoS class, or its containers might have more than the pod
+// itself.
 func (c Change) Split(pod *corev1.Pod) (before, with, after Change) {
 	for _, delta := range c {
 		switch {
@@ -113,6 +115,9 @@ func (c Change) Split(pod *corev1.Pod) (before, with, after Change) {
 		}
 	}
 	class := qos.GetPodQOS(pod)
+	if resourcehelper.IsPodLevelResourcesSet(pod) && len(before) > 0 && len(with)+len(after) > 0 {
+		return nil, c, nil
+	}
 	if qos.ComputePodQOS(before.applied(pod)) == class && qos.ComputePodQOS(slices.Concat(before, with).applied(pod)) == class {
 		return before, with, after
 	}
