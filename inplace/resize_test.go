@@ -473,7 +473,14 @@ func TestAContainerRestartedForItsSizeIsNoProofOfItsImage(t *testing.T) {
 	}))
 	step := Next(facts, to("largeV"), after(10))
 	g.Expect(step.Action).To(Equal(Resize))
-	g.Expect(step.Record.LastContainerStatuses["main"].Superseding).To(BeTrue())
+	g.Expect(step.Record.LastContainerStatuses["main"].Resizing).To(BeTrue())
+
+	restarted := func(image string) Progress {
+		status := builders.RunningContainer("main", "main-2", image, after(12))
+		return Observe(builders.Pod("sample-0", "largeV", "app:v2").Generation(3, 3).Record(*step.Record).Status(status).Build(), after(13))
+	}
+	g.Expect(restarted("app:v2").Complete).To(BeTrue(), "another content is proof")
+	g.Expect(restarted("app:v1").Complete).To(BeFalse(), "it was started after the change, for its size")
 }
 
 func TestAHookIsToldOfSizes(t *testing.T) {
