@@ -30,7 +30,7 @@ func fullPod() *corev1.Pod {
 	pod := &corev1.Pod{}
 	filler.Fill(pod)
 	pod.Annotations = map[string]string{"config": "blue", corev1.LastAppliedConfigAnnotation: "{}"}
-	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet"}, {Manager: "insitu", Subresource: "resize"}}
+	pod.ManagedFields = []metav1.ManagedFieldsEntry{resizedBy("kubelet", "status"), resizedBy("insitu", "resize")}
 
 	return pod
 }
