@@ -177,7 +177,7 @@ func resizeWhileOut(before *past, target Target, now time.Time) *Step {
 	if sizes, refused := before.unfinished(target, false); refused == nil && sizes.Restarts() {
 		return resizeAgain(before, target, false, now)
 	}
-	if !before.resized.IsUnderWay() || before.resized.State == resize.Failed {
+	if !before.resized.IsUnderWay() {
 		return nil
 	}
 	step := awaitResize(before, target, now)
@@ -280,7 +280,7 @@ func refuseSizes(before *past, target Target, refused *Refusal, now time.Time) S
 // kept says of a pod that stays at its old size why, and what to do.
 func (t Target) kept(reason, why string) string {
 	field := "onError"
-	if reason == ReasonResizeInfeasible || reason == ReasonResizeDeferred || reason == string(resize.NodeUnsupported) {
+	if reason == ReasonResizeInfeasible || reason == string(resize.NodeUnsupported) {
 		field = "onInfeasible"
 	}
 	if t.Policy == appsv1beta1.InPlaceOnlyPodUpdateStrategyType {

@@ -220,7 +220,7 @@ func TestNextResizes(t *testing.T) {
 		},
 		"deferred for too long: kept": {
 			pod:    at("large", both(written("150m", "96Mi"), func(b *builders.PodBuilder) { b.InForce("100m", "64Mi") }, deferred)),
-			target: "large", with: func(t *Target) { t.Resize.DeferredTimeout = 4 * time.Second }, action: Wait, state: Stuck, reason: ReasonResizeDeferred,
+			target: "large", with: func(t *Target) { t.Resize.DeferredTimeout = 4 * time.Second }, action: Wait, state: Stuck, reason: ReasonResizeInfeasible,
 			says: "no room for longer than 4s: no room; the pod keeps its old size",
 		},
 		"deferred before the image: recreated": {
