@@ -23,7 +23,7 @@ func Written(pod *corev1.Pod) (sets.Set[Field], time.Time) {
 	var at time.Time
 	for i := range pod.ManagedFields {
 		entry := &pod.ManagedFields[i]
-		if !IsOwn(entry) {
+		if !isOwn(entry) {
 			continue
 		}
 		owned := map[string]any{}
@@ -45,9 +45,9 @@ func Written(pod *corev1.Pod) (sets.Set[Field], time.Time) {
 	return fields, at
 }
 
-// IsOwn reports whether an entry of managedFields tells of writes to pods/resize
+// isOwn reports whether an entry of managedFields tells of writes to pods/resize
 // by the operator.
-func IsOwn(entry *metav1.ManagedFieldsEntry) bool {
+func isOwn(entry *metav1.ManagedFieldsEntry) bool {
 	return entry.Manager == FieldManager && entry.Subresource == Subresource && entry.FieldsV1 != nil
 }
 
