@@ -261,6 +261,11 @@ func TestObserve(t *testing.T) {
 			status: `{observedGeneration: 2, conditions: [` + running + `], initContainerStatuses: [{name: side, allocatedResources: {cpu: 500m}, resources: {requests: {cpu: 100m}}}]}`,
 			want:   InProgress, since: 2 * time.Second,
 		},
+		"a sidecar, not allocated": {
+			spec: grownSidecar, own: []Field{sideRequest}, after: time.Hour,
+			status: `{observedGeneration: 2, initContainerStatuses: [{name: side, allocatedResources: {cpu: 100m}, resources: {requests: {cpu: 100m}}}]}`,
+			want:   InProgress, says: "not allocated the new cpu request of side",
+		},
 		"a sidecar, made": {
 			spec: grownSidecar, own: []Field{sideRequest},
 			status: `{observedGeneration: 2, initContainerStatuses: [{name: side, allocatedResources: {cpu: 500m}, resources: {requests: {cpu: 500m}}}]}`,

@@ -65,7 +65,7 @@ containers:
 		},
 		"several entries; the last write counts": {
 			entries: []metav1.ManagedFieldsEntry{
-				managed("insitu", "resize", later, ofCPU), managed("insitu", "resize", moment, ofPod), managed("insitu", "resize", moment, ofSidecar),
+				managed("insitu", "resize", moment, ofPod), managed("insitu", "resize", later, ofCPU), managed("insitu", "resize", moment, ofSidecar),
 			},
 			want: []Field{cpuRequest, podRequest, podLimit, sideRequest}, at: later,
 		},
