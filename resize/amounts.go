@@ -61,7 +61,8 @@ func (f Field) inWords() string {
 	return fmt.Sprintf("%s %s of %s", f.Resource, what, of)
 }
 
-// compareFields orders fields: those of the pod first, then by container.
+// compareFields orders fields as they are written: those of containers, of native
+// sidecars, and of the pod itself.
 func compareFields(a, b Field) int {
 	return cmp.Compare(a.String(), b.String())
 }
@@ -89,57 +90,77 @@ func AmountsOf(spec *corev1.PodSpec) Amounts {
 }
 
 // InTemplate returns what pods made from a template have, as far as the template
-// decides it: the API server makes a limit the request, too, where there is none.
+// decides it: the API server completes what is said in part. What it makes of
+// containers that admission adds is not known here.
 func InTemplate(spec *corev1.PodSpec) Amounts {
-	amounts := AmountsOf(spec)
-	for _, field := range slices.Collect(maps.Keys(amounts)) {
-		if !field.Limit || field.Container == "" {
-			continue
-		}
-		request := field
-		request.Limit = false
-		if _, ok := amounts[request]; !ok {
-			amounts[request] = amounts[field]
-		}
+	completed := spec.DeepCopy()
+	for i := range completed.Containers {
+		addRequests(&completed.Containers[i].Resources)
 	}
-	amounts.defaultPodRequests(spec)
-	return amounts
+	for i := range completed.InitContainers {
+		addRequests(&completed.InitContainers[i].Resources)
+	}
+	completePod(completed)
+	return AmountsOf(completed)
 }
 
-// defaultPodRequests adds the requests of the pod itself where it has limits only:
-// the sum of what its containers request or, if none does, the limit.
-func (a Amounts) defaultPodRequests(spec *corev1.PodSpec) {
-	pod := &corev1.Pod{Spec: *spec.DeepCopy()}
-	for i := range pod.Spec.Containers {
-		addMissing(&pod.Spec.Containers[i].Resources)
+// completePod adds the amounts of the pod itself that the API server adds, on
+// pods/resize too, where one is given (KEP-2837): a request is the sum of what the
+// containers request or, if none does, the limit; a limit is the sum of theirs, and
+// not below the request, if all of them have one.
+//
+// Servers before 1.37 add no limits. One that is added for them binds nothing that
+// the containers' own limits do not.
+func completePod(spec *corev1.PodSpec) {
+	pod := &corev1.Pod{Spec: *spec}
+	if !resourcehelper.IsPodLevelResourcesSet(pod) {
+		return
 	}
-	for i := range pod.Spec.InitContainers {
-		addMissing(&pod.Spec.InitContainers[i].Resources)
-	}
-	sums := resourcehelper.AggregateContainerRequests(pod, resourcehelper.PodResourcesOptions{})
+	resources := spec.Resources
+	requests := resourcehelper.AggregateContainerRequests(pod, resourcehelper.PodResourcesOptions{})
 	for _, name := range resizable {
-		limit, limited := a[Field{Limit: true, Resource: name}]
-		request := Field{Resource: name}
-		if _, ok := a[request]; ok || !limited {
+		if sum, ok := requests[name]; ok {
+			addMissing(&resources.Requests, name, sum)
+		}
+	}
+	addRequests(resources)
+	limits := resourcehelper.AggregateContainerLimits(pod, resourcehelper.PodResourcesOptions{})
+	for _, name := range resizable {
+		request, ok := resources.Requests[name]
+		if !ok || !allLimited(spec, name) {
 			continue
 		}
-		a[request] = limit
-		if sum, ok := sums[name]; ok {
-			a[request] = sum
+		limit := limits[name]
+		if request.Cmp(limit) > 0 {
+			limit = request
 		}
+		addMissing(&resources.Limits, name, limit)
 	}
 }
 
-// addMissing gives a container the requests that it has by its limits.
-func addMissing(resources *corev1.ResourceRequirements) {
+// allLimited reports whether every container of a pod has a limit of a resource.
+func allLimited(spec *corev1.PodSpec, name corev1.ResourceName) bool {
+	return !slices.ContainsFunc(slices.Concat(spec.InitContainers, spec.Containers), func(c corev1.Container) bool {
+		_, limited := c.Resources.Limits[name]
+		return !limited
+	})
+}
+
+// addRequests makes limits the requests, too, where there are none.
+func addRequests(resources *corev1.ResourceRequirements) {
 	for name, limit := range resources.Limits {
-		if _, ok := resources.Requests[name]; !ok {
-			if resources.Requests == nil {
-				resources.Requests = corev1.ResourceList{}
-			}
-			resources.Requests[name] = limit
-		}
+		addMissing(&resources.Requests, name, limit)
 	}
+}
+
+func addMissing(list *corev1.ResourceList, name corev1.ResourceName, size resource.Quantity) {
+	if _, ok := (*list)[name]; ok {
+		return
+	}
+	if *list == nil {
+		*list = corev1.ResourceList{}
+	}
+	(*list)[name] = size
 }
 
 // Equal reports whether both name the same amounts of the same size.

@@ -100,9 +100,8 @@ func (c Change) Before() Amounts {
 // restarts containers, while it is out of service; and what shrinks, when it
 // serves again, so that the old image never does.
 //
-// If the API server would refuse what is in between, nothing is left for later: the
-// pod would be of another QoS class, or its containers might have more than the pod
-// itself.
+// Where the API server would refuse what the pod is in between, nothing is left for
+// later.
 func (c Change) Split(pod *corev1.Pod) (before, with, after Change) {
 	for _, delta := range c {
 		switch {
@@ -114,14 +113,35 @@ func (c Change) Split(pod *corev1.Pod) (before, with, after Change) {
 			after = append(after, delta)
 		}
 	}
-	class := qos.GetPodQOS(pod)
-	if resourcehelper.IsPodLevelResourcesSet(pod) && len(before) > 0 && len(with)+len(after) > 0 {
-		return nil, c, nil
-	}
-	if qos.ComputePodQOS(before.applied(pod)) == class && qos.ComputePodQOS(slices.Concat(before, with).applied(pod)) == class {
+	grown := before.applied(pod)
+	restarted := with.applied(grown)
+	if isResizable(pod, grown) && isResizable(grown, restarted) {
 		return before, with, after
 	}
 	return nil, c, nil
+}
+
+// isResizable reports whether the API server lets a pod become what it is after a
+// resize: of the same QoS class, and with room in the pod for all its containers.
+func isResizable(before, after *corev1.Pod) bool {
+	if qos.GetPodQOS(before) != qos.ComputePodQOS(after) {
+		return false
+	}
+	amounts := AmountsOf(&after.Spec)
+	sums := resourcehelper.AggregateContainerRequests(after, resourcehelper.PodResourcesOptions{})
+	for _, name := range resizable {
+		sum := sums[name]
+		if room, ok := amounts[Field{Resource: name}]; ok && sum.Cmp(room) > 0 {
+			return false
+		}
+		room, limited := amounts[Field{Limit: true, Resource: name}]
+		for i := range after.Spec.Containers {
+			if limit, ok := after.Spec.Containers[i].Resources.Limits[name]; ok && limited && limit.Cmp(room) > 0 {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // applied returns a pod with the amounts that the change leads to, and nothing
@@ -131,6 +151,7 @@ func (c Change) applied(pod *corev1.Pod) *corev1.Pod {
 	for _, delta := range c {
 		set(&changed.Spec, delta.Field, quantity(delta.To))
 	}
+	completePod(&changed.Spec)
 	return changed
 }
 

@@ -58,12 +58,12 @@ func (p Progress) IsUnderWay() bool {
 //
 // The kubelet reports the generation that it saw in the same update as the
 // conditions and allocatedResources for it (KEP-1287), and only later the sizes in
-// force. It may round these, so a difference there counts for a time only. A
-// condition says no more of generations than that: it keeps the one at which it
-// arose.
+// force. It may round these, so a difference there counts for a time only. Of a
+// container that never started it reports neither, and the conditions tell all. The
+// generation in a condition is not looked at: it is the one at which that arose.
 func Observe(pod *corev1.Pod, own sets.Set[Field], written, now time.Time) Progress {
-	allocated, inForce := differing(pod, own)
-	if allocated == nil && inForce == nil {
+	allocated, inForce, unknown := differing(pod, own)
+	if allocated == nil && inForce == nil && !unknown {
 		return Progress{}
 	}
 	if observed := pod.Status.ObservedGeneration; observed != 0 && observed < pod.Generation {
@@ -92,6 +92,9 @@ func Observe(pod *corev1.Pod, own sets.Set[Field], written, now time.Time) Progr
 	if allocated != nil {
 		return Progress{State: InProgress, Since: written, Message: fmt.Sprintf("the kubelet has not allocated the new %s yet", allocated.inWords())}
 	}
+	if inForce == nil {
+		return Progress{}
+	}
 	if end := written.Add(settleTime); now.Before(end) {
 		return Progress{
 			State: InProgress, Since: written, Recheck: end,
@@ -103,10 +106,10 @@ func Observe(pod *corev1.Pod, own sets.Set[Field], written, now time.Time) Progr
 
 // differing returns the first field of which the node has not allocated what the
 // spec says, and the first of which the size in force is another; nil if there is
-// none.
-func differing(pod *corev1.Pod, fields sets.Set[Field]) (allocated, inForce *Field) {
+// none. Unknown is true if it reports of a field neither.
+func differing(pod *corev1.Pod, fields sets.Set[Field]) (allocated, inForce *Field, unknown bool) {
 	if len(fields) == 0 {
-		return nil, nil
+		return nil, nil, false
 	}
 	spec := AmountsOf(&pod.Spec)
 	for _, field := range union(spec, nil) {
@@ -114,6 +117,7 @@ func differing(pod *corev1.Pod, fields sets.Set[Field]) (allocated, inForce *Fie
 			continue
 		}
 		promised, actual := reported(pod, field)
+		unknown = unknown || promised == nil && actual == nil
 		if allocated == nil && promised != nil && !spec.Is(field, *promised) {
 			allocated = &field
 		}
@@ -121,7 +125,7 @@ func differing(pod *corev1.Pod, fields sets.Set[Field]) (allocated, inForce *Fie
 			inForce = &field
 		}
 	}
-	return allocated, inForce
+	return allocated, inForce, unknown
 }
 
 // reported returns what the status says of a field: what the node has allocated,
