@@ -66,7 +66,7 @@ func (p *past) unfinished(target Target, serves bool) (resize.Change, *resize.Re
 		return nil, nil
 	}
 	wanted, due := p.template.amounts, p.due()
-	if len(p.own)+len(due) == 0 && !target.Resize.Enforce {
+	if len(due) == 0 && !target.Resize.Enforce && wanted.Holds(p.pod, p.own) {
 		return nil, nil // as nearly always
 	}
 	wish := resize.Wish{From: wanted, To: wanted, Begun: p.own, Answered: p.answered(), Enforce: target.Resize.Enforce}

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/sets"
 	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/utils/ptr"
 )
@@ -64,7 +65,25 @@ func (f Field) inWords() string {
 // compareFields orders fields as they are written: those of containers, of native
 // sidecars, and of the pod itself.
 func compareFields(a, b Field) int {
-	return cmp.Compare(a.String(), b.String())
+	return cmp.Or(
+		compareBools(a.Container == "", b.Container == ""),
+		compareBools(a.Sidecar, b.Sidecar),
+		cmp.Compare(a.Container, b.Container),
+		compareBools(!a.Limit, !b.Limit),
+		cmp.Compare(a.Resource, b.Resource),
+	)
+}
+
+// compareBools orders false before true.
+func compareBools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	default:
+		return 1
+	}
 }
 
 // Amounts are sizes, by the field that holds them.
@@ -189,6 +208,40 @@ func union(a, b Amounts) []Field {
 	}
 	maps.Copy(all, b)
 	return slices.SortedFunc(maps.Keys(all), compareFields)
+}
+
+// amountOf returns what a spec says of one field, as AmountsOf does of all.
+func amountOf(spec *corev1.PodSpec, field Field) (resource.Quantity, bool) {
+	resources := spec.Resources
+	if field.Container != "" {
+		container := containerOf(spec, field)
+		if container == nil {
+			return resource.Quantity{}, false
+		}
+		resources = &container.Resources
+	}
+	switch {
+	case resources == nil:
+		return resource.Quantity{}, false
+	case field.Limit:
+		size, ok := resources.Limits[field.Resource]
+		return size, ok
+	default:
+		size, ok := resources.Requests[field.Resource]
+		return size, ok
+	}
+}
+
+// Holds reports whether a pod has, in all of some fields, the sizes that amounts
+// name.
+func (a Amounts) Holds(pod *corev1.Pod, fields sets.Set[Field]) bool {
+	for field := range fields {
+		size, there := amountOf(&pod.Spec, field)
+		if wanted, ok := a[field]; there != ok || size.Cmp(wanted) != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // Without returns the amounts of the fields that other does not have.

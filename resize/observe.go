@@ -108,24 +108,29 @@ func Observe(pod *corev1.Pod, own sets.Set[Field], written, now time.Time) Progr
 // spec says, and the first of which the size in force is another; nil if there is
 // none. Unknown is true if it reports of a field neither.
 func differing(pod *corev1.Pod, fields sets.Set[Field]) (allocated, inForce *Field, unknown bool) {
-	if len(fields) == 0 {
-		return nil, nil, false
-	}
-	spec := AmountsOf(&pod.Spec)
-	for _, field := range union(spec, nil) {
-		if !fields.Has(field) {
+	for field := range fields {
+		size, there := amountOf(&pod.Spec, field)
+		if !there {
 			continue
 		}
 		promised, actual := reported(pod, field)
 		unknown = unknown || promised == nil && actual == nil
-		if allocated == nil && promised != nil && !spec.Is(field, *promised) {
-			allocated = &field
+		if promised != nil && promised.Cmp(size) != 0 {
+			allocated = first(allocated, field)
 		}
-		if inForce == nil && actual != nil && !spec.Is(field, *actual) {
-			inForce = &field
+		if actual != nil && actual.Cmp(size) != 0 {
+			inForce = first(inForce, field)
 		}
 	}
 	return allocated, inForce, unknown
+}
+
+// first returns the first of two fields; nil is none.
+func first(a *Field, b Field) *Field {
+	if a == nil || compareFields(b, *a) < 0 {
+		return &b
+	}
+	return a
 }
 
 // reported returns what the status says of a field: what the node has allocated,

@@ -5,11 +5,11 @@ package resize
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
@@ -26,16 +26,17 @@ func Written(pod *corev1.Pod) (sets.Set[Field], time.Time) {
 		if !IsOwn(entry) {
 			continue
 		}
-		owned := map[string]any{}
+		owned := ownedFields{}
 		if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &owned); err != nil {
 			continue
 		}
-		for field := range AmountsOf(&pod.Spec) {
-			if _, found, _ := unstructured.NestedFieldNoCopy(owned, managedPath(field)...); found {
-				if fields == nil {
-					fields = sets.New[Field]()
-				}
-				fields.Insert(field)
+		if fields == nil {
+			fields = sets.New[Field]()
+		}
+		owned.Spec.collect(fields)
+		for field := range fields {
+			if _, there := amountOf(&pod.Spec, field); !there {
+				fields.Delete(field)
 			}
 		}
 		if entry.Time != nil && entry.Time.After(at) {
@@ -51,16 +52,65 @@ func IsOwn(entry *metav1.ManagedFieldsEntry) bool {
 	return entry.Manager == FieldManager && entry.Subresource == Subresource && entry.FieldsV1 != nil
 }
 
-// managedPath returns where managedFields mentions a field.
-func managedPath(field Field) []string {
-	path := []string{"f:spec"}
-	if field.Container != "" {
-		list := "f:containers"
-		if field.Sidecar {
-			list = "f:initContainers"
-		}
-		name, _ := json.Marshal(map[string]string{"name": field.Container}) // text marshals
-		path = append(path, list, "k:"+string(name))
+// ownedFields is what an entry of managedFields says of sizes.
+type ownedFields struct {
+	Spec ownedSpec `json:"f:spec"`
+}
+
+type ownedSpec struct {
+	ownedSizes
+	Containers     map[string]ownedSizes `json:"f:containers"`
+	InitContainers map[string]ownedSizes `json:"f:initContainers"`
+}
+
+type ownedSizes struct {
+	Resources struct {
+		Requests ownedNames `json:"f:requests"`
+		Limits   ownedNames `json:"f:limits"`
+	} `json:"f:resources"`
+}
+
+type ownedNames struct {
+	CPU    *struct{} `json:"f:cpu"`
+	Memory *struct{} `json:"f:memory"`
+}
+
+// collect adds the fields that are owned to a set.
+func (s ownedSpec) collect(fields sets.Set[Field]) {
+	s.ownedSizes.collect(Field{}, fields)
+	for key, sizes := range s.Containers {
+		sizes.collect(Field{Container: nameIn(key)}, fields)
 	}
-	return append(path, "f:resources", "f:"+field.list(), "f:"+string(field.Resource))
+	for key, sizes := range s.InitContainers {
+		sizes.collect(Field{Container: nameIn(key), Sidecar: true}, fields)
+	}
+}
+
+func (s ownedSizes) collect(of Field, fields sets.Set[Field]) {
+	for _, list := range []struct {
+		limit bool
+		names ownedNames
+	}{{false, s.Resources.Requests}, {true, s.Resources.Limits}} {
+		of.Limit = list.limit
+		if list.names.CPU != nil {
+			of.Resource = corev1.ResourceCPU
+			fields.Insert(of)
+		}
+		if list.names.Memory != nil {
+			of.Resource = corev1.ResourceMemory
+			fields.Insert(of)
+		}
+	}
+}
+
+// nameIn returns the name of a container in the key that managedFields has for it:
+// k:{"name":"main"}. It is empty for what is no such key.
+func nameIn(key string) string {
+	named := struct {
+		Name string `json:"name"`
+	}{}
+	if err := json.Unmarshal([]byte(strings.TrimPrefix(key, "k:")), &named); err != nil {
+		return ""
+	}
+	return named.Name
 }
