@@ -245,7 +245,7 @@ func (e *evidence) provesRestart(started, changed time.Time) bool {
 	if e.entry.Superseding {
 		return false
 	}
-	return e.status.ImageID != e.entry.ImageID || started.After(changed)
+	return e.status.ImageID != e.entry.ImageID || !e.entry.Resizing && started.After(changed)
 }
 
 func isImageFailure(waiting *corev1.ContainerStateWaiting) bool {

@@ -133,5 +133,9 @@ func deny(before *past, target Target, refused *Refusal, now time.Time) Step {
 	if until.IsZero() || !step.Until.IsZero() && step.Until.Before(until) {
 		until = step.Until
 	}
-	return Step{State: Stuck, Reason: refused.Reason, Message: refused.Message, Until: until, Denied: refused.Denied}
+	message := refused.Message
+	if _, isResize := target.verdictOn(refused); isResize {
+		message = target.kept(refused.Reason, message)
+	}
+	return Step{State: Stuck, Reason: refused.Reason, Message: message, Until: until, Denied: refused.Denied}
 }

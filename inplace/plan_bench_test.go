@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/insitu-dev/insitu/test/builders"
 )
 
 // A pass over ten times the pods takes ten times as much, not more. Time is too
@@ -33,6 +35,23 @@ func BenchmarkMakePlan(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				MakePlan(w, planned)
+			}
+		})
+	}
+}
+
+// Pods that were resized once are told by their managedFields whose sizes they have,
+// and their sizes are compared each time.
+func BenchmarkMakePlanOfResizedPods(b *testing.B) {
+	for _, pods := range []int{1000, 10_000} {
+		b.Run(fmt.Sprintf("pods=%d", pods), func(b *testing.B) {
+			w := workloadAt(pods, "large", "large", func(_ int, pod *builders.PodBuilder) {
+				written("150m", "96Mi")(pod)
+				pod.InForce("150m", "96Mi")
+			})
+			b.ReportAllocs()
+			for b.Loop() {
+				MakePlan(w, after(60))
 			}
 		})
 	}

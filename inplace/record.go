@@ -54,8 +54,7 @@ func newState(p *past, change Change, revision string, now time.Time) *appsv1bet
 	}
 	for _, image := range change.Images {
 		entry := newEntry(p.container(image.Container), image, p.evidence[image.Container])
-		// The kubelet may restart it for its size first, from the old image.
-		entry.Superseding = entry.Superseding || slices.Contains(change.Resize.Restarted(), image.Container)
+		entry.Resizing = slices.Contains(change.Resize.Restarted(), image.Container)
 		entries[image.Container] = entry
 	}
 	state := &appsv1beta1.InPlaceUpdateState{

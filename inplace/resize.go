@@ -25,6 +25,9 @@ import (
 // addResizes adds to a change the amounts that separate the pod from a template.
 func (p *past) addResizes(change *Change, from, to *Template) *Refusal {
 	begun := p.own.Union(sets.KeySet(p.due()))
+	if len(begun) == 0 && from.amounts.Equal(to.amounts) {
+		return nil // as nearly always
+	}
 	all, refused := resize.Compare(p.pod, resize.Wish{From: from.amounts, To: to.amounts, Begun: begun, Answered: p.answered()})
 	if refused != nil {
 		return resizeRefusal(refused)
@@ -63,6 +66,9 @@ func (p *past) unfinished(target Target, serves bool) (resize.Change, *resize.Re
 		return nil, nil
 	}
 	wanted, due := p.template.amounts, p.due()
+	if len(p.own)+len(due) == 0 && !target.Resize.Enforce {
+		return nil, nil // as nearly always
+	}
 	wish := resize.Wish{From: wanted, To: wanted, Begun: p.own, Answered: p.answered(), Enforce: target.Resize.Enforce}
 	if serves {
 		wish.Begun = p.own.Union(sets.KeySet(due))
@@ -125,7 +131,7 @@ func awaitResize(before *past, target Target, now time.Time) Step {
 		return evict(before.pod, target, step, now)
 	case resize.Keep:
 		step.State = Stuck
-		step.Message += "; the pod keeps its old size: allow its recreation with inPlaceUpdateStrategy.resize, or change the size"
+		step.Message = target.kept(step.Reason, step.Message)
 		return step
 	case resize.Wait:
 		return overdue(step, target.Deadline, now)
@@ -171,7 +177,7 @@ func resizeWhileOut(before *past, target Target, now time.Time) *Step {
 	if sizes, refused := before.unfinished(target, false); refused == nil && sizes.Restarts() {
 		return resizeAgain(before, target, false, now)
 	}
-	if !before.resized.IsUnderWay() || before.resized.State == resize.Failed {
+	if !before.resized.IsUnderWay() {
 		return nil
 	}
 	step := awaitResize(before, target, now)
@@ -253,20 +259,35 @@ func (t Target) verdictOn(refused *Refusal) (resize.Verdict, bool) {
 	}
 }
 
-// refuseSizes handles sizes that the API server would never accept, for a pod that
-// stays at its revision.
+// refuseSizes handles what is refused of a pod that stays at its revision.
 func refuseSizes(before *past, target Target, refused *Refusal, now time.Time) Step {
-	verdict, known := target.verdictOn(refused)
+	verdict, isResize := target.verdictOn(refused)
 	step := Step{Reason: refused.Reason, Message: refused.Message}
 	switch {
-	case known && verdict == resize.Recreate:
+	case verdict == resize.Recreate:
 		return evict(before.pod, target, step, now)
-	case !known && target.Policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType:
+	case refused.Reason == string(resize.Removed) && target.Policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType:
 		return remove(before.pod, target, step, now)
+	case isResize:
+		step.State, step.Message = Stuck, target.kept(step.Reason, step.Message)
+		return step
 	default:
 		step.State = Stuck
 		return step
 	}
+}
+
+// kept says of a pod that stays at its old size why, and what to do.
+func (t Target) kept(reason, why string) string {
+	field := "onError"
+	if reason == ReasonResizeInfeasible || reason == string(resize.NodeUnsupported) {
+		field = "onInfeasible"
+	}
+	if t.Policy == appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
+		return why + "; podUpdatePolicy InPlaceOnly keeps the pod at its old size: change the size in the template"
+	}
+	return fmt.Sprintf("%s; the pod keeps its old size: change the size in the template, or allow recreation with "+
+		"inPlaceUpdateStrategy.resize.%s Recreate", why, field)
 }
 
 // evict makes a pod go through the eviction API, so that its PodDisruptionBudgets

@@ -48,10 +48,10 @@ type Progress struct {
 	Recheck time.Time
 }
 
-// IsUnderWay reports whether the node has been told of a change, and has neither
-// made nor refused it.
+// IsUnderWay reports whether the node has been told of a change, and is to make it
+// any moment.
 func (p Progress) IsUnderWay() bool {
-	return p.State == NotObserved || p.State == InProgress || p.State == Failed
+	return p.State == NotObserved || p.State == InProgress
 }
 
 // Observe judges, by what a pod shows, the amounts that the operator wrote last, at

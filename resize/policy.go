@@ -66,6 +66,7 @@ func (p Policy) judgeDeferred(progress Progress, now time.Time) (Verdict, Progre
 		progress.Recheck = end
 		return Wait, progress
 	}
+	progress.State = Infeasible
 	progress.Message = fmt.Sprintf("no room for longer than %s: %s", p.DeferredTimeout, progress.Message)
 	return onFailure(p.OnInfeasible), progress
 }

@@ -23,7 +23,7 @@ func Written(pod *corev1.Pod) (sets.Set[Field], time.Time) {
 	var at time.Time
 	for i := range pod.ManagedFields {
 		entry := &pod.ManagedFields[i]
-		if !isOwn(entry) {
+		if !IsOwn(entry) {
 			continue
 		}
 		owned := map[string]any{}
@@ -45,9 +45,9 @@ func Written(pod *corev1.Pod) (sets.Set[Field], time.Time) {
 	return fields, at
 }
 
-// isOwn reports whether an entry of managedFields tells of writes to pods/resize
+// IsOwn reports whether an entry of managedFields tells of writes to pods/resize
 // by the operator.
-func isOwn(entry *metav1.ManagedFieldsEntry) bool {
+func IsOwn(entry *metav1.ManagedFieldsEntry) bool {
 	return entry.Manager == FieldManager && entry.Subresource == Subresource && entry.FieldsV1 != nil
 }
 

@@ -49,9 +49,9 @@ func trimPod(in any) (any, error) {
 // those that are left out several thousand.
 func ownResizes(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 	var own []metav1.ManagedFieldsEntry
-	for _, entry := range entries {
-		if entry.Manager == resize.FieldManager && entry.Subresource == resize.Subresource {
-			own = append(own, entry)
+	for i := range entries {
+		if resize.IsOwn(&entries[i]) {
+			own = append(own, entries[i])
 		}
 	}
 

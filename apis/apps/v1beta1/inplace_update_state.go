@@ -73,6 +73,9 @@ type InPlaceUpdateContainerStatus struct {
 	// sameContent is true when all references from which the container may have
 	// been started name one content, that of imageID: it is only restarted.
 	SameContent bool `json:"sameContent,omitempty"`
+	// resizing is true when the change restarts the container for its size, too, so
+	// that the kubelet may start one from the earlier reference after it.
+	Resizing bool `json:"resizing,omitempty"`
 	// superseding is true when an earlier change had not been seen to complete,
 	// so that the kubelet may still start a container from the earlier reference
 	// before it starts one from the present one.

@@ -1,0 +1,176 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/inplace"
+	"github.com/insitu-dev/insitu/resize"
+	"github.com/insitu-dev/insitu/test/builders"
+)
+
+// newSizes has pods of one size at revision a, which b makes larger. Requests to
+// pods/resize are told as "resize sample-1" and "try to resize sample-1".
+func newSizes(t *testing.T, replicas int) *admission {
+	t.Helper()
+	a := &admission{
+		WithT: NewWithT(t), clock: clocktesting.NewFakeClock(builders.Start.Add(time.Hour)), bodies: map[string]string{},
+		recorder: newRig(t), says: func(string) error { return nil },
+	}
+	answer := func(request string, obj client.Object, patch client.Patch) error {
+		raw, err := patch.Data(obj)
+		a.requests, a.bodies[request] = append(a.requests, request), string(raw)
+		obj.SetResourceVersion("8")
+		return errors.Join(err, a.says(request))
+	}
+	c := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
+		Patch: func(_ context.Context, _ client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			if len((&client.PatchOptions{}).ApplyOptions(opts).DryRun) > 0 {
+				return answer("try "+obj.GetName(), obj, patch)
+			}
+			return answer("write "+obj.GetName(), obj, patch)
+		},
+		SubResourcePatch: func(_ context.Context, _ client.Client, name string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+			options := client.SubResourcePatchOptions{}
+			options.ApplyOptions(opts)
+			if name != "resize" || options.FieldManager != resize.FieldManager {
+				return fmt.Errorf("%s by %q", name, options.FieldManager)
+			}
+			if len(options.DryRun) > 0 {
+				return answer("try to resize "+obj.GetName(), obj, patch)
+			}
+			return answer("resize "+obj.GetName(), obj, patch)
+		},
+	}).Build()
+	a.executor = New(c, a.recorder, a.clock)
+	a.executor.Parallelism = 1
+	from := &inplace.Revision{Name: "a", Template: sizedTemplate(a, "nginx:alpine", "100m")}
+	a.workload = inplace.Workload{
+		Target: inplace.Target{
+			Revision: inplace.Revision{Name: "b", Template: sizedTemplate(a, "nginx:alpine", "200m")},
+			Policy:   appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType,
+		},
+		Replicas: replicas, MaxUnavailable: 1, MaxConcurrentResizes: replicas,
+	}
+	for i := range replicas {
+		pod := builders.Pod(fmt.Sprintf("sample-%d", i), "a", "nginx:alpine").Gated(corev1.ConditionTrue, builders.Start).Sized("100m", "64Mi").Build()
+		a.workload.Pods = append(a.workload.Pods, inplace.PodFacts{Pod: pod, From: from})
+	}
+	return a
+}
+
+func sizedTemplate(a *admission, image, cpu string) *inplace.Template {
+	parsed, err := inplace.ParseTemplate([]byte(fmt.Sprintf(`{"spec":{"containers":[{"name":"main","image":%q,
+		"resources":{"requests":{"cpu":%q,"memory":"64Mi"},"limits":{"memory":"64Mi"}}}]}}`, image, cpu)))
+	a.Expect(err).NotTo(HaveOccurred())
+	return parsed
+}
+
+// beyondNode is what the API server says of a size that the node of a pod cannot
+// have, since Kubernetes 1.36.
+func beyondNode() error {
+	err := apierrors.NewForbidden(corev1.Resource("pods"), "sample", errors.New("node didn't have enough allocatable resources: cpu, requested: 99000, allocatable: 2000"))
+	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{Type: "NodeCapacity"})
+	return err
+}
+
+func TestAPureResizeIsTwoWrites(t *testing.T) {
+	a := newSizes(t, 2)
+	a.Expect(a.run().Errors()).To(BeEmpty())
+	a.Expect(a.requests).To(Equal([]string{"resize sample-0", "write sample-0", "resize sample-1", "write sample-1"}))
+	a.Expect(a.bodies["resize sample-0"]).To(MatchJSON(`{"metadata":{"uid":"uid-sample-0","resourceVersion":"1"},
+		"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"200m"}}}]}}`), "nothing but what changes")
+
+	label := corev1.Pod{}
+	a.Expect(json.Unmarshal([]byte(a.bodies["write sample-0"]), &label)).To(Succeed())
+	a.Expect(label.ResourceVersion).To(Equal("8"), "only what the resize has made of the pod gets the label")
+	a.Expect(label.Labels).To(HaveKeyWithValue(appsv1beta1.ControllerRevisionHashLabel, "b"))
+	a.Expect(label.Spec).To(BeZero())
+}
+
+func TestAResizeIsTriedOnceForAllPods(t *testing.T) {
+	a := newSizes(t, 3)
+	moves, _, _ := a.preflight()
+	a.Expect(moves).To(ConsistOf("Resize sample-0", "Resize sample-1", "Resize sample-2"))
+	a.Expect(a.requests).To(Equal([]string{"try to resize sample-0", "try sample-0"}))
+	a.preflight()
+	a.Expect(a.requests).To(BeEmpty())
+}
+
+func TestNothingIsWrittenWhenTheLabelWouldBeRefused(t *testing.T) {
+	a := newSizes(t, 3)
+	a.says = refuses("try sample", forbidden("no labels today"))
+	moves, plan, _ := a.preflight()
+	a.Expect(moves).To(BeEmpty())
+	a.Expect(plan.Blockers).To(HaveEach(And(HaveField("State", inplace.Stuck), HaveField("Reason", inplace.ReasonAdmissionDenied))))
+}
+
+func TestAResizeThatIsRefusedIsToldInTheWordsOfTheServer(t *testing.T) {
+	a := newSizes(t, 4)
+	a.says = refuses("try to resize", forbidden("exceeded quota: q"))
+	moves, plan, _ := a.preflight()
+	a.Expect(moves).To(BeEmpty())
+	a.Expect(a.requests).To(Equal([]string{"try to resize sample-0", "try to resize sample-1"}), "two speak for all")
+	a.Expect(plan.Blockers).To(HaveLen(4))
+	a.Expect(plan.Blockers).To(HaveEach(And(HaveField("State", inplace.Stuck), HaveField("Reason", inplace.ReasonResizeDenied), HaveField("Denied", true),
+		HaveField("Message", ContainSubstring("the API server refuses to resize pod sample-")),
+		HaveField("Message", ContainSubstring("exceeded quota: q; the pod keeps its old size")))))
+	a.Expect(a.recorder.events).To(HaveLen(4), "for two pods, on the pod and on the workload")
+	a.Expect(a.recorder.events).To(HaveEach(ContainSubstring("Warning ResizeDenied")))
+}
+
+func TestANodeThatIsTooSmallSpeaksForItsPodOnly(t *testing.T) {
+	a := newSizes(t, 3)
+	a.says = func(request string) error {
+		if request == "try to resize sample-0" || request == "try to resize sample-1" {
+			return beyondNode()
+		}
+		return nil
+	}
+	moves, plan, _ := a.preflight()
+	a.Expect(moves).To(Equal([]string{"Resize sample-2"}), "it is on a larger node, perhaps")
+	a.Expect(plan.Blockers).To(ConsistOf(
+		And(HaveField("Pod.Name", "sample-0"), HaveField("Reason", inplace.ReasonResizeInfeasible)),
+		And(HaveField("Pod.Name", "sample-1"), HaveField("Reason", inplace.ReasonResizeInfeasible))))
+
+	for _, tc := range []struct {
+		after time.Duration
+		asked bool
+	}{{14 * time.Second, false}, {2 * time.Second, true}, {16 * time.Second, false}, {15 * time.Second, true}} {
+		a.clock.Step(tc.after)
+		a.preflight()
+		if tc.asked {
+			a.Expect(a.requests).To(ContainElements("try to resize sample-0", "try to resize sample-1"))
+		} else {
+			a.Expect(a.requests).To(BeEmpty(), "less and less often")
+		}
+	}
+}
+
+func TestARefusedResizeRecreatesWhereThatIsWanted(t *testing.T) {
+	a := newSizes(t, 3)
+	a.workload.Target.Resize.OnInfeasible = appsv1beta1.RecreateResizeFailure
+	a.says = refuses("try to resize", beyondNode())
+	_, plan, _ := a.preflight()
+	for _, pod := range plan.Pods {
+		a.Expect(pod.Step.Action).To(Equal(inplace.Recreate))
+		a.Expect(pod.Step.Evict).To(BeTrue())
+	}
+}
