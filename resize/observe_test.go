@@ -323,7 +323,7 @@ func TestObserveTakesAnErrorOfAnyWords(t *testing.T) {
 func TestIsUnderWay(t *testing.T) {
 	g := NewWithT(t)
 	for state, want := range map[State]bool{
-		Done: false, NotObserved: true, InProgress: true, Deferred: false, Infeasible: false, Failed: true,
+		Done: false, NotObserved: true, InProgress: true, Deferred: false, Infeasible: false, Failed: false,
 	} {
 		g.Expect(Progress{State: state}.IsUnderWay()).To(Equal(want), "%q", state)
 	}
