@@ -34,12 +34,13 @@ type Wish struct {
 type RefusalReason string
 
 const (
-	// Removed: an amount would have to be removed, which pods/resize does not allow.
+	// Removed means that an amount would have to be removed, which pods/resize does
+	// not allow.
 	Removed RefusalReason = "ResizeRemoved"
-	// OtherQOSClass: the pod would be of another QoS class.
+	// OtherQOSClass means that the pod would be of another QoS class.
 	OtherQOSClass RefusalReason = "ResizeQOSClass"
-	// NodeUnsupported: the kubelet reports no sizes of running containers, so the
-	// server refuses to resize its pods.
+	// NodeUnsupported means that the kubelet reports no sizes of running containers,
+	// so that the server refuses to resize its pods.
 	NodeUnsupported RefusalReason = "ResizeNodeUnsupported"
 )
 

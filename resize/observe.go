@@ -22,17 +22,18 @@ const settleTime = 15 * time.Second
 type State string
 
 const (
-	// Done: the node has done what it will, or there is nothing of ours to do.
+	// Done means that the node has done what it will, or there is nothing of ours to do.
 	Done State = ""
-	// NotObserved: the kubelet has not reported that it saw the change.
+	// NotObserved means that the kubelet has not reported that it saw the change.
 	NotObserved State = "NotObserved"
-	// InProgress: the kubelet has accepted the change and is making it.
+	// InProgress means that the kubelet has accepted the change and is making it.
 	InProgress State = "InProgress"
-	// Deferred: the node has no room now.
+	// Deferred means that the node has no room now.
 	Deferred State = "Deferred"
-	// Infeasible: the node can never make the change.
+	// Infeasible means that the node can never make the change.
 	Infeasible State = "Infeasible"
-	// Failed: the kubelet has accepted the change and cannot make it; it tries again.
+	// Failed means that the kubelet has accepted the change and cannot make it; it
+	// tries again.
 	Failed State = "Error"
 )
 

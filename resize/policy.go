@@ -29,11 +29,11 @@ type Policy struct {
 type Verdict int
 
 const (
-	// Wait: it is going on, or may go on by itself.
+	// Wait lets the pod be: its resize is going on, or may go on by itself.
 	Wait Verdict = iota
-	// Keep: the pod stays as it is; somebody has to decide.
+	// Keep leaves the pod as it is; somebody has to decide.
 	Keep
-	// Recreate: the pod is evicted, and made again with the new sizes.
+	// Recreate evicts the pod; it is made again with the new sizes.
 	Recreate
 )
 

@@ -59,47 +59,44 @@ func TestDeferredTimeoutEndsAtItsMoment(t *testing.T) {
 		since   time.Time
 		now     time.Time
 		want    Verdict
+		state   State
 		recheck time.Time
 		message string
 	}{
 		"at the start": {
 			policy: Policy{DeferredTimeout: time.Minute, OnInfeasible: recreate}, since: moment, now: moment,
-			want: Wait, recheck: end, message: "no room",
+			want: Wait, state: Deferred, recheck: end, message: "no room",
 		},
 		"a moment before the end": {
 			policy: Policy{DeferredTimeout: time.Minute, OnInfeasible: recreate}, since: moment, now: end.Add(-1),
-			want: Wait, recheck: end, message: "no room",
+			want: Wait, state: Deferred, recheck: end, message: "no room",
 		},
 		"at the end": {
 			policy: Policy{DeferredTimeout: time.Minute, OnInfeasible: recreate}, since: moment, now: end,
-			want: Recreate, message: "no room for longer than 1m0s: no room",
+			want: Recreate, state: Infeasible, message: "no room for longer than 1m0s: no room",
 		},
 		"long after it": {
 			policy: Policy{DeferredTimeout: time.Minute, OnInfeasible: recreate}, since: moment, now: end.Add(time.Hour),
-			want: Recreate, message: "no room for longer than 1m0s: no room",
+			want: Recreate, state: Infeasible, message: "no room for longer than 1m0s: no room",
 		},
 		"at the end, where infeasible pods are kept": {
 			policy: Policy{DeferredTimeout: time.Minute, OnError: recreate}, since: moment, now: end,
-			want: Keep, message: "no room for longer than 1m0s: no room",
+			want: Keep, state: Infeasible, message: "no room for longer than 1m0s: no room",
 		},
 		"no time is for ever": {
 			policy: Policy{OnInfeasible: recreate}, since: moment, now: end.Add(1000 * time.Hour),
-			want: Wait, message: "no room",
+			want: Wait, state: Deferred, message: "no room",
 		},
 		"a kubelet that does not say since when": {
 			policy: Policy{DeferredTimeout: time.Minute, OnInfeasible: recreate}, now: end,
-			want: Wait, message: "no room",
+			want: Wait, state: Deferred, message: "no room",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			verdict, judged := test.policy.Judge(Progress{State: Deferred, Message: "no room", Since: test.since}, test.now)
 			g.Expect(verdict).To(Equal(test.want))
-			state := Deferred
-			if test.message != "no room" {
-				state = Infeasible // what onInfeasible says applies
-			}
-			g.Expect(judged).To(Equal(Progress{State: state, Message: test.message, Since: test.since, Recheck: test.recheck}))
+			g.Expect(judged).To(Equal(Progress{State: test.state, Message: test.message, Since: test.since, Recheck: test.recheck}))
 		})
 	}
 }
