@@ -160,8 +160,8 @@ func (c *managerClient) patch(obj client.Object, patch client.Patch, request pat
 	}
 	request.key, request.body, request.kind = objectKey{kindOf(obj), obj.GetName()}, body, patch.Type()
 	subresource := ""
-	if request.status {
-		subresource = "/status"
+	if request.subresource != "" {
+		subresource = "/" + request.subresource
 	}
 	words := fmt.Sprintf("patch %s%s %s", request.key.kind, subresource, request.key.name)
 	send := func() error {
@@ -239,14 +239,32 @@ type statusClient struct {
 }
 
 func (s *statusClient) Patch(_ context.Context, obj client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
-	return s.c.patch(obj, patch, patchRequest{status: true})
+	return s.c.patch(obj, patch, patchRequest{subresource: statusSubresource})
 }
 
 func (c *managerClient) SubResource(name string) client.SubResourceClient {
-	if name != "eviction" {
+	switch name {
+	case "eviction":
+		return &evictionClient{c: c}
+	case resizeSubresource:
+		return &resizeClient{c: c}
+	default:
 		return nil
 	}
-	return &evictionClient{c: c}
+}
+
+// resizeClient changes the sizes of pods.
+type resizeClient struct {
+	client.SubResourceClient // nil: any other method panics
+
+	c *managerClient
+}
+
+func (r *resizeClient) Patch(_ context.Context, pod client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+	options := (&client.SubResourcePatchOptions{}).ApplyOptions(opts)
+	return r.c.patch(pod, patch, patchRequest{
+		subresource: resizeSubresource, dryRun: len(options.DryRun) > 0, manager: options.FieldManager,
+	})
 }
 
 // evictionClient evicts pods.

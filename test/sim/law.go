@@ -358,7 +358,7 @@ func (l *law) imagesOf(revision string) map[string]string {
 // update, and it has had its grace period.
 func (w *World) checkDrained(pod *corev1.Pod, containers []string) {
 	keptReady := w.settings.keepReady && len(containers) == 1 && containers[0] == sidecarName
-	if !isGated(pod) || keptReady {
+	if !isGated(pod) || keptReady || len(containers) == 0 {
 		return
 	}
 	switch {

@@ -31,8 +31,9 @@ func newScenario(s settings) (*World, error) {
 
 // revisionNamed returns one of the revisions.
 func revisionNamed(name string) revision {
-	i := slices.IndexFunc(revisions, func(r revision) bool { return r.name == name })
-	return revisions[i]
+	all := slices.Concat(revisions, resizeRevisions)
+	i := slices.IndexFunc(all, func(r revision) bool { return r.name == name })
+	return all[i]
 }
 
 // uids returns the UIDs of the pods, by name.
