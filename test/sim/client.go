@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -49,6 +50,8 @@ type write struct {
 	obj client.Object
 	// before is what was there before; nil for a creation.
 	before client.Object
+	// owners tells who had set the sizes of a pod before.
+	owners map[sizeKey]owner
 	// body is the patch; nil for others.
 	body []byte
 	do   func() error
@@ -216,6 +219,9 @@ func (c *managerClient) write(w write) error {
 // carryOut sends a write. If the answer is heard, later reads show the write.
 func (c *managerClient) carryOut(w write, heard bool) error {
 	w.before = c.server.objects[objectKey{kindOf(w.obj), w.obj.GetName()}]
+	if pod, ok := w.before.(*corev1.Pod); ok {
+		w.owners = c.server.sizes.owners[pod.UID]
+	}
 	if err := w.do(); err != nil {
 		return err
 	}

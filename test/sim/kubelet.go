@@ -192,6 +192,8 @@ func (w *worker) sync(pod *corev1.Pod) {
 		}
 		if c.image != w.wanted[name] || w.kubelet.world.isOwnWork(pod, resized) {
 			ours = append(ours, name)
+		} else if len(resized) > 0 {
+			c.crashed = true // somebody else restarts it
 		}
 	}
 	if len(w.stopping) > 0 {
