@@ -40,8 +40,8 @@ type law struct {
 	disturbed sets.Set[string]
 	// attempts counts what this reconciliation tried to write.
 	attempts int
-	// templates holds the images of revisions, by the revisions' UID.
-	templates map[string]map[string]string
+	// templates holds the templates of revisions, by the revisions' UID.
+	templates map[string]*corev1.PodTemplateSpec
 	// updates tells what was changed in pods.
 	updates map[types.UID]*podUpdate
 	// taken are the ready pods that this manager took out of service, as a budget
@@ -52,7 +52,7 @@ type law struct {
 
 func newLaw(w *World) *law {
 	return &law{
-		world: w, disturbed: sets.New[string](), templates: map[string]map[string]string{},
+		world: w, disturbed: sets.New[string](), templates: map[string]*corev1.PodTemplateSpec{},
 		updates: map[types.UID]*podUpdate{}, taken: sets.New[types.UID](), resizes: newResizeLaw(),
 	}
 }
@@ -342,6 +342,15 @@ func (l *law) isHeld(pod string, set *appsv1beta1.StatefulSet) bool {
 // imagesOf returns the images of a revision, by container; nil if there is no
 // such revision.
 func (l *law) imagesOf(revision string) map[string]string {
+	template := l.templateOf(revision)
+	if template == nil {
+		return nil
+	}
+	return images(&corev1.Pod{Spec: template.Spec})
+}
+
+// templateOf returns the template of a revision; nil if there is no such revision.
+func (l *law) templateOf(revision string) *corev1.PodTemplateSpec {
 	object, ok := get[*appsv1.ControllerRevision](l.world.server, revision)
 	if !ok {
 		return nil
@@ -357,7 +366,7 @@ func (l *law) imagesOf(revision string) map[string]string {
 	if err := json.Unmarshal(object.Data.Raw, &data); err != nil {
 		l.world.violate("read revision %s: %w", revision, err)
 	}
-	l.templates[string(object.UID)] = images(&corev1.Pod{Spec: data.Spec.Template.Spec})
+	l.templates[string(object.UID)] = &data.Spec.Template
 	return l.templates[string(object.UID)]
 }
 

@@ -90,13 +90,13 @@ func (l *law) checkResizeRestarts(w write, before *corev1.Pod, containers []stri
 // checkConcurrent asserts that no more pods are resized in service than
 // maxConcurrent. What a lost answer or a dead manager began does not count.
 func (l *law) checkConcurrent(w write, before *corev1.Pod) {
-	if !conditionIs(before, corev1.PodReady, corev1.ConditionTrue) {
+	if !conditionIs(before, corev1.PodReady, corev1.ConditionTrue) || l.getsImages(before) {
 		return
 	}
 	var inWork []string
 	for name, pod := range all[*corev1.Pod](l.world.server) {
 		if pod.DeletionTimestamp == nil && pod.Labels["app"] == setName && !l.resizes.unheard.Has(pod.UID) &&
-			(pod.UID == before.UID || l.world.isBeingResized(pod)) {
+			(pod.UID == before.UID || l.world.isBeingResized(pod) && !l.getsImages(pod)) {
 			inWork = append(inWork, name)
 		}
 	}
@@ -105,6 +105,12 @@ func (l *law) checkConcurrent(w write, before *corev1.Pod) {
 	if limit := int(resizePolicyOf(l.seenSet).GetMaxConcurrent(replicas)); len(inWork) > limit {
 		l.world.violate("%s: %v are being resized, maxConcurrent is %d", w.words, inWork, limit)
 	}
+}
+
+// getsImages reports whether a pod grows for the images that it gets next: that is
+// counted as unavailable.
+func (l *law) getsImages(pod *corev1.Pod) bool {
+	return !maps.EqualFunc(images(pod), images(&corev1.Pod{Spec: l.seenSet.Spec.Template.Spec}), means)
 }
 
 // isBeingResized reports whether a kubelet has not made what the operator wants a
@@ -138,15 +144,22 @@ func (l *law) checkRepeated(w write, after *corev1.Pod, keys []sizeKey, owners m
 // checkFight asserts that what others wrote into a pod of this revision stays, if
 // it is to stay.
 func (l *law) checkFight(w write, before *corev1.Pod, keys []sizeKey, owners map[sizeKey]owner) {
-	if revisionOf(before) != l.seenSet.Status.UpdateRevision || resizePolicyOf(l.seenSet).Drift == appsv1beta1.EnforceResizeDrift {
+	own := l.sizesIn(revisionOf(before))
+	if own == nil || resizePolicyOf(l.seenSet).Drift == appsv1beta1.EnforceResizeDrift {
 		return
+	}
+	changed := sets.New(own.changes(sizesOf(&l.seenSet.Spec.Template.Spec))...)
+	for _, name := range []string{l.seenSet.Status.CurrentRevision, l.seenSet.Status.UpdateRevision} {
+		if other := l.sizesIn(name); other != nil {
+			changed.Insert(own.changes(other)...)
+		}
 	}
 	state := appsv1beta1.InPlaceUpdateState{}
 	_ = json.Unmarshal([]byte(before.Annotations[appsv1beta1.InPlaceUpdateStateKey]), &state) // none is an empty one
 	due := sizes(state.NextContainerResources).values()
 	for _, key := range keys {
 		by := owners[key].name
-		if _, isDue := due[key]; !isDue && by != operatorManager {
+		if _, isDue := due[key]; !isDue && !changed.Has(key) && by != operatorManager {
 			l.world.violate("%s changes %v, which %q has set", w.words, key, by)
 		}
 	}
@@ -155,18 +168,26 @@ func (l *law) checkFight(w write, before *corev1.Pod, keys []sizeKey, owners map
 // checkKept asserts that no pod is recreated for what is to be kept.
 func (l *law) checkKept(w write) {
 	set := l.seenSet
-	if set == nil || !w.isAbout("evict Pod") {
+	if set == nil || !w.isAbout("evict Pod") || l.world.settings.respects {
 		return
 	}
 	policy := resizePolicyOf(set)
 	recreates := policy.OnDeferred == appsv1beta1.RecreateResizeDeferred ||
 		policy.OnInfeasible == appsv1beta1.RecreateResizeFailure || policy.OnError == appsv1beta1.RecreateResizeFailure
-	if set.RespectsDisruptionBudgets() {
-		return
-	}
 	if rolling := set.Spec.UpdateStrategy.RollingUpdate; !recreates || rolling != nil && rolling.PodUpdatePolicy == appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
 		l.world.violate("%s, though nothing is to be recreated for a resize", w.words)
 	}
+}
+
+// sizesIn returns the sizes in a revision; nil if there is no such revision.
+func (l *law) sizesIn(revision string) sizes {
+	template := l.templateOf(revision)
+	if template == nil {
+		return nil
+	}
+	spec := template.Spec.DeepCopy()
+	defaultSizes(spec)
+	return sizesOf(spec)
 }
 
 // isServed reports whether a pod could be drained and was not, before containers
