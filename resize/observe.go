@@ -45,6 +45,8 @@ type Progress struct {
 	Since time.Time
 	// Recheck is when time alone makes it Done; zero if it does not.
 	Recheck time.Time
+	// Restarts is true when containers are to be restarted for it that have not been.
+	Restarts bool
 }
 
 // IsUnderWay reports whether the node has been told of a change, and is to make it
@@ -62,6 +64,12 @@ func (p Progress) IsUnderWay() bool {
 // condition says no more of generations than that: it keeps the one at which it
 // arose.
 func Observe(pod *corev1.Pod, own sets.Set[Field], written, now time.Time) Progress {
+	progress := observe(pod, own, written, now)
+	progress.Restarts = progress.IsUnderWay() && awaitsRestart(pod, own)
+	return progress
+}
+
+func observe(pod *corev1.Pod, own sets.Set[Field], written, now time.Time) Progress {
 	allocated, inForce := differing(pod, own)
 	if allocated == nil && inForce == nil {
 		return Progress{}
@@ -122,6 +130,23 @@ func differing(pod *corev1.Pod, fields sets.Set[Field]) (allocated, inForce *Fie
 		}
 	}
 	return allocated, inForce
+}
+
+// awaitsRestart reports whether a container that restarts for a field does not have
+// what the spec says of it.
+func awaitsRestart(pod *corev1.Pod, fields sets.Set[Field]) bool {
+	spec := AmountsOf(&pod.Spec)
+	for field := range fields {
+		container := containerOf(&pod.Spec, field)
+		if container == nil || !restartsFor(container, field.Resource) {
+			continue
+		}
+		promised, actual := reported(pod, field)
+		if promised != nil && !spec.Is(field, *promised) || actual != nil && !spec.Is(field, *actual) {
+			return true
+		}
+	}
+	return false
 }
 
 // reported returns what the status says of a field: what the node has allocated,

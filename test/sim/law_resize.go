@@ -88,9 +88,10 @@ func (l *law) checkResizeRestarts(w write, before *corev1.Pod, containers []stri
 }
 
 // checkConcurrent asserts that no more pods are resized in service than
-// maxConcurrent. What a lost answer or a dead manager began does not count.
+// maxConcurrent. What a lost answer or a dead manager began does not count; nor does
+// what cannot be seen, as a kubelet reports it.
 func (l *law) checkConcurrent(w write, before *corev1.Pod) {
-	if !conditionIs(before, corev1.PodReady, corev1.ConditionTrue) || l.getsImages(before) {
+	if !conditionIs(before, corev1.PodReady, corev1.ConditionTrue) || l.getsImages(before) || l.world.settings.resizes.reports == never {
 		return
 	}
 	var inWork []string
