@@ -62,6 +62,20 @@ func (k *kubelet) hasRoom(pod *corev1.Pod) bool {
 	return k.cpu == 0 || sizesOf(&pod.Spec).cpu() <= k.room(pod, true)
 }
 
+// tellUnschedulable lets the scheduler say of a pod that it finds no room for it.
+func (w *World) tellUnschedulable(name string) {
+	if w.settings.resizes.cpu == 0 {
+		return
+	}
+	mutate(w.server, name, func(pod *corev1.Pod) {
+		c := &corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(w.clock.Now())}
+		if pod.Spec.NodeName == "" {
+			c.Status, c.Reason, c.Message = corev1.ConditionFalse, corev1.PodReasonUnschedulable, "0/2 nodes are available: Insufficient cpu"
+		}
+		putCondition(pod, corev1.PodScheduled, c)
+	})
+}
+
 // grant sets aside what a pod wants, if it can; it reports whether anything changed
 // that is to be shown at once.
 func (w *worker) grant(pod *corev1.Pod) bool {
@@ -282,7 +296,7 @@ func putCondition(pod *corev1.Pod, conditionType corev1.PodConditionType, c *cor
 // next is what a worker gets to see of a pod: of a resize and what follows it, it
 // may see one after the other, though both have been written.
 func (w *worker) next(pod *corev1.Pod) *corev1.Pod {
-	if !w.kubelet.world.settings.resizes.on || w.seen == 0 || pod.Generation <= w.seen+1 || !w.kubelet.world.choices.oneIn(2) {
+	if w.seen == 0 || pod.Generation <= w.seen+1 || sizesOf(&pod.Spec).equal(w.size.granted) || !w.kubelet.world.choices.oneIn(2) {
 		return pod
 	}
 	for _, e := range slices.Backward(w.kubelet.world.server.log["Pod"]) {

@@ -111,14 +111,16 @@ func (l *law) checkConcurrent(w write, before *corev1.Pod) {
 // getsImages reports whether a pod grows for the images that it gets next: that is
 // counted as unavailable.
 func (l *law) getsImages(pod *corev1.Pod) bool {
-	return !maps.EqualFunc(images(pod), images(&corev1.Pod{Spec: l.seenSet.Spec.Template.Spec}), means)
+	template := l.seenSet.Spec.Template
+	rereads := l.world.settings.reads && pod.Annotations[levelKey] != template.Annotations[levelKey]
+	return rereads || !maps.EqualFunc(images(pod), images(&corev1.Pod{Spec: template.Spec}), means)
 }
 
 // isBeingResized reports whether a kubelet has not made what the operator wants a
 // pod to have, and does not wait for room.
 func (w *World) isBeingResized(pod *corev1.Pod) bool {
 	worker := w.worker(pod)
-	if worker == nil || worker.size.pending != nil || !conditionIs(pod, corev1.PodReady, corev1.ConditionTrue) {
+	if worker == nil || worker.size.pending != nil || lifecycleStateOf(pod) == appsv1beta1.LifecycleStatePreparingDelete || !conditionIs(pod, corev1.PodReady, corev1.ConditionTrue) {
 		return false
 	}
 	return w.isOwnWork(pod, worker.size.actual.changes(sizesOf(&pod.Spec)))
@@ -201,6 +203,12 @@ func (l *law) isServed(before *corev1.Pod, containers []string) bool {
 		return false
 	}
 	return !isKeptOut(before) || conditionIs(before, corev1.PodReady, corev1.ConditionTrue) || l.world.slices.sendsTo(before)
+}
+
+// isResizing reports whether the node has not made a resize of a pod, so that it may
+// be recreated for it, and be replaced before.
+func isResizing(pod *corev1.Pod) bool {
+	return conditionIs(pod, corev1.PodResizePending, corev1.ConditionTrue) || conditionIs(pod, corev1.PodResizeInProgress, corev1.ConditionTrue)
 }
 
 func resizePolicyOf(set *appsv1beta1.StatefulSet) *appsv1beta1.ResizePolicy {

@@ -154,6 +154,7 @@ func (w *World) bind() {
 				break
 			}
 		}
+		w.tellUnschedulable(name)
 	}
 }
 
