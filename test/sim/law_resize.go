@@ -117,10 +117,10 @@ func (l *law) getsImages(pod *corev1.Pod) bool {
 }
 
 // isBeingResized reports whether a kubelet has not made what the operator wants a
-// pod to have, and does not wait for room.
+// pod to have, is able to, and does not wait for room.
 func (w *World) isBeingResized(pod *corev1.Pod) bool {
 	worker := w.worker(pod)
-	if worker == nil || worker.size.pending != nil || lifecycleStateOf(pod) == appsv1beta1.LifecycleStatePreparingDelete || !conditionIs(pod, corev1.PodReady, corev1.ConditionTrue) {
+	if worker == nil || worker.size.pending != nil || worker.size.progress != nil && worker.size.progress.Reason != "" || lifecycleStateOf(pod) == appsv1beta1.LifecycleStatePreparingDelete || !conditionIs(pod, corev1.PodReady, corev1.ConditionTrue) {
 		return false
 	}
 	return w.isOwnWork(pod, worker.size.actual.changes(sizesOf(&pod.Spec)))
