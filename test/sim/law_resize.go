@@ -94,6 +94,9 @@ func (l *law) checkConcurrent(w write, before *corev1.Pod) {
 	if !conditionIs(before, corev1.PodReady, corev1.ConditionTrue) || l.getsImages(before) || l.world.settings.resizes.reports == never {
 		return
 	}
+	if worker := l.world.worker(before); worker != nil && l.world.isOwnWork(before, worker.size.actual.changes(sizesOf(&before.Spec))) {
+		return // it is being resized already
+	}
 	var inWork []string
 	for name, pod := range all[*corev1.Pod](l.world.server) {
 		if pod.DeletionTimestamp == nil && pod.Labels["app"] == setName && !l.resizes.unheard.Has(pod.UID) &&

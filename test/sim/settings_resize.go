@@ -149,6 +149,20 @@ func sizing(name corev1.ResourceName, size string) func(*corev1.PodTemplateSpec)
 	return func(t *corev1.PodTemplateSpec) { setSize(&t.Spec.Containers[0], name, size) }
 }
 
+// becomeAnother gives a container what makes its pod be of another class; nothing is
+// removed.
+func becomeAnother(r *corev1.ResourceRequirements) {
+	size := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("64Mi")}
+	switch {
+	case r.Requests == nil: // Burstable
+		r.Requests = size
+	case r.Limits.Cpu().IsZero(): // Guaranteed
+		r.Requests, r.Limits = size, size.DeepCopy()
+	default: // Burstable
+		r.Limits[corev1.ResourceCPU] = resource.MustParse("200m")
+	}
+}
+
 // resizeRevisions are what the user may ask for where there are resources. Those
 // at the end can never be, or never become ready.
 var resizeRevisions = []revision{
@@ -192,11 +206,18 @@ var resizeRevisions = []revision{
 			t.Spec.Resources.Requests[corev1.ResourceCPU] = resource.MustParse("800m")
 		}
 	}},
+	{"nothing", func(t *corev1.PodTemplateSpec) {
+		for _, containers := range [][]corev1.Container{t.Spec.Containers, t.Spec.InitContainers} {
+			for i := range containers {
+				containers[i].Resources.Requests, containers[i].Resources.Limits = nil, nil
+			}
+		}
+	}},
 	{"no limit", func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Resources.Limits = nil }},
 	{"another class", func(t *corev1.PodTemplateSpec) {
 		for _, containers := range [][]corev1.Container{t.Spec.Containers, t.Spec.InitContainers} {
 			for i := range containers {
-				containers[i].Resources.Requests, containers[i].Resources.Limits = nil, nil
+				becomeAnother(&containers[i].Resources)
 			}
 		}
 	}},
@@ -205,7 +226,7 @@ var resizeRevisions = []revision{
 }
 
 // goodResizeRevisions is how many of them become ready.
-const goodResizeRevisions = 12
+const goodResizeRevisions = 13
 
 // revisions are all that the user may ask for in this run, good those that become
 // ready.

@@ -4,8 +4,9 @@
 package sim
 
 import (
-	"maps"
+	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -70,8 +71,13 @@ func (s sizes) equal(others sizes) bool {
 	return apiequality.Semantic.DeepEqual(s.values(), others.values())
 }
 
-func (s sizes) clone() sizes {
-	return maps.Clone(s)
+func (s sizes) String() string {
+	var words []string
+	for key, value := range s.values() {
+		words = append(words, fmt.Sprintf("%s of %s %s %s", key.resource, key.container, key.list, value.String()))
+	}
+	slices.Sort(words)
+	return strings.Join(words, ", ")
 }
 
 // cpu returns what is requested in all, in thousandths of a CPU.
