@@ -55,21 +55,47 @@ var resizeRollouts = []rollout{
 	{"resize that restarts, without a gate", 6, sizedBy(func(s *settings) { s.gated, s.resizes.restarts = false, corev1.ResourceCPU }), to("more cpu")},
 	{"resize that is reported rounded", 6, sizedBy(func(s *settings) { s.resizes.reports = rounded }), to("more cpu")},
 	{"resize that is never reported", 6, sizedBy(func(s *settings) { s.resizes.reports = never }), to("more cpu")},
-	{"resize that waited for room, taken back", 2, sizedBy(nil), then(func(w *World) { fill(w); to("more cpu")(w) }, to("a"))},
-	{"resize that no node can make, taken back", 2, sizedBy(func(s *settings) { s.resizes.early = false }), then(to("more than a node"), to("a"))},
+	{"resize that waited for room, taken back", 6, sizedBy(nil), then(func(w *World) { fill(w); to("more cpu")(w) }, to("a"))},
+	{"resize that no node can make, taken back", 6, sizedBy(func(s *settings) { s.resizes.early = false }), then(to("more than a node"), to("a"))},
 	{"resize that no node can make, followed by an image", 15, sizedBy(func(s *settings) { s.resizes.early = false }), then(to("more than a node"), to("b"))},
 	{"resize that the server refuses, taken back", 0, sizedBy(nil), then(to("more than a node"), to("a"))},
 	{"resize below the use, taken back", 6, sizedBy(nil), then(to("too little memory"), to("a"))},
+	{"resize of somebody else, followed by a revision", 6, sizedBy(nil), then(resizedByOthers, to("less cpu"))},
+}
+
+// driftRollouts set back what somebody else has changed. A death in between leaves no
+// record of it, for none is needed.
+var driftRollouts = []rollout{
 	{"resize of somebody else, set back", 2, sizedBy(enforced), resizedByOthers},
-	{"resize of somebody else, set back, each pod held by a hook", 4, sizedBy(func(s *settings) {
+	{"resize of somebody else, set back, each pod held by a hook", 5, sizedBy(func(s *settings) {
 		hookedBy(hooks{inPlaceUpdate: true})(s)
 		enforced(s)
 	}), resizedByOthers},
-	{"resize of somebody else, set back, each pod held by a hook and not ready", 4, sizedBy(func(s *settings) {
+	{"resize of somebody else, set back, each pod held by a hook and not ready", 5, sizedBy(func(s *settings) {
 		hookedBy(hooks{inPlaceUpdate: true, marksUpdate: true})(s)
 		enforced(s)
 	}), resizedByOthers},
-	{"resize of somebody else, followed by a revision", 6, sizedBy(nil), then(resizedByOthers, to("less cpu"))},
+}
+
+// The manager dies around every write that sets back what somebody else has changed.
+func TestCrashWhileSettingBack(t *testing.T) {
+	for _, r := range driftRollouts {
+		t.Run(r.name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := r.begin(g)
+			w.rest()
+			g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
+			g.Expect(podWrites(w.log)).To(HaveLen(r.writes), w.story.String())
+			for k := 1; k <= len(w.log); k++ {
+				for _, special := range []fate{killedBefore, killedAfter, unanswered, failed, conflicts, strays} {
+					w := r.begin(g)
+					w.fate = disturbing(k, special)
+					w.rest()
+					g.Expect(w.failure).NotTo(HaveOccurred(), "%s: write %d\n%s", special, k, w.story)
+				}
+			}
+		})
+	}
 }
 
 func enforced(s *settings) { s.resizes.policy.Drift = appsv1beta1.EnforceResizeDrift }
@@ -82,7 +108,7 @@ func resizedByOthers(w *World) {
 
 // Pods serve throughout when no container restarts.
 func TestResizeInService(t *testing.T) {
-	for _, r := range resizeRollouts {
+	for _, r := range slices.Concat(resizeRollouts, driftRollouts) {
 		s := reference()
 		r.settings(&s)
 		if s.resizes.restarts != "" || s.hooked || r.writes > 6 {
