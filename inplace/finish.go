@@ -29,15 +29,17 @@ func finish(before *past, target Target, now time.Time) Step {
 		if ready := condition(pod, corev1.PodReady); ready.Status != corev1.ConditionTrue {
 			progress.Since = latest(progress.Since, ready.LastTransitionTime.Time)
 		}
-		return overdue(Step{
+		step := Step{
 			State: Restarting, Reason: progress.Reason, Message: progress.Message,
 			Since: progress.Since, Until: progress.Recheck,
-		}, deadline, now)
-	}
-	if IsMarkedNotReady(pod) {
-		if step := resizeWhileOut(before, target, now); step != nil {
-			return *step
 		}
+		if step.Reason == ReasonResizeInProgress {
+			step.State = Resizing
+		}
+		return overdue(step, deadline, now)
+	}
+	if step := resizeWhileOut(before, target, now); step != nil {
+		return *step
 	}
 	if needsMarkReady(pod) {
 		step := Step{Action: MarkReady, State: Verifying, Since: progress.Since, Message: "every container runs what it should"}

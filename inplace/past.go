@@ -90,6 +90,10 @@ func (p *past) progress() Progress {
 			progress.Recheck = at
 		}
 	}
+	if progress.Complete && p.resized.Restarts {
+		progress.Complete = false
+		progress.Reason, progress.Message = resizeReasons[p.resized.State], p.resized.Message
+	}
 	if progress.Next = p.next(); len(progress.Next) > 0 {
 		progress.Proved = false
 		if progress.Complete {

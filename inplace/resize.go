@@ -33,7 +33,9 @@ func (p *past) addResizes(change *Change, from, to *Template) *Refusal {
 		return resizeRefusal(refused)
 	}
 	change.Resize = all
-	if len(change.Images) > 0 {
+	if len(change.Images) > 0 && p.pod.Status.Phase == corev1.PodRunning {
+		// One that has not run yet is not served by an order; it may have no room
+		// on any node before it shrinks.
 		change.Grow, change.Resize, change.Shrink = all.Split(p.pod)
 	}
 	return nil
@@ -95,6 +97,19 @@ func (p *past) hasGrown(target Target) bool {
 	return false
 }
 
+// grewFor reports whether the pod was resized for a template that it is not labeled
+// with yet.
+func (p *past) grewFor(template *Template) bool {
+	live := resize.AmountsOf(&p.pod.Spec)
+	for field := range p.own {
+		size, ok := template.amounts[field]
+		if before, had := p.template.amounts[field]; ok && live.Is(field, size) && (!had || before.Cmp(size) != 0) {
+			return true
+		}
+	}
+	return false
+}
+
 // grow makes what is to be changed before the pod is taken out of service, and
 // waits until the node has done it; nil if there is nothing to do and nothing to
 // wait for. A resize of an earlier revision is not waited for.
@@ -106,7 +121,7 @@ func grow(before *past, target Target, change Change, now time.Time) *Step {
 			Message: fmt.Sprintf("%s; then %s", change.Grow, rest),
 		}
 	}
-	if len(change.Images) == 0 || before.resized.State == resize.Done || before.template.amounts.Equal(target.Template.amounts) {
+	if len(change.Images) == 0 || before.resized.State == resize.Done || !before.grewFor(target.Template) {
 		return nil
 	}
 	step := awaitResize(before, target, now)
@@ -170,14 +185,20 @@ func settleSizes(before *past, target Target, now time.Time) *Step {
 	return &step
 }
 
-// resizeWhileOut makes a pod that is out of service serve again only when its
-// containers have been restarted for their sizes. One that has no room goes back:
-// what it waits for may never come.
+// resizeWhileOut makes a pod that is out of service, or given up by its hook, serve
+// again only when that was done for which it is: its containers have been restarted
+// for their sizes, or what somebody else changed was set back. One that has no room
+// goes back: what it waits for may never come.
 func resizeWhileOut(before *past, target Target, now time.Time) *Step {
-	if sizes, refused := before.unfinished(target, false); refused == nil && sizes.Restarts() {
+	out, held := IsMarkedNotReady(before.pod), IsPreparingUpdate(before.pod) && target.Lifecycle != nil
+	if !out && !held {
+		return nil
+	}
+	sizes, refused := before.unfinished(target, false)
+	if refused == nil && (out && sizes.Restarts() || held && before.isDrift(sizes)) {
 		return resizeAgain(before, target, false, now)
 	}
-	if !before.resized.IsUnderWay() {
+	if !out || !before.resized.IsUnderWay() {
 		return nil
 	}
 	step := awaitResize(before, target, now)

@@ -72,7 +72,7 @@ func newView(w Workload, i int, now time.Time) *view {
 	}
 	v.grown = v.wants && facts.past.hasGrown(w.Target)
 	// What is done about the sizes of a pod at its revision takes its turn, too.
-	v.wants = v.wants || v.Step.Evict || v.Step.State != Patching && v.Step.LeadsToPatch() && v.Step.Change.Resize.Restarts()
+	v.wants = v.wants || v.Step.Evict || v.Step.Action == SetLifecycle && v.Step.IsHold() || v.Step.State != Patching && v.Step.LeadsToPatch() && v.Step.Change.Resize.Restarts()
 	v.between = !v.wants && progress.Reason == ReasonNextBatch && v.Step.Action == Patch && servesUnfinished(pod, w, now)
 	return v
 }

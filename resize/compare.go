@@ -100,11 +100,16 @@ func newDelta(pod *corev1.Pod, field Field, current resource.Quantity, there boo
 		delta.From = current.String()
 	}
 	if container := containerOf(&pod.Spec, field); container != nil {
-		delta.Restarts = slices.ContainsFunc(container.ResizePolicy, func(p corev1.ContainerResizePolicy) bool {
-			return p.ResourceName == field.Resource && p.RestartPolicy == corev1.RestartContainer
-		})
+		delta.Restarts = restartsFor(container, field.Resource)
 	}
 	return delta
+}
+
+// restartsFor reports whether a container is restarted when a resource changes.
+func restartsFor(container *corev1.Container, name corev1.ResourceName) bool {
+	return slices.ContainsFunc(container.ResizePolicy, func(p corev1.ContainerResizePolicy) bool {
+		return p.ResourceName == name && p.RestartPolicy == corev1.RestartContainer
+	})
 }
 
 func removed(field Field) *Refusal {

@@ -46,6 +46,8 @@ type Progress struct {
 	Since time.Time
 	// Recheck is when time alone makes it Done; zero if it does not.
 	Recheck time.Time
+	// Restarts is true when containers are to be restarted for it that have not been.
+	Restarts bool
 }
 
 // IsUnderWay reports whether the node has been told of a change, and is to make it
@@ -67,9 +69,21 @@ func Observe(pod *corev1.Pod, own sets.Set[Field], written, now time.Time) Progr
 	if allocated == nil && inForce == nil && !unknown {
 		return Progress{}
 	}
+	progress := observe(pod, allocated, inForce, written, now)
+	if progress.State == Done {
+		return progress
+	}
+	progress.Since = latest(progress.Since, written)
+	progress.Restarts = progress.IsUnderWay() && awaitsRestart(pod, own)
+	return progress
+}
+
+// observe judges a pod in which the node has not allocated what the spec says of a
+// field, or has not made it, or reports nothing.
+func observe(pod *corev1.Pod, allocated, inForce *Field, written, now time.Time) Progress {
 	if observed := pod.Status.ObservedGeneration; observed != 0 && observed < pod.Generation {
 		return Progress{
-			State: NotObserved, Since: written,
+			State:   NotObserved,
 			Message: fmt.Sprintf("the kubelet on %s has not reported that it saw the new sizes", pod.Spec.NodeName),
 		}
 	}
@@ -91,14 +105,14 @@ func Observe(pod *corev1.Pod, own sets.Set[Field], written, now time.Time) Progr
 		return progress
 	}
 	if allocated != nil {
-		return Progress{State: InProgress, Since: written, Message: fmt.Sprintf("the kubelet has not allocated the new %s yet", allocated.inWords())}
+		return Progress{State: InProgress, Message: fmt.Sprintf("the kubelet has not allocated the new %s yet", allocated.inWords())}
 	}
 	if inForce == nil {
 		return Progress{}
 	}
 	if end := written.Add(settleTime); now.Before(end) {
 		return Progress{
-			State: InProgress, Since: written, Recheck: end,
+			State: InProgress, Recheck: end,
 			Message: fmt.Sprintf("the new %s is not in force yet", inForce.inWords()),
 		}
 	}
@@ -119,7 +133,7 @@ func differing(pod *corev1.Pod, fields sets.Set[Field]) (allocated, inForce *Fie
 		if promised != nil && promised.Cmp(size) != 0 {
 			allocated = first(allocated, field)
 		}
-		if actual != nil && actual.Cmp(size) != 0 {
+		if actual != nil && !isInForce(pod, field, size, *actual) {
 			inForce = first(inForce, field)
 		}
 	}
@@ -132,6 +146,46 @@ func first(a *Field, b Field) *Field {
 		return &b
 	}
 	return a
+}
+
+// isInForce reports whether a size in force is the one in the spec, or that rounded
+// as kernels and cgroup drivers do: systemd to 10 ms of CPU time per second, the
+// kernel to pages. What restarts its container is compared exactly.
+func isInForce(pod *corev1.Pod, field Field, wanted, actual resource.Quantity) bool {
+	if wanted.Cmp(actual) == 0 {
+		return true
+	}
+	if container := containerOf(&pod.Spec, field); container != nil && restartsFor(container, field.Resource) {
+		return false
+	}
+	difference := wanted.DeepCopy()
+	difference.Sub(actual)
+	tolerance := rounding[field.Resource]
+	over := difference.Cmp(tolerance)
+	difference.Neg()
+	return over <= 0 && difference.Cmp(tolerance) <= 0
+}
+
+var rounding = map[corev1.ResourceName]resource.Quantity{
+	corev1.ResourceCPU:    resource.MustParse("10m"),
+	corev1.ResourceMemory: resource.MustParse("64Ki"),
+}
+
+// awaitsRestart reports whether a container that restarts for a field does not have
+// what the spec says of it.
+func awaitsRestart(pod *corev1.Pod, fields sets.Set[Field]) bool {
+	for field := range fields {
+		container := containerOf(&pod.Spec, field)
+		if container == nil || !restartsFor(container, field.Resource) {
+			continue
+		}
+		size, there := amountOf(&pod.Spec, field)
+		promised, actual := reported(pod, field)
+		if there && (promised != nil && promised.Cmp(size) != 0 || actual != nil && actual.Cmp(size) != 0) {
+			return true
+		}
+	}
+	return false
 }
 
 // reported returns what the status says of a field: what the node has allocated,
@@ -179,4 +233,11 @@ func condition(pod *corev1.Pod, conditionType corev1.PodConditionType) *corev1.P
 		}
 	}
 	return nil
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }

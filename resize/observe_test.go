@@ -175,24 +175,34 @@ func TestObserve(t *testing.T) {
 		},
 
 		// Sizes that kernels and runtimes make their own of.
-		"rounded, at once": {
+		"rounded": {
 			spec: roundedCPU, own: []Field{cpuRequest, cpuLimit},
-			status: `{observedGeneration: 2, containerStatuses: [{name: main, allocatedResources: {cpu: 3m}, resources: {requests: {cpu: 2m}, limits: {cpu: 500m}}}]}`,
+			status: `{observedGeneration: 2, containerStatuses: [{name: main, allocatedResources: {cpu: 3m}, resources: {requests: {cpu: 2m}, limits: {cpu: 510m}}}]}`,
+			want:   Done,
+		},
+		"rounded, while somebody else's resize waits for room": {
+			spec: roundedCPU, own: []Field{cpuRequest, cpuLimit},
+			status: `{observedGeneration: 2, conditions: [` + deferred + `], containerStatuses: [{name: main, allocatedResources: {cpu: 3m}, resources: {requests: {cpu: 2m}, limits: {cpu: 510m}}}]}`,
+			want:   Done,
+		},
+		"of a plugin of the runtime, at once": {
+			spec: roundedCPU, own: []Field{cpuRequest, cpuLimit},
+			status: `{observedGeneration: 2, containerStatuses: [{name: main, allocatedResources: {cpu: 3m}, resources: {requests: {cpu: 2m}, limits: {cpu: 400m}}}]}`,
 			want:   InProgress, says: "new cpu limit of main is not in force", settle: true,
 		},
-		"rounded, a moment before it counts as settled": {
+		"of a plugin of the runtime, a moment before it counts as settled": {
 			spec: roundedCPU, own: []Field{cpuRequest, cpuLimit}, after: 15*time.Second - 1,
-			status: `{observedGeneration: 2, containerStatuses: [{name: main, allocatedResources: {cpu: 3m}, resources: {requests: {cpu: 2m}, limits: {cpu: 500m}}}]}`,
+			status: `{observedGeneration: 2, containerStatuses: [{name: main, allocatedResources: {cpu: 3m}, resources: {requests: {cpu: 2m}, limits: {cpu: 400m}}}]}`,
 			want:   InProgress, says: "not in force", settle: true,
 		},
-		"rounded, and settled": {
+		"of a plugin of the runtime, and settled": {
 			spec: roundedCPU, own: []Field{cpuRequest, cpuLimit}, after: 15 * time.Second,
-			status: `{observedGeneration: 2, containerStatuses: [{name: main, allocatedResources: {cpu: 3m}, resources: {requests: {cpu: 2m}, limits: {cpu: 500m}}}]}`,
+			status: `{observedGeneration: 2, containerStatuses: [{name: main, allocatedResources: {cpu: 3m}, resources: {requests: {cpu: 2m}, limits: {cpu: 400m}}}]}`,
 			want:   Done,
 		},
 		"time settles nothing that the kubelet is at": {
 			spec: roundedCPU, own: []Field{cpuRequest, cpuLimit}, after: time.Hour,
-			status: `{observedGeneration: 2, conditions: [` + running + `], containerStatuses: [{name: main, allocatedResources: {cpu: 3m}, resources: {requests: {cpu: 2m}, limits: {cpu: 500m}}}]}`,
+			status: `{observedGeneration: 2, conditions: [` + running + `], containerStatuses: [{name: main, allocatedResources: {cpu: 3m}, resources: {requests: {cpu: 2m}, limits: {cpu: 400m}}}]}`,
 			want:   InProgress, says: "the kubelet is changing the sizes", since: 2 * time.Second,
 		},
 

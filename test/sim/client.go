@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -49,6 +50,8 @@ type write struct {
 	obj client.Object
 	// before is what was there before; nil for a creation.
 	before client.Object
+	// owners tells who had set the sizes of a pod before.
+	owners map[sizeKey]owner
 	// body is the patch; nil for others.
 	body []byte
 	do   func() error
@@ -160,8 +163,8 @@ func (c *managerClient) patch(obj client.Object, patch client.Patch, request pat
 	}
 	request.key, request.body, request.kind = objectKey{kindOf(obj), obj.GetName()}, body, patch.Type()
 	subresource := ""
-	if request.status {
-		subresource = "/status"
+	if request.subresource != "" {
+		subresource = "/" + request.subresource
 	}
 	words := fmt.Sprintf("patch %s%s %s", request.key.kind, subresource, request.key.name)
 	send := func() error {
@@ -216,6 +219,9 @@ func (c *managerClient) write(w write) error {
 // carryOut sends a write. If the answer is heard, later reads show the write.
 func (c *managerClient) carryOut(w write, heard bool) error {
 	w.before = c.server.objects[objectKey{kindOf(w.obj), w.obj.GetName()}]
+	if pod, ok := w.before.(*corev1.Pod); ok {
+		w.owners = c.server.sizes.owners[pod.UID]
+	}
 	if err := w.do(); err != nil {
 		return err
 	}
@@ -239,14 +245,32 @@ type statusClient struct {
 }
 
 func (s *statusClient) Patch(_ context.Context, obj client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
-	return s.c.patch(obj, patch, patchRequest{status: true})
+	return s.c.patch(obj, patch, patchRequest{subresource: statusSubresource})
 }
 
 func (c *managerClient) SubResource(name string) client.SubResourceClient {
-	if name != "eviction" {
+	switch name {
+	case "eviction":
+		return &evictionClient{c: c}
+	case resizeSubresource:
+		return &resizeClient{c: c}
+	default:
 		return nil
 	}
-	return &evictionClient{c: c}
+}
+
+// resizeClient changes the sizes of pods.
+type resizeClient struct {
+	client.SubResourceClient // nil: any other method panics
+
+	c *managerClient
+}
+
+func (r *resizeClient) Patch(_ context.Context, pod client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+	options := (&client.SubResourcePatchOptions{}).ApplyOptions(opts)
+	return r.c.patch(pod, patch, patchRequest{
+		subresource: resizeSubresource, dryRun: len(options.DryRun) > 0, manager: options.FieldManager,
+	})
 }
 
 // evictionClient evicts pods.

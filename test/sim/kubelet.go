@@ -33,6 +33,9 @@ type kubelet struct {
 	// old: it reports no observed generation, as before Kubernetes 1.34.
 	old     bool
 	workers map[types.UID]*worker
+	// cpu is what pods may have of it, in thousandths, others what those have that
+	// are not of the set; 0 for a node without a bound.
+	cpu, others int64
 }
 
 // worker is what a kubelet knows of one pod.
@@ -54,6 +57,7 @@ type worker struct {
 	idleAt string
 	// endsAt is when the pod, which is being deleted, is gone.
 	endsAt time.Time
+	size   sized
 }
 
 // container is a container that was started, or that cannot be.
@@ -66,6 +70,8 @@ type container struct {
 	ran      string
 	started  time.Time
 	restarts int32
+	// size is what it was started with.
+	size corev1.ResourceRequirements
 	// waiting is why it does not run; retryAt when it is tried again, tries how
 	// often it was. Until it is tried, it may show no more than that it ended.
 	waiting string
@@ -160,24 +166,43 @@ func (w *worker) sync(pod *corev1.Pod) {
 	if pod.ResourceVersion == w.idleAt {
 		return
 	}
+	if !w.admit(pod) {
+		return
+	}
+	pod = w.next(pod)
 	w.levels = levels(pod)
 	if w.seen != pod.Generation {
 		w.seen = pod.Generation
 		w.wanted = images(pod)
+		w.grant(pod)
 		w.admitCrashLoops()
 		w.publish()
+	} else if w.grant(pod) {
+		w.publish()
 	}
+	var ours []string
 	for _, name := range slices.Sorted(maps.Keys(w.wanted)) {
-		if c := w.running[name]; c != nil && c.image != w.wanted[name] && c.waiting == "" {
+		c := w.running[name]
+		if c == nil || c.waiting != "" {
+			continue
+		}
+		resized := w.mustRestart(pod, name)
+		if c.image != w.wanted[name] || len(resized) > 0 {
 			w.stopping = append(w.stopping, name)
+		}
+		if c.image != w.wanted[name] || w.kubelet.world.isOwnWork(pod, resized) {
+			ours = append(ours, name)
+		} else if len(resized) > 0 {
+			c.crashed = true // somebody else restarts it
 		}
 	}
 	if len(w.stopping) > 0 {
-		w.kubelet.world.checkDrained(pod, w.stopping)
+		w.kubelet.world.checkDrained(pod, ours)
 		w.say("stops %v", w.stopping)
 		w.stopUntil = w.now().Add(w.kubelet.world.stopTime())
 		return
 	}
+	w.makeSizes()
 	w.admitCrashLoops()
 	w.startMissing()
 	w.publish()
@@ -215,7 +240,7 @@ func (w *worker) startMissing() {
 		switch {
 		case c == nil || c.waiting != "" && (c.image != w.wanted[name] || !w.now().Before(c.retryAt)):
 			w.start(name)
-		case c.waiting == "" && isImage(c.image, crashImage) && w.now().After(c.started):
+		case c.waiting == "" && w.crashes(name) && w.now().After(c.started):
 			w.say("%s crashes", name)
 			w.backOff(c)
 		}
@@ -239,6 +264,7 @@ func (w *worker) start(name string) {
 	c := &container{image: image}
 	if before != nil {
 		c.id, c.ran, c.restarts, c.started, c.level = before.id, before.ran, before.restarts, before.started, before.level
+		c.size = before.size
 		c.crashed = before.crashed
 		if before.image == image {
 			c.tries = before.tries
@@ -256,6 +282,7 @@ func (w *worker) start(name string) {
 		w.kubelet.world.containers++
 		c.id = fmt.Sprintf("containerd://c%d", w.kubelet.world.containers)
 		c.ran, c.started, c.level = image, w.now(), w.levels[name]
+		c.size, w.size.actual[name] = w.size.granted[name], w.size.granted[name]
 		w.say("runs %s from %s%s", name, image, c.level)
 	}
 	w.running[name] = c
@@ -274,6 +301,7 @@ func (w *worker) crash(name string) {
 		w.levels = levels(pod)
 	}
 	c.level, c.crashed = w.levels[name], true
+	c.size, w.size.actual[name] = w.size.granted[name], w.size.granted[name]
 	w.say("%s restarts by itself%s", name, c.level)
 	w.kubelet.world.containers++
 	c.id = fmt.Sprintf("containerd://c%d", w.kubelet.world.containers)
@@ -301,6 +329,7 @@ func (w *worker) publish() {
 		if started {
 			pod.Status.Phase = corev1.PodRunning
 		}
+		w.reportResize(pod)
 		w.judge(pod)
 	})
 	w.idleAt = ""
@@ -316,7 +345,7 @@ func (w *worker) areReady() bool {
 			return false
 		}
 	}
-	return len(w.wanted) > 0
+	return len(w.wanted) > 0 && w.size.pending == nil && w.size.progress == nil && w.isActual()
 }
 
 func (w *worker) status(name string) corev1.ContainerStatus {
@@ -326,6 +355,7 @@ func (w *worker) status(name string) corev1.ContainerStatus {
 		return status
 	}
 	status.Image, status.RestartCount = c.image, c.restarts
+	w.reportSizes(&status)
 	if c.id != "" {
 		status.ContainerID = c.id
 		status.ImageID = imageID(c.ran)
@@ -364,7 +394,7 @@ func waitingFor(reason string) corev1.ContainerState {
 // isReady reports whether a container passes its readiness probe.
 func (w *worker) isReady(name string) bool {
 	c := w.running[name]
-	if c == nil || c.waiting != "" || isImage(c.image, crashImage) {
+	if c == nil || c.waiting != "" || w.crashes(name) {
 		return false
 	}
 	takes := w.kubelet.world.settings.readyTime
@@ -399,6 +429,7 @@ func (k *kubelet) rebooted() {
 			continue
 		}
 		w.seen, w.wanted, w.levels = pod.Generation, images(pod), levels(pod)
+		w.grant(pod)
 		for _, name := range slices.Sorted(maps.Keys(w.running)) {
 			w.running[name].crashed = true
 			w.start(name)

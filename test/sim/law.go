@@ -40,19 +40,20 @@ type law struct {
 	disturbed sets.Set[string]
 	// attempts counts what this reconciliation tried to write.
 	attempts int
-	// templates holds the images of revisions, by the revisions' UID.
-	templates map[string]map[string]string
+	// templates holds the templates of revisions, by the revisions' UID.
+	templates map[string]*corev1.PodTemplateSpec
 	// updates tells what was changed in pods.
 	updates map[types.UID]*podUpdate
 	// taken are the ready pods that this manager took out of service, as a budget
 	// sees it.
-	taken sets.Set[types.UID]
+	taken   sets.Set[types.UID]
+	resizes resizeLaw
 }
 
 func newLaw(w *World) *law {
 	return &law{
-		world: w, disturbed: sets.New[string](), templates: map[string]map[string]string{},
-		updates: map[types.UID]*podUpdate{}, taken: sets.New[types.UID](),
+		world: w, disturbed: sets.New[string](), templates: map[string]*corev1.PodTemplateSpec{},
+		updates: map[types.UID]*podUpdate{}, taken: sets.New[types.UID](), resizes: newResizeLaw(),
 	}
 }
 
@@ -83,7 +84,10 @@ func (l *law) judge(w write) {
 	switch {
 	case w.isAbout("patch Pod/status"), w.isAbout("patch Pod"):
 		l.judgePatch(w)
+	case w.isAbout("patch Pod/resize"):
+		l.judgeResize(w, w.owners)
 	case w.isAbout("delete Pod"), w.isAbout("evict Pod"):
+		l.checkKept(w)
 		l.checkHook(w, l.seenSet)
 		l.checkDisruption(w)
 		l.checkBudget(w)
@@ -137,6 +141,10 @@ func (l *law) podsOf(w write) (before, after *corev1.Pod, ok bool) {
 // taken out a pod meanwhile, could not know of it.
 func (l *law) judgeStray(w write, shown *appsv1beta1.StatefulSet) {
 	l.checkHook(w, shown)
+	if pod, ok := w.before.(*corev1.Pod); ok && w.isAbout("patch Pod/resize") {
+		l.resizes.unheard.Insert(pod.UID)
+		l.resizes.restarted.Insert(pod.UID)
+	}
 	if w.isAbout("patch Pod/status") || w.isAbout("patch Pod") {
 		l.checkStrangers(w)
 		l.track(w)
@@ -221,7 +229,7 @@ func (w *World) isBack(pod *corev1.Pod) bool {
 	since := conditionSince(pod, corev1.PodReady)
 	for name, image := range images(pod) {
 		c := worker.running[name]
-		if c == nil || c.waiting != "" || c.image != image {
+		if c == nil || c.waiting != "" || c.image != image || w.isOwnWork(pod, worker.mustRestart(pod, name)) {
 			return false
 		}
 		if c.started.After(since) {
@@ -334,6 +342,15 @@ func (l *law) isHeld(pod string, set *appsv1beta1.StatefulSet) bool {
 // imagesOf returns the images of a revision, by container; nil if there is no
 // such revision.
 func (l *law) imagesOf(revision string) map[string]string {
+	template := l.templateOf(revision)
+	if template == nil {
+		return nil
+	}
+	return images(&corev1.Pod{Spec: template.Spec})
+}
+
+// templateOf returns the template of a revision; nil if there is no such revision.
+func (l *law) templateOf(revision string) *corev1.PodTemplateSpec {
 	object, ok := get[*appsv1.ControllerRevision](l.world.server, revision)
 	if !ok {
 		return nil
@@ -349,7 +366,7 @@ func (l *law) imagesOf(revision string) map[string]string {
 	if err := json.Unmarshal(object.Data.Raw, &data); err != nil {
 		l.world.violate("read revision %s: %w", revision, err)
 	}
-	l.templates[string(object.UID)] = images(&corev1.Pod{Spec: data.Spec.Template.Spec})
+	l.templates[string(object.UID)] = &data.Spec.Template
 	return l.templates[string(object.UID)]
 }
 
@@ -358,7 +375,7 @@ func (l *law) imagesOf(revision string) map[string]string {
 // update, and it has had its grace period.
 func (w *World) checkDrained(pod *corev1.Pod, containers []string) {
 	keptReady := w.settings.keepReady && len(containers) == 1 && containers[0] == sidecarName
-	if !isGated(pod) || keptReady {
+	if !isGated(pod) || keptReady || len(containers) == 0 {
 		return
 	}
 	switch {
@@ -457,6 +474,8 @@ func (l *law) whatIsMissing() string {
 			say("%s has images %v instead of %v", name, images(pod), wanted)
 		case revisionOf(pod) != set.Status.UpdateRevision:
 			say("%s is at %s instead of %s", name, revisionOf(pod), set.Status.UpdateRevision)
+		case len(l.whatSizeIsWrong(pod, &set.Spec.Template.Spec)) > 0:
+			say("%s: %v", name, l.whatSizeIsWrong(pod, &set.Spec.Template.Spec))
 		case !w.isAvailable(pod) || !w.settings.unserved && !w.slices.sendsTo(pod):
 			say("%s does not serve", name)
 		case w.settings.claims && !w.mayLackClaim() && w.server.objects[objectKey{"PersistentVolumeClaim", "data-" + name}] == nil:

@@ -82,7 +82,7 @@ func (l *law) checkPartitionOfClones(w write, name string) {
 	members, at := l.members(), 0
 	for podName, pod := range all[*corev1.Pod](l.world.server) {
 		_, known := members[podName]
-		if (known || l.made.Has(pod.UID)) && pod.DeletionTimestamp == nil && revisionOf(pod) == name && !l.isAsked(pod) {
+		if (known || l.made.Has(pod.UID)) && pod.DeletionTimestamp == nil && revisionOf(pod) == name && !l.isAsked(pod) && !isResizing(pod) {
 			at++
 		}
 	}

@@ -223,6 +223,9 @@ func (l *law) whatIsOutOfDate(pod *corev1.Pod, set *appsv1beta1.StatefulSet) []s
 
 // whatCountsWrong says what the pod tells of restarts that is not so.
 func (l *law) whatCountsWrong(pod *corev1.Pod) []string {
+	if l.resizes.restarted.Has(pod.UID) {
+		return nil // a death between two writes leaves restarts uncounted
+	}
 	u, counts := l.updates[pod.UID], map[string]appsv1beta1.InPlaceUpdateContainerRestartCount{}
 	raw, there := pod.Annotations[appsv1beta1.RestartCountKey]
 	if u == nil || len(u.latest) == 0 {

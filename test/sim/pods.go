@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/kubectl/pkg/util/qos"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -32,6 +33,9 @@ func prepareForCreate(obj client.Object) {
 				containers[i].ImagePullPolicy = cmp.Or(containers[i].ImagePullPolicy, corev1.PullIfNotPresent)
 			}
 		}
+		typed.ManagedFields = nil
+		defaultSizes(&typed.Spec)
+		typed.Status.QOSClass = qos.ComputePodQOS(typed)
 		if typed.Spec.TerminationGracePeriodSeconds == nil {
 			typed.Spec.TerminationGracePeriodSeconds = ptr.To[int64](corev1.DefaultTerminationGracePeriodSeconds)
 		}
@@ -92,7 +96,7 @@ func bumpGeneration(held, obj client.Object) {
 
 // validateUpdate refuses what no update may do: of a live pod, only images can
 // change.
-func (s *server) validateUpdate(held, obj client.Object, status bool) error {
+func (s *server) validateUpdate(held, obj client.Object, subresource string) error {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok {
 		return nil
@@ -103,8 +107,11 @@ func (s *server) validateUpdate(held, obj client.Object, status bool) error {
 			field.Forbidden(field.NewPath("metadata", "finalizers"), "no new finalizers can be added if the object is being deleted"),
 		})
 	}
-	if status {
+	switch subresource {
+	case statusSubresource:
 		return nil
+	case resizeSubresource:
+		return s.validateResize(before, pod)
 	}
 	fixed := pod.DeepCopy()
 	for _, pair := range [][2][]corev1.Container{

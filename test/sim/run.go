@@ -31,7 +31,7 @@ func Run(choices *Choices) Result {
 			w.step()
 		}
 	}
-	w.calmDown(revisions[choices.intN(goodRevisions)])
+	w.calmDown(pick(choices, w.settings.good()))
 	w.rest()
 	return w.result()
 }

@@ -31,8 +31,9 @@ func newScenario(s settings) (*World, error) {
 
 // revisionNamed returns one of the revisions.
 func revisionNamed(name string) revision {
-	i := slices.IndexFunc(revisions, func(r revision) bool { return r.name == name })
-	return revisions[i]
+	all := slices.Concat(revisions, resizeRevisions)
+	i := slices.IndexFunc(all, func(r revision) bool { return r.name == name })
+	return all[i]
 }
 
 // uids returns the UIDs of the pods, by name.
@@ -52,7 +53,11 @@ func (w *World) outcome(before map[string]types.UID) string {
 	for _, name := range slices.Sorted(maps.Keys(pods)) {
 		pod := pods[name]
 		kept := map[bool]string{true: "kept", false: "made again"}[before[name] == pod.UID]
-		lines = append(lines, fmt.Sprintf("pod %s, %s, at %s, %s", name, kept, pod.Labels[appsv1beta1.ControllerRevisionHashLabel], containerWords(pod)))
+		line := fmt.Sprintf("pod %s, %s, at %s, %s", name, kept, pod.Labels[appsv1beta1.ControllerRevisionHashLabel], containerWords(pod))
+		if w.settings.resizes.on {
+			line += ", " + sizesOf(&pod.Spec).String()
+		}
+		lines = append(lines, line)
 	}
 	for _, key := range w.server.keys() {
 		if key.kind == "ControllerRevision" || key.kind == "PersistentVolumeClaim" {

@@ -45,6 +45,8 @@ type server struct {
 	admit func(before, after *corev1.Pod) error
 	// budget is asked before a pod is evicted.
 	budget *budget
+	// sizes is what it knows of the sizes of pods.
+	sizes sizeAdmission
 }
 
 type objectKey struct{ kind, name string }
@@ -168,11 +170,14 @@ func mutate[T client.Object](s *server, name string, change func(T)) {
 
 // patchRequest is a PATCH as a client sends it.
 type patchRequest struct {
-	key    objectKey
-	body   []byte
-	kind   types.PatchType
-	status bool
-	dryRun bool
+	key  objectKey
+	body []byte
+	kind types.PatchType
+	// subresource is "status", "resize" or empty.
+	subresource string
+	dryRun      bool
+	// manager is the name of the writer among the owners of fields.
+	manager string
 }
 
 // patch applies a patch and returns what the object is then.
@@ -189,17 +194,23 @@ func (s *server) patch(request patchRequest) (client.Object, error) {
 		return nil, err
 	}
 	obj.SetResourceVersion(held.GetResourceVersion())
-	if request.status {
+	switch request.subresource {
+	case statusSubresource:
 		keepSpec(held, obj)
-	} else {
+	case resizeSubresource:
+		keepAllButSizes(held, obj)
+	default:
 		keepStatus(held, obj)
 	}
 	bumpGeneration(held, obj)
-	if err := s.validateUpdate(held, obj, request.status); err != nil {
+	if err := s.validateUpdate(held, obj, request.subresource); err != nil {
 		return nil, err
 	}
 	if request.dryRun || apiequality.Semantic.DeepEqual(held, obj) {
 		return obj, nil
+	}
+	if request.subresource == resizeSubresource {
+		s.own(held, obj, request.manager)
 	}
 	s.store(request.key, obj)
 	return obj, nil

@@ -46,6 +46,7 @@ type settings struct {
 	budgetSlack int
 	// unserved: no Service sends traffic to the pods.
 	unserved bool
+	resizes  resizes
 
 	// How long containers take to stop, and to become ready, and EndpointSlices
 	// to follow at most.
@@ -122,7 +123,9 @@ func chosen(c *Choices) settings {
 	s.faults = pick(c, []int{0, 0, 40, 15, 6})
 	s.deaths = pick(c, []int{0, 40, 15, 6})
 	s.changes = pick(c, []int{30, 20, 12, 6})
-	return s.ofAnyKind(c)
+	s = s.ofAnyKind(c)
+	s.resizes = chosenResizes(c)
+	return s
 }
 
 func (s settings) String() string {
@@ -131,7 +134,8 @@ func (s settings) String() string {
 		s.replicas, s.maxUnavailable, s.policy, s.ordered, s.unordered, s.gated, s.sidecar, s.keepReady, s.claims, s.deleteScaled, s.minReadySeconds, s.gracePeriod, s.deadline,
 		s.maxStopTime, s.readyTime, s.endpointDelay, s.oldKubelets, s.lag, s.faults, s.deaths) +
 		fmt.Sprintf("; %s; hooked %t: %s, in the template %t, answered within %ds; batches %d, slow %q; reads %t, pulls %t; respects a budget %t, slack %d, lag %ds; unserved %t",
-			s.clones, s.hooked, hookWords(s.hooks.lifecycle()), s.marked, s.hookDelay, s.batches, s.slow, s.reads, s.pulls, s.respects, s.budgetSlack, s.budgetLag, s.unserved)
+			s.clones, s.hooked, hookWords(s.hooks.lifecycle()), s.marked, s.hookDelay, s.batches, s.slow, s.reads, s.pulls, s.respects, s.budgetSlack, s.budgetLag, s.unserved) +
+		"; " + s.resizes.String()
 }
 
 // slowTime is how much longer a slow container takes.
@@ -204,6 +208,7 @@ func (s settings) template(r revision) corev1.PodTemplateSpec {
 		s.hooks.mark(&t)
 	}
 	s.order(&t)
+	s.resizes.fill(&t)
 	for i := range t.Spec.Containers {
 		if s.pulls {
 			t.Spec.Containers[i].ImagePullPolicy = corev1.PullAlways
@@ -256,6 +261,9 @@ func (s settings) set(r revision) *appsv1beta1.StatefulSet {
 				},
 			},
 		},
+	}
+	if s.resizes.on {
+		inPlace.Resize = s.resizes.policy.DeepCopy()
 	}
 	if s.hooked {
 		set.Spec.Lifecycle = s.hooks.lifecycle()

@@ -10,7 +10,7 @@ import (
 )
 
 // maxLines bounds a story: the end of a long one tells most.
-const maxLines = 4000
+const maxLines = 400000
 
 // story is what happened, one line an event.
 type story struct {

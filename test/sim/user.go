@@ -31,7 +31,7 @@ type disturbance struct {
 // first does nothing.
 var disturbances = []disturbance{
 	{"nothing", func(*World) {}, 1},
-	{"revision", func(w *World) { w.ask(pick(w.choices, revisions)) }, 6},
+	{"revision", func(w *World) { w.ask(pick(w.choices, w.settings.revisions())) }, 6},
 	{"previous revision", func(w *World) { w.ask(w.previous) }, 4},
 	{"policy", (*World).changePolicy, 1},
 	{"paused", (*World).togglePause, 2},
@@ -61,12 +61,15 @@ var disturbances = []disturbance{
 
 // disturb does one of them.
 func (w *World) disturb() {
-	total := 0
-	for _, d := range disturbances {
+	total, possible := 0, disturbances
+	if w.settings.resizes.on {
+		possible = slices.Concat(disturbances, sizeDisturbances)
+	}
+	for _, d := range possible {
 		total += d.weight
 	}
 	at := w.choices.intN(total)
-	for _, d := range disturbances {
+	for _, d := range possible {
 		if at -= d.weight; at < 0 {
 			w.coverage.event(d.name, w)
 			d.do(w)
@@ -325,6 +328,7 @@ func (w *World) calmDown(last revision) {
 	w.say("everything calms down")
 	w.calm = true
 	w.server.admit = nil
+	w.makeRoom()
 	w.bringBackNode()
 	for _, node := range w.nodes {
 		node.silentUntil = time.Time{}
@@ -341,6 +345,9 @@ func (w *World) calmDown(last revision) {
 		rolling.MaxUnavailable = ptr.To(intstr.FromInt32(budget))
 		if rolling.PodUpdatePolicy == appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
 			rolling.PodUpdatePolicy = appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType
+		}
+		if w.hasAnotherClass(&set.Spec.Template.Spec) {
+			rolling.InPlaceUpdateStrategy.Resize.OnError = appsv1beta1.RecreateResizeFailure
 		}
 	})
 }

@@ -90,6 +90,7 @@ func newWorld(choices *Choices, s settings) (*World, error) {
 	for i := range 2 {
 		w.nodes = append(w.nodes, newKubelet(w, fmt.Sprintf("node-%d", i), s.oldKubelets))
 	}
+	w.boundNodes()
 	w.say("%s", s)
 	if err := errors.Join(w.slices.create(), w.server.create(s.object(w.wish))); err != nil {
 		return nil, err
@@ -148,11 +149,12 @@ func (w *World) bind() {
 			continue
 		}
 		for j := range w.nodes {
-			if node := w.nodes[(i+j)%len(w.nodes)]; !node.isDead() {
+			if node := w.nodes[(i+j)%len(w.nodes)]; !node.isDead() && node.hasRoom(pods[name]) {
 				w.server.bind(pods[name], node.node)
 				break
 			}
 		}
+		w.tellUnschedulable(name)
 	}
 }
 

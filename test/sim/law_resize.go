@@ -1,0 +1,253 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/kubectl/pkg/util/qos"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+)
+
+// What the law says of the sizes of pods.
+
+// resizeLaw is what the law knows of resizes of the operator.
+type resizeLaw struct {
+	// unheard are the pods with a resize whose answer was lost.
+	unheard sets.Set[types.UID]
+	// restarted are the pods of which containers were restarted for their sizes.
+	restarted sets.Set[types.UID]
+	// written tells at which generation of the set a number was written.
+	written map[types.UID]map[sizedValue]int64
+}
+
+type sizedValue struct {
+	sizeKey
+
+	value string
+}
+
+func newResizeLaw() resizeLaw {
+	return resizeLaw{
+		unheard: sets.New[types.UID](), restarted: sets.New[types.UID](), written: map[types.UID]map[sizedValue]int64{},
+	}
+}
+
+// judgeResize asserts what a write to pods/resize could break.
+func (l *law) judgeResize(w write, ownersBefore map[sizeKey]owner) {
+	before, after, ok := l.podsOf(w)
+	if !ok || l.seenSet == nil {
+		return
+	}
+	keys := sizesOf(&before.Spec).changes(sizesOf(&after.Spec))
+	if len(keys) == 0 {
+		l.world.violate("%s changes nothing", w.words)
+		return
+	}
+	l.checkHook(w, l.seenSet)
+	l.checkRepeated(w, after, keys, ownersBefore)
+	l.checkFight(w, before, keys, ownersBefore)
+	if names := restarting(after, keys); len(names) > 0 {
+		l.resizes.restarted.Insert(after.UID)
+		l.checkResizeRestarts(w, before, names)
+	} else {
+		l.checkConcurrent(w, before)
+	}
+	if w.unheard {
+		l.resizes.unheard.Insert(after.UID)
+	}
+}
+
+// restarting returns the containers that restart when numbers change.
+func restarting(pod *corev1.Pod, keys []sizeKey) []string {
+	names := sets.New[string]()
+	for _, key := range keys {
+		if restartsFor(pod, key.container, key.resource) {
+			names.Insert(key.container)
+		}
+	}
+	return sets.List(names)
+}
+
+// checkResizeRestarts asserts invariants 1 and 4 for a resize that restarts
+// containers.
+func (l *law) checkResizeRestarts(w write, before *corev1.Pod, containers []string) {
+	if l.isServed(before, containers) {
+		l.world.violate("invariant 4: %s restarts %v while the pod serves", w.words, containers)
+	}
+	l.checkDisruption(w)
+	l.checkBudget(w)
+}
+
+// checkConcurrent asserts that no more pods are resized in service than
+// maxConcurrent. What a lost answer or a dead manager began does not count; nor does
+// what cannot be seen, as a kubelet reports it.
+func (l *law) checkConcurrent(w write, before *corev1.Pod) {
+	if !conditionIs(before, corev1.PodReady, corev1.ConditionTrue) || l.getsImages(before) || l.world.settings.resizes.reports == never {
+		return
+	}
+	if worker := l.world.worker(before); worker != nil && l.world.isOwnWork(before, worker.size.actual.changes(sizesOf(&before.Spec))) {
+		return // it is being resized already
+	}
+	var inWork []string
+	for name, pod := range all[*corev1.Pod](l.world.server) {
+		if pod.DeletionTimestamp == nil && pod.Labels["app"] == setName && !l.resizes.unheard.Has(pod.UID) &&
+			(pod.UID == before.UID || l.world.isBeingResized(pod) && !l.getsImages(pod)) {
+			inWork = append(inWork, name)
+		}
+	}
+	slices.Sort(inWork)
+	replicas := l.seenSet.GetReplicas()
+	if limit := int(resizePolicyOf(l.seenSet).GetMaxConcurrent(replicas)); len(inWork) > limit {
+		l.world.violate("%s: %v are being resized, maxConcurrent is %d", w.words, inWork, limit)
+	}
+}
+
+// getsImages reports whether a pod grows for the images that it gets next: that is
+// counted as unavailable.
+func (l *law) getsImages(pod *corev1.Pod) bool {
+	template := l.seenSet.Spec.Template
+	rereads := l.world.settings.reads && pod.Annotations[levelKey] != template.Annotations[levelKey]
+	return rereads || !maps.EqualFunc(images(pod), images(&corev1.Pod{Spec: template.Spec}), means)
+}
+
+// isBeingResized reports whether a kubelet has not made what the operator wants a
+// pod to have, is able to, and does not wait for room.
+func (w *World) isBeingResized(pod *corev1.Pod) bool {
+	worker := w.worker(pod)
+	if worker == nil || worker.size.pending != nil || worker.size.progress != nil && worker.size.progress.Reason != "" || lifecycleStateOf(pod) == appsv1beta1.LifecycleStatePreparingDelete || !conditionIs(pod, corev1.PodReady, corev1.ConditionTrue) {
+		return false
+	}
+	return w.isOwnWork(pod, worker.size.actual.changes(sizesOf(&pod.Spec)))
+}
+
+// checkRepeated asserts that no number is written twice for one revision.
+func (l *law) checkRepeated(w write, after *corev1.Pod, keys []sizeKey, owners map[sizeKey]owner) {
+	written := l.resizes.written[after.UID]
+	if written == nil {
+		written = map[sizedValue]int64{}
+		l.resizes.written[after.UID] = written
+	}
+	values := sizesOf(&after.Spec).values()
+	for _, key := range keys {
+		value := values[key]
+		entry := sizedValue{key, value.String()}
+		if at, is := written[entry]; is && at == l.seenSet.Generation && owners[key].name == operatorManager {
+			l.world.violate("%s writes %v = %s once more for one revision", w.words, key, entry.value)
+		}
+		written[entry] = l.seenSet.Generation
+	}
+}
+
+// checkFight asserts that what others wrote into a pod of this revision stays, if
+// it is to stay.
+func (l *law) checkFight(w write, before *corev1.Pod, keys []sizeKey, owners map[sizeKey]owner) {
+	own := l.sizesIn(revisionOf(before))
+	if own == nil || resizePolicyOf(l.seenSet).Drift == appsv1beta1.EnforceResizeDrift {
+		return
+	}
+	changed := sets.New(own.changes(sizesOf(&l.seenSet.Spec.Template.Spec))...)
+	for _, name := range []string{l.seenSet.Status.CurrentRevision, l.seenSet.Status.UpdateRevision} {
+		if other := l.sizesIn(name); other != nil {
+			changed.Insert(own.changes(other)...)
+		}
+	}
+	state := appsv1beta1.InPlaceUpdateState{}
+	_ = json.Unmarshal([]byte(before.Annotations[appsv1beta1.InPlaceUpdateStateKey]), &state) // none is an empty one
+	due := sizes(state.NextContainerResources).values()
+	for _, key := range keys {
+		by := owners[key].name
+		if _, isDue := due[key]; !isDue && !changed.Has(key) && by != operatorManager {
+			l.world.violate("%s changes %v, which %q has set", w.words, key, by)
+		}
+	}
+}
+
+// checkKept asserts that no pod is recreated for what is to be kept.
+func (l *law) checkKept(w write) {
+	set := l.seenSet
+	if set == nil || !w.isAbout("evict Pod") || l.world.settings.respects {
+		return
+	}
+	policy := resizePolicyOf(set)
+	recreates := policy.OnDeferred == appsv1beta1.RecreateResizeDeferred ||
+		policy.OnInfeasible == appsv1beta1.RecreateResizeFailure || policy.OnError == appsv1beta1.RecreateResizeFailure
+	if rolling := set.Spec.UpdateStrategy.RollingUpdate; !recreates || rolling != nil && rolling.PodUpdatePolicy == appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
+		l.world.violate("%s, though nothing is to be recreated for a resize", w.words)
+	}
+}
+
+// sizesIn returns the sizes in a revision; nil if there is no such revision.
+func (l *law) sizesIn(revision string) sizes {
+	template := l.templateOf(revision)
+	if template == nil {
+		return nil
+	}
+	spec := template.Spec.DeepCopy()
+	defaultSizes(spec)
+	return sizesOf(spec)
+}
+
+// isServed reports whether a pod could be drained and was not, before containers
+// of it restart.
+func (l *law) isServed(before *corev1.Pod, containers []string) bool {
+	keptReady := l.world.settings.keepReady && slices.Equal(containers, []string{sidecarName})
+	lifecycle := l.seenSet.GetLifecycle()
+	marks := lifecycle != nil && lifecycle.InPlaceUpdate != nil && lifecycle.InPlaceUpdate.MarkPodNotReady && isGatedBy(before, appsv1beta1.KruisePodReady)
+	if len(containers) == 0 || keptReady || !isGated(before) && !marks {
+		return false
+	}
+	return !isKeptOut(before) || conditionIs(before, corev1.PodReady, corev1.ConditionTrue) || l.world.slices.sendsTo(before)
+}
+
+// isResizing reports whether the node has not made a resize of a pod, so that it may
+// be recreated for it, and be replaced before.
+func isResizing(pod *corev1.Pod) bool {
+	return conditionIs(pod, corev1.PodResizePending, corev1.ConditionTrue) || conditionIs(pod, corev1.PodResizeInProgress, corev1.ConditionTrue)
+}
+
+func resizePolicyOf(set *appsv1beta1.StatefulSet) *appsv1beta1.ResizePolicy {
+	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil && rolling.InPlaceUpdateStrategy != nil && rolling.InPlaceUpdateStrategy.Resize != nil {
+		return rolling.InPlaceUpdateStrategy.Resize
+	}
+	return &appsv1beta1.ResizePolicy{}
+}
+
+// whatSizeIsWrong says which sizes of a pod at rest are neither those of the template
+// nor those that somebody else wants.
+func (l *law) whatSizeIsWrong(pod *corev1.Pod, template *corev1.PodSpec) []string {
+	wanted := template.DeepCopy()
+	defaultSizes(wanted)
+	var words []string
+	has, shall := sizesOf(&pod.Spec), sizesOf(wanted)
+	drift := resizePolicyOf(l.world.set()).Drift
+	for _, key := range shall.changes(has) {
+		by := l.world.server.sizes.owners[pod.UID][key].name
+		if drift == appsv1beta1.EnforceResizeDrift || by == "" || by == operatorManager {
+			words = append(words, fmt.Sprintf("%v is not as the template says", key))
+		}
+	}
+	if worker := l.world.worker(pod); worker != nil && (!worker.size.granted.equal(has) || !worker.isActual()) {
+		words = append(words, "it does not have its size")
+	}
+	slices.Sort(words)
+	return words
+}
+
+// hasAnotherClass reports whether pods are of another class than the template, so
+// that none of them can be resized.
+func (w *World) hasAnotherClass(template *corev1.PodSpec) bool {
+	wanted := &corev1.Pod{Spec: *template.DeepCopy()}
+	defaultSizes(&wanted.Spec)
+	return slices.ContainsFunc(slices.Collect(maps.Values(all[*corev1.Pod](w.server))), func(pod *corev1.Pod) bool {
+		return qos.ComputePodQOS(pod) != qos.ComputePodQOS(wanted)
+	})
+}
