@@ -5,12 +5,14 @@ package inplace
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/resize"
@@ -147,6 +149,29 @@ func (c Change) String() string {
 		words = append(words, "then "+c.Shrink.String())
 	}
 	return strings.Join(words, ", ")
+}
+
+// Key names the change: the same for pods that come to the same in the same way,
+// whatever they were before.
+func (c Change) Key() string {
+	b := &strings.Builder{}
+	for _, image := range c.all() {
+		fmt.Fprintf(b, "%s=%s ", image.Container, image.To)
+	}
+	fmt.Fprintf(b, "%d ", len(c.Images))
+	for _, part := range []resize.Change{c.Grow, c.Resize, c.Shrink} {
+		for _, delta := range part {
+			fmt.Fprintf(b, "%s=%s ", delta.Field, delta.To)
+		}
+		b.WriteString("| ")
+	}
+	for _, keys := range []map[string]*string{c.Labels, c.Annotations} {
+		for _, key := range slices.Sorted(maps.Keys(keys)) {
+			fmt.Fprintf(b, "%s=%q ", key, ptr.Deref(keys[key], "\x00"))
+		}
+		b.WriteString("| ")
+	}
+	return b.String()
 }
 
 // Compare tells how a live pod, made from the template of one revision, becomes

@@ -35,6 +35,9 @@ type Target struct {
 	CannotResize bool
 	// Lifecycle holds the hooks of the workload; nil if it has none.
 	Lifecycle *appsv1beta1.Lifecycle
+	// frozen is true when nothing is recreated or set back for its sizes: the
+	// workload is paused, or left to the user's deletions.
+	frozen bool
 	// judged holds what was found of the ways from other templates, which is the
 	// same for all pods of a plan; nil outside of a plan.
 	judged map[*Template]judgement

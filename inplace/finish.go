@@ -12,12 +12,13 @@ import (
 	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/resize"
 )
 
 // finish brings a pod that stays at its revision back into service.
 func finish(before *past, target Target, now time.Time) Step {
 	pod := before.pod
-	if step := gone(pod, target, now); step != nil {
+	if step := gone(before, target, now); step != nil {
 		return *step
 	}
 	deadline, progress := target.Deadline, before.progress()
@@ -37,6 +38,9 @@ func finish(before *past, target Target, now time.Time) Step {
 			step.State = Resizing
 		}
 		return overdue(step, deadline, now)
+	}
+	if step := evicted(before, target, now); step != nil {
+		return *step
 	}
 	if step := resizeWhileOut(before, target, now); step != nil {
 		return *step
@@ -69,7 +73,8 @@ func finish(before *past, target Target, now time.Time) Step {
 
 // gone returns the step of a pod that does not come back, whatever is wanted of it;
 // nil for others. One that has ended is replaced by its controller, not changed.
-func gone(pod *corev1.Pod, target Target, now time.Time) *Step {
+func gone(before *past, target Target, now time.Time) *Step {
+	pod := before.pod
 	switch {
 	case pod.DeletionTimestamp != nil:
 		return ptr.To(terminate(pod, now))
@@ -77,7 +82,9 @@ func gone(pod *corev1.Pod, target Target, now time.Time) *Step {
 		return &Step{State: Recreating, Reason: ReasonEnded, Message: fmt.Sprintf("the pod has ended (%s %s) and is to be replaced",
 			pod.Status.Phase, pod.Status.Reason)}
 	case target.Lifecycle != nil && lifecycleState(pod) == appsv1beta1.LifecycleStatePreparingDelete && !target.revives():
-		return ptr.To(remove(pod, target, Step{Reason: ReasonPreDeleteHook, Message: "it was marked not ready for its deletion"}, now))
+		step := remove(pod, target, Step{Reason: ReasonPreDeleteHook, Message: "it was marked not ready for its deletion"}, now)
+		step.Evict = before.resized.State != resize.Done
+		return &step
 	default:
 		return nil
 	}

@@ -17,7 +17,7 @@ import (
 func Next(facts PodFacts, target Target, now time.Time) Step {
 	pod := facts.Pod
 	before := facts.pastAt(now)
-	if step := gone(pod, target, now); step != nil {
+	if step := gone(before, target, now); step != nil {
 		return *step
 	}
 	if AsksForDeletion(facts) {
@@ -126,7 +126,12 @@ func deny(before *past, target Target, refused *Refusal, now time.Time) Step {
 		return evict(before.pod, target, Step{Reason: refused.Reason, Message: refused.Message}, now)
 	}
 	step := finish(before, target, now)
-	if step.Action != Wait && step.Action != Patch {
+	switch {
+	case step.Action == Wait || step.Action == Patch:
+	case refused.Denied && (step.Action == Resize || step.Action == MarkNotReady):
+		// What the pod has grown stays: the server may change its mind, and what was
+		// tried in its favor would be made again.
+	default:
 		return step
 	}
 	until := refused.Until

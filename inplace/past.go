@@ -90,7 +90,7 @@ func (p *past) progress() Progress {
 			progress.Recheck = at
 		}
 	}
-	if progress.Complete && p.resized.Restarts {
+	if progress.Complete && p.resized.Restarts && p.resized.IsUnderWay() {
 		progress.Complete = false
 		progress.Reason, progress.Message = resizeReasons[p.resized.State], p.resized.Message
 	}

@@ -107,10 +107,7 @@ type Plan struct {
 // no budget from the others.
 func MakePlan(w Workload, now time.Time) Plan {
 	w.Target.judged = map[*Template]judgement{}
-	if w.Stopped {
-		w.Target.Resize = w.Target.Resize.Keeping()
-		w.Target.Resize.Enforce = false
-	}
+	w.Target.frozen = w.Stopped
 	p := &planner{workload: w, now: now}
 	views := make([]*view, 0, len(w.Pods))
 	for i := range w.Pods {
@@ -139,8 +136,7 @@ type planner struct {
 	inWork      int
 	// between is how many of the unavailable pods serve between two batches.
 	between int
-	// reserved is how many of the unavailable pods are available: they have grown,
-	// and their turn to be changed has come.
+	// reserved is how many of the unavailable pods are available, see view.reserved.
 	reserved int
 	// resizing is how many pods are being resized.
 	resizing int
@@ -154,11 +150,12 @@ type planner struct {
 func (p *planner) count(views []*view) {
 	available := 0
 	for _, v := range views {
-		if v.facts.past.resized.IsUnderWay() {
+		if v.holdsResizes(p.workload.Target) {
 			p.resizing++
 		}
-		if v.Available && v.grown {
+		if v.Available && v.reserved {
 			p.reserved++
+			p.out = append(p.out, v.Pod.Name)
 			continue
 		}
 		if v.Available {
@@ -196,11 +193,11 @@ func (p *planner) decide(v *view) {
 	case v.between:
 		p.between--
 		p.move(v, "it serves between two batches")
-	case v.Available && v.grown && v.Step.takesTurn() && p.unavailable-p.reserved >= p.workload.MaxUnavailable:
+	case v.Available && v.reserved && v.Step.takesTurn() && p.unavailable-p.reserved >= p.workload.MaxUnavailable:
 		p.block(v, Waiting, ReasonBudget, p.budgetMessage())
-	case v.Available && v.grown && v.Step.takesTurn():
+	case v.Available && v.reserved && v.Step.takesTurn():
 		p.reserved--
-		p.move(v, "it has grown for it")
+		p.move(v, "its turn has come already")
 	case v.Step.Action == Resize && !v.Step.takesTurn():
 		p.decideResize(v)
 	case !v.wants || !v.Step.takesTurn():
@@ -305,7 +302,7 @@ func (p *planner) move(v *view, why string) {
 	}
 	p.plan.Moves = append(p.plan.Moves, Move{
 		Pod: v.Pod, Step: v.Step, Note: note,
-		Evict: v.Step.Evict || p.workload.Target.RespectBudgets && v.Ready && v.Step.disrupts(),
+		Evict: v.Step.Evict && v.Step.Action == Recreate || p.workload.Target.RespectBudgets && v.Ready && v.Step.disrupts(),
 	})
 }
 

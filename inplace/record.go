@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/resize"
 )
 
 // readState returns the record of the last in-place update of a pod; nil if
@@ -65,10 +66,19 @@ func newState(p *past, change Change, revision string, now time.Time) *appsv1bet
 	}
 	recordBatches(state, p.state, change)
 	state.NextContainerResources = change.Shrink.Amounts().Requirements()
-	if p.state.Revision == revision {
-		state.Resized = p.state.Resized
-	}
+	state.Resized, state.ResizedFrom = stillAnswered(p, change.resizes())
 	return state
+}
+
+// stillAnswered returns what the API server made of sizes, and of which, for those
+// that are not changed now.
+func stillAnswered(p *past, changed resize.Change) (stored, asked map[string]corev1.ResourceRequirements) {
+	if len(p.state.Resized) == 0 {
+		return nil, nil
+	}
+	now := changed.Amounts()
+	return resize.FromRequirements(p.state.Resized, p.pod).Without(now).Requirements(),
+		resize.FromRequirements(p.state.ResizedFrom, p.pod).Without(now).Requirements()
 }
 
 // spelledOtherwise returns the images that stand for others after a change.

@@ -28,7 +28,7 @@ func (p *past) addResizes(change *Change, from, to *Template) *Refusal {
 	if len(begun) == 0 && from.amounts.Equal(to.amounts) {
 		return nil // as nearly always
 	}
-	all, refused := resize.Compare(p.pod, resize.Wish{From: from.amounts, To: to.amounts, Begun: begun, Answered: p.answered()})
+	all, refused := resize.Compare(p.pod, p.answered(resize.Wish{From: from.amounts, To: to.amounts, Begun: begun}))
 	if refused != nil {
 		return resizeRefusal(refused)
 	}
@@ -50,13 +50,13 @@ func (p *past) due() resize.Amounts {
 	return resize.FromRequirements(p.state.NextContainerResources, p.pod)
 }
 
-// answered returns the amounts that the API server stored in place of those that
-// it was asked to.
-func (p *past) answered() resize.Amounts {
-	if p.state.Revision != revisionName(p.pod) {
-		return nil
+// answered adds to a wish what the API server made of earlier ones.
+func (p *past) answered(wish resize.Wish) resize.Wish {
+	if len(p.state.Resized) > 0 {
+		wish.Asked = resize.FromRequirements(p.state.ResizedFrom, p.pod)
+		wish.Answered = resize.FromRequirements(p.state.Resized, p.pod)
 	}
-	return resize.FromRequirements(p.state.Resized, p.pod)
+	return wish
 }
 
 // unfinished returns the amounts in which the pod is not as its own revision says,
@@ -64,14 +64,15 @@ func (p *past) answered() resize.Amounts {
 // others changed if that is set back. What is due when the pod serves is among them
 // if it does.
 func (p *past) unfinished(target Target, serves bool) (resize.Change, *resize.Refusal) {
-	if p.template == nil {
+	if p.template == nil || target.CannotResize {
 		return nil, nil
 	}
+	enforce := target.Resize.Enforce && !target.frozen
 	wanted, due := p.template.amounts, p.due()
-	if len(due) == 0 && !target.Resize.Enforce && wanted.Holds(p.pod, p.own) {
+	if len(due) == 0 && !enforce && wanted.Holds(p.pod, p.own) {
 		return nil, nil // as nearly always
 	}
-	wish := resize.Wish{From: wanted, To: wanted, Begun: p.own, Answered: p.answered(), Enforce: target.Resize.Enforce}
+	wish := p.answered(resize.Wish{From: wanted, To: wanted, Begun: p.own, Enforce: enforce})
 	if serves {
 		wish.Begun = p.own.Union(sets.KeySet(due))
 	} else if len(due) > 0 {
@@ -97,13 +98,15 @@ func (p *past) hasGrown(target Target) bool {
 	return false
 }
 
-// grewFor reports whether the pod was resized for a template that it is not labeled
-// with yet.
+// grewFor reports whether the pod was made larger for a template that it is not
+// labeled with yet. What restarts containers is made together with their images, and
+// not waited for before.
 func (p *past) grewFor(template *Template) bool {
 	live := resize.AmountsOf(&p.pod.Spec)
 	for field := range p.own {
 		size, ok := template.amounts[field]
-		if before, had := p.template.amounts[field]; ok && live.Is(field, size) && (!had || before.Cmp(size) != 0) {
+		before, had := p.template.amounts[field]
+		if ok && live.Is(field, size) && (!had || before.Cmp(size) != 0) && !resize.RestartsFor(p.pod, field) {
 			return true
 		}
 	}
@@ -125,12 +128,14 @@ func grow(before *past, target Target, change Change, now time.Time) *Step {
 		return nil
 	}
 	step := awaitResize(before, target, now)
-	if step.Action == Wait {
-		step.Change = change
-		if back := finish(before, target, now); back.Action == MarkReady && !before.resized.IsUnderWay() {
-			return &back // it serves while it waits for room
-		}
+	if step.Action != Wait {
+		return &step
 	}
+	if needsMarkReady(before.pod) && !before.resized.IsUnderWay() {
+		// Its hook has let it go once, and is not asked again.
+		return &Step{Action: MarkReady, State: Verifying, Message: "it serves while it waits for room: " + step.Message}
+	}
+	step.Change = change
 	return &step
 }
 
@@ -166,7 +171,7 @@ var resizeReasons = map[resize.State]string{
 // resizePolicy returns what to do about resizes that do not succeed. A pod that is
 // only ever changed in place is not recreated for one.
 func (t Target) resizePolicy() resize.Policy {
-	if t.Policy == appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
+	if t.frozen || t.Policy == appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
 		return t.Resize.Keeping()
 	}
 	return t.Resize
@@ -183,6 +188,21 @@ func settleSizes(before *past, target Target, now time.Time) *Step {
 	}
 	step := awaitResize(before, target, now)
 	return &step
+}
+
+// evicted returns the step that makes a pod go whose resize does not succeed, or
+// that waits for its hook to let it go; nil if it stays.
+func evicted(before *past, target Target, now time.Time) *Step {
+	if before.resized.State == resize.Done {
+		return nil
+	}
+	if sizes, refused := before.unfinished(target, false); refused != nil || len(sizes) > 0 {
+		return nil // it is to have other sizes
+	}
+	if step := awaitResize(before, target, now); step.Evict {
+		return &step
+	}
+	return nil
 }
 
 // resizeWhileOut makes a pod that is out of service, or given up by its hook, serve
@@ -255,7 +275,9 @@ func (p *past) isDrift(sizes resize.Change) bool {
 // shrinks returns what is due as a change, for a record that keeps it.
 func (p *past) shrinks() resize.Change {
 	var change resize.Change
-	for field, size := range p.due() {
+	due := p.due()
+	for _, field := range due.Fields() {
+		size := due[field]
 		change = append(change, resize.Delta{Field: field, To: size.String()})
 	}
 	return change
@@ -284,10 +306,11 @@ func (t Target) verdictOn(refused *Refusal) (resize.Verdict, bool) {
 func refuseSizes(before *past, target Target, refused *Refusal, now time.Time) Step {
 	verdict, isResize := target.verdictOn(refused)
 	step := Step{Reason: refused.Reason, Message: refused.Message}
+	isOurs := len(before.own)+len(before.due()) > 0
 	switch {
-	case verdict == resize.Recreate:
+	case verdict == resize.Recreate && isOurs:
 		return evict(before.pod, target, step, now)
-	case refused.Reason == string(resize.Removed) && target.Policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType:
+	case refused.Reason == string(resize.Removed) && !target.frozen && target.Policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType:
 		return remove(before.pod, target, step, now)
 	case isResize:
 		step.State, step.Message = Stuck, target.kept(step.Reason, step.Message)
@@ -315,7 +338,7 @@ func (t Target) kept(reason, why string) string {
 // have their say.
 func evict(pod *corev1.Pod, target Target, why Step, now time.Time) Step {
 	step := remove(pod, target, why, now)
-	step.Evict = step.Action == Recreate
+	step.Evict = true
 	return step
 }
 
@@ -339,23 +362,32 @@ func TrialResize(pod *corev1.Pod, step Step) (body []byte, resizes bool, err err
 	return body, true, err
 }
 
-// WithAnswer returns a Resize step with what the API server made of the sizes in
-// its record, where that is something else than it was asked for.
-func WithAnswer(step Step, answer *corev1.Pod) Step {
-	if step.Record == nil {
-		return step
+// WithAnswer returns a Resize step whose record says what the API server made of the
+// sizes, where that is something else than it was asked for. A step without a record
+// gets one if there is something to say.
+func WithAnswer(pod *corev1.Pod, step Step, answer *corev1.Pod, now time.Time) Step {
+	asked, stored := resize.Amounts{}, resize.Amounts{}
+	written := step.Change.Resize
+	if len(step.Change.Grow) > 0 {
+		written = step.Change.Grow
 	}
-	stored, rewritten := resize.AmountsOf(&answer.Spec), resize.Amounts{}
-	for field, size := range step.Change.Resize.Amounts() {
-		if kept, ok := stored[field]; ok && kept.Cmp(size) != 0 {
-			rewritten[field] = kept
+	live := resize.AmountsOf(&answer.Spec)
+	for field, size := range written.Amounts() {
+		if kept, ok := live[field]; ok && kept.Cmp(size) != 0 {
+			asked[field], stored[field] = size, kept
 		}
 	}
-	if len(rewritten) == 0 {
+	if len(asked) == 0 {
 		return step
 	}
+	if step.Record == nil {
+		before := pastOf(pod, now)
+		step.Record = newState(before, Change{Shrink: before.shrinks()}, revisionName(pod), now)
+		step.Change = Change{}
+	}
 	record := *step.Record
-	record.Resized = rewritten.Requirements()
+	record.Resized = resize.FromRequirements(record.Resized, pod).With(stored).Requirements()
+	record.ResizedFrom = resize.FromRequirements(record.ResizedFrom, pod).With(asked).Requirements()
 	step.Record = &record
 	return step
 }

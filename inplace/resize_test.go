@@ -22,13 +22,15 @@ import (
 // sizes are revisions by name, with the cpu and memory of the container main. Those
 // with a v run image v2, the others v1.
 var sizes = map[string]Revision{
-	"small":  sized("small", "v1", "100m", "64Mi"),
-	"large":  sized("large", "v1", "150m", "96Mi"),
-	"largeV": sized("largeV", "v2", "150m", "96Mi"),
-	"mixedV": sized("mixedV", "v2", "150m", "32Mi"),
-	"mixed":  sized("mixed", "v1", "150m", "32Mi"),
-	"smallV": sized("smallV", "v2", "100m", "64Mi"),
-	"none":   {Name: "none", Template: mustTemplate(`{"spec":{"containers":[{"name":"main","image":"app:v1"}]}}`)},
+	"small":    sized("small", "v1", "100m", "64Mi"),
+	"large":    sized("large", "v1", "150m", "96Mi"),
+	"largeV":   sized("largeV", "v2", "150m", "96Mi"),
+	"mixedV":   sized("mixedV", "v2", "150m", "32Mi"),
+	"mixed":    sized("mixed", "v1", "150m", "32Mi"),
+	"smallV":   sized("smallV", "v2", "100m", "64Mi"),
+	"restartV": sized("restartV", "v2", "100m", "96Mi"),
+	"cpuV":     sized("cpuV", "v2", "150m", "64Mi"),
+	"none":     {Name: "none", Template: mustTemplate(`{"spec":{"containers":[{"name":"main","image":"app:v1"}]}}`)},
 	"limited": {Name: "limited", Template: mustTemplate(`{"spec":{"containers":[{"name":"main","image":"app:v1",
 		"resources":{"requests":{"cpu":"100m","memory":"64Mi"},"limits":{"cpu":"100m","memory":"64Mi"}}}]}}`)},
 }
@@ -76,6 +78,10 @@ func written(cpu, memory string) func(*builders.PodBuilder) {
 		spec(cpu, memory)(b)
 		b.ResizedBy("insitu", after(5), "requests.cpu", "requests.memory", "limits.memory")
 	}
+}
+
+func inForce(cpu, memory string) func(*builders.PodBuilder) {
+	return func(b *builders.PodBuilder) { b.InForce(cpu, memory) }
 }
 
 func deferred(b *builders.PodBuilder) {
@@ -161,7 +167,8 @@ func TestNextResizes(t *testing.T) {
 			pod: at("large", both(written("120m", "96Mi"), func(b *builders.PodBuilder) {
 				b.InForce("120m", "96Mi").Record(appsv1beta1.InPlaceUpdateState{
 					Revision: "large", UpdateTimestamp: metav1.NewTime(after(5)),
-					Resized: map[string]corev1.ResourceRequirements{"main": {Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("120m")}}},
+					Resized:     map[string]corev1.ResourceRequirements{"main": {Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("120m")}}},
+					ResizedFrom: map[string]corev1.ResourceRequirements{"main": {Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("150m")}}},
 				})
 			})), target: "large", action: Wait, state: Settled,
 		},
@@ -195,7 +202,7 @@ func TestNextResizes(t *testing.T) {
 			pod: at("small", both(restartsForMemory, drained)), target: "large", action: Resize, state: Resizing, says: "memory limit of main: 64Mi to 96Mi",
 		},
 		"what restarts comes with the image": {
-			pod: at("small", both(restartsForMemory, drained, written("150m", "64Mi"), func(b *builders.PodBuilder) { b.InForce("150m", "64Mi") })),
+			pod:    at("small", both(restartsForMemory, drained, written("150m", "64Mi"), func(b *builders.PodBuilder) { b.InForce("150m", "64Mi") })),
 			target: "largeV", action: Resize, state: Resizing, says: "image of main: app:v1 to app:v2, memory limit of main: 64Mi to 96Mi",
 		},
 		"a pod serves again only when its containers were restarted for their sizes": {
@@ -273,8 +280,45 @@ func TestNextResizes(t *testing.T) {
 		"an update refused by the server is no reason to recreate": {
 			pod: refusedAs(at("small", nil), ReasonAdmissionDenied), target: "largeV", with: recreate, action: Wait, state: Stuck, reason: ReasonAdmissionDenied,
 		},
-		"a pod of a refused revision takes back what it has grown": {
-			pod: refusedAs(at("small", written("150m", "64Mi")), ReasonAdmissionDenied), target: "mixedV", action: Resize, state: Resizing, says: "150m to 100m",
+		"a pod whose image is refused keeps what it has grown: tried again, it would grow again": {
+			pod: refusedAs(at("small", both(written("150m", "64Mi"), inForce("150m", "64Mi"))), ReasonAdmissionDenied), target: "mixedV", action: Wait, state: Stuck, reason: ReasonAdmissionDenied,
+		},
+		"an image and the old size do not wait for the room of a revision that is left": {
+			pod: at("large", both(written("150m", "96Mi"), inForce("100m", "64Mi"), deferred)), target: "smallV", action: Resize, state: Resizing, says: "150m to 100m",
+		},
+		"an image and what restarts, of which the label was not written: the image follows": {
+			pod: at("small", both(restartsForMemory, drained, written("100m", "96Mi"), inForce("100m", "64Mi"), deferred)), target: "restartV", action: Patch, state: Patching,
+			says: "image of main: app:v1 to app:v2",
+		},
+		"what admission made of the growth is waited for no more": {
+			pod: at("small", both(written("120m", "64Mi"), inForce("120m", "64Mi"), func(b *builders.PodBuilder) {
+				b.Record(appsv1beta1.InPlaceUpdateState{
+					Revision: "small", UpdateTimestamp: metav1.NewTime(after(5)),
+					Resized:     map[string]corev1.ResourceRequirements{"main": {Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("120m")}}},
+					ResizedFrom: map[string]corev1.ResourceRequirements{"main": {Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("150m")}}},
+				})
+			})), target: "mixedV", action: MarkNotReady, state: Draining,
+		},
+		"room that is waited for since before our write": {
+			pod: at("large", both(written("150m", "96Mi"), inForce("100m", "64Mi"), func(b *builders.PodBuilder) {
+				b.With(func(pod *corev1.Pod) {
+					pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
+						Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonDeferred, LastTransitionTime: metav1.NewTime(after(-3600)),
+					})
+				})
+			})), target: "large", with: func(t *Target) { t.Resize.DeferredTimeout = time.Minute }, action: Wait, state: Resizing, reason: ReasonResizeDeferred,
+		},
+		"a size that is taken back while it waits for room does not wait for the image": {
+			pod: at("small", both(written("150m", "700Mi"), inForce("100m", "64Mi"), deferred)), target: "cpuV", action: Resize, state: Resizing,
+			says: "memory limit of main: 700Mi to 64Mi, memory request of main: 700Mi to 64Mi; then image of main",
+		},
+		"drift is left on a server that cannot resize": {
+			pod: at("small", spec("150m", "96Mi")), target: "small", with: func(t *Target) { enforce(t); t.CannotResize = true }, action: Wait, state: Settled,
+		},
+		"drift that cannot be set back is no reason to recreate": {
+			pod: at("small", both(spec("150m", "96Mi"), func(b *builders.PodBuilder) {
+				b.With(func(pod *corev1.Pod) { pod.Status.ContainerStatuses[0].Resources = nil })
+			})), target: "small", with: func(t *Target) { recreate(t); enforce(t) }, action: Wait, state: Stuck, reason: string(resize.NodeUnsupported),
 		},
 		"a server that cannot resize": {
 			pod: at("small", nil), target: "large", with: func(t *Target) { t.CannotResize = true }, action: Recreate, state: Recreating, reason: ReasonResizeUnsupported,
@@ -469,7 +513,9 @@ func TestAContainerRestartedForItsSizeIsNoProofOfItsImage(t *testing.T) {
 	g := NewWithT(t)
 	facts := at("small", both(restartsForMemory, func(b *builders.PodBuilder) {
 		b.Condition(appsv1beta1.InPlaceUpdateReady, corev1.ConditionFalse, after(2)).Ready(false, after(3)).
-			With(func(pod *corev1.Pod) { pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("150m") }).InForce("150m", "64Mi")
+			With(func(pod *corev1.Pod) {
+				pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("150m")
+			}).InForce("150m", "64Mi")
 	}))
 	step := Next(facts, to("largeV"), after(10))
 	g.Expect(step.Action).To(Equal(Resize))
@@ -510,9 +556,141 @@ func TestWithAnswerRecordsWhatAdmissionMade(t *testing.T) {
 	asked.Spec.Containers[0].Resources = builders.Resources("150m", "96Mi")
 	rewritten.Spec.Containers[0].Resources = builders.Resources("120m", "96Mi")
 
-	g.Expect(WithAnswer(step, asked).Record.Resized).To(BeEmpty())
-	kept := WithAnswer(step, rewritten).Record.Resized["main"]
+	g.Expect(WithAnswer(facts.Pod, step, asked, after(10)).Record.Resized).To(BeEmpty())
+	kept := WithAnswer(facts.Pod, step, rewritten, after(10)).Record.Resized["main"]
 	g.Expect(kept.Requests.Cpu().String()).To(Equal("120m"))
 	g.Expect(kept.Requests).To(HaveLen(1))
 	g.Expect(step.Record.Resized).To(BeEmpty(), "the step that was given stays as it is")
+}
+
+func TestWithAnswerKeepsEarlierAnswers(t *testing.T) {
+	g := NewWithT(t)
+	facts := at("small", both(written("150m", "64Mi"), inForce("150m", "64Mi"), func(b *builders.PodBuilder) {
+		b.Record(appsv1beta1.InPlaceUpdateState{
+			Revision: "small", UpdateTimestamp: metav1.NewTime(after(5)),
+			Resized:     map[string]corev1.ResourceRequirements{"main": {Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}}},
+			ResizedFrom: map[string]corev1.ResourceRequirements{"main": {Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("32Mi")}}},
+		})
+	}))
+	step := Next(facts, to("mixedV"), after(10))
+	g.Expect(step.Action).To(Equal(MarkNotReady))
+	grow := Next(at("small", nil), to("mixedV"), after(10))
+	g.Expect(grow.Record).To(BeNil())
+	answer := facts.Pod.DeepCopy()
+	answer.Spec.Containers[0].Resources = builders.Resources("120m", "64Mi")
+	recorded := WithAnswer(facts.Pod, grow, answer, after(10)).Record
+	g.Expect(recorded.Revision).To(Equal("small"), "the label does not move")
+	stored, asked := recorded.Resized["main"], recorded.ResizedFrom["main"]
+	g.Expect(stored.Requests.Cpu().String()).To(Equal("120m"))
+	g.Expect(asked.Requests.Cpu().String()).To(Equal("150m"))
+	g.Expect(stored.Limits.Memory().String()).To(Equal("64Mi"), "what was answered before is not asked again")
+}
+
+// A limit that was added for a revision cannot be taken off again; the pods are at
+// the revision that is wanted, but for that.
+func TestARollbackOfAnAddedLimitTakesItsTurn(t *testing.T) {
+	g := NewWithT(t)
+	added := func(_ int, b *builders.PodBuilder) {
+		b.With(func(pod *corev1.Pod) {
+			pod.Spec.Containers[0].Resources.Limits[corev1.ResourceCPU] = resource.MustParse("1")
+		}).ResizedBy("insitu", after(5), "limits.cpu")
+	}
+	w := workloadAt(4, "small", "small", added)
+	g.Expect(moved(MakePlan(w, after(60)))).To(Equal("Recreate sample-0"), "within maxUnavailable")
+	w.Stopped = true
+	g.Expect(moved(MakePlan(w, after(60)))).To(BeEmpty(), "not while the workload is paused")
+}
+
+func TestHooksHoldEvictionsForSizes(t *testing.T) {
+	g := NewWithT(t)
+	w := workloadAt(4, "large", "large", func(_ int, b *builders.PodBuilder) {
+		b.Label("hold", "true")
+		both(written("150m", "96Mi"), inForce("100m", "64Mi"), deferred)(b)
+	})
+	w.Target.Resize.OnDeferred = appsv1beta1.RecreateResizeDeferred
+	w.Target.Lifecycle = &appsv1beta1.Lifecycle{PreDelete: &appsv1beta1.LifecycleHook{LabelsHandler: map[string]string{"hold": "true"}}}
+	plan := MakePlan(w, after(10))
+	g.Expect(moved(plan)).To(Equal("SetLifecycle sample-0"), "one at a time")
+
+	held := w.Pods[0].Pod.DeepCopy()
+	held.Labels[appsv1beta1.LifecycleStateKey] = string(appsv1beta1.LifecycleStatePreparingDelete)
+	w.Pods[0].Pod = held
+	g.Expect(moved(MakePlan(w, after(11)))).To(BeEmpty(), "it waits for its hook, and so do the others")
+	delete(held.Labels, "hold")
+	plan = MakePlan(w, after(12))
+	g.Expect(moved(plan)).To(Equal("Recreate sample-0"))
+	g.Expect(plan.Moves[0].Evict).To(BeTrue())
+}
+
+func TestRestartsForSizesWithoutAGateKeepTheBudget(t *testing.T) {
+	g := NewWithT(t)
+	w := workloadAt(4, "small", "large", func(i int, b *builders.PodBuilder) {
+		restartsForMemory(b)
+		b.With(func(pod *corev1.Pod) { pod.Spec.ReadinessGates = nil })
+		if i == 0 { // written, and the kubelet has not acted
+			b.Label(appsv1beta1.ControllerRevisionHashLabel, "large")
+			written("150m", "96Mi")(b)
+			b.InForce("100m", "64Mi").Generation(2, 1)
+		}
+	})
+	large := sizes["large"]
+	w.Pods[0].From = &large
+	g.Expect(moved(MakePlan(w, after(10)))).To(BeEmpty())
+}
+
+// The kubelet restarts them as soon as there is room, drained or not.
+func TestPodsThatWillRestartWhenThereIsRoomTakeTheBudget(t *testing.T) {
+	g := NewWithT(t)
+	w := workloadAt(3, "small", "large", func(i int, b *builders.PodBuilder) {
+		restartsForMemory(b)
+		if i == 0 {
+			b.Label(appsv1beta1.ControllerRevisionHashLabel, "large")
+			both(written("150m", "96Mi"), inForce("100m", "64Mi"), deferred)(b)
+		}
+	})
+	large := sizes["large"]
+	w.Pods[0].From = &large
+	plan := MakePlan(w, after(10))
+	g.Expect(moved(plan)).To(BeEmpty())
+	g.Expect(plan.Blockers).To(ContainElement(HaveField("Message", "1 pods are unavailable, maxUnavailable is 1: sample-0")))
+}
+
+func TestASilentNodeDoesNotHoldUpResizes(t *testing.T) {
+	g := NewWithT(t)
+	w := workloadAt(3, "small", "large", func(i int, b *builders.PodBuilder) {
+		if i == 0 {
+			b.Label(appsv1beta1.ControllerRevisionHashLabel, "large")
+			written("150m", "96Mi")(b)
+			b.Generation(2, 1).InForce("100m", "64Mi").Ready(false, after(6))
+		}
+	})
+	large := sizes["large"]
+	w.Pods[0].From = &large
+	w.MaxConcurrentResizes = 1
+	g.Expect(moved(MakePlan(w, after(60)))).To(Equal("Resize sample-1"))
+}
+
+func TestSizesThatPodsAreNotReadyWithAreNotRolledOutFurther(t *testing.T) {
+	g := NewWithT(t)
+	w := workloadAt(3, "small", "large", func(i int, b *builders.PodBuilder) {
+		if i == 0 {
+			b.Label(appsv1beta1.ControllerRevisionHashLabel, "large")
+			both(written("150m", "96Mi"), inForce("150m", "96Mi"))(b)
+			b.Record(appsv1beta1.InPlaceUpdateState{Revision: "large", UpdateTimestamp: metav1.NewTime(after(5))}).Ready(false, after(6))
+		}
+	})
+	large := sizes["large"]
+	w.Pods[0].From = &large
+	w.MaxConcurrentResizes = 1
+	g.Expect(moved(MakePlan(w, after(60)))).To(BeEmpty())
+}
+
+func TestWhatIsDueHasAnOrder(t *testing.T) {
+	g := NewWithT(t)
+	facts := atMixedV(nil)
+	first := facts.Read(after(10)).past.shrinks()
+	for range 20 {
+		g.Expect(facts.Read(after(10)).past.shrinks()).To(Equal(first))
+	}
+	g.Expect(first).To(HaveLen(2))
 }

@@ -144,7 +144,8 @@ type Step struct {
 	// Denied is true when the pod stays as it is since the API server was asked and
 	// refuses its change.
 	Denied bool
-	// Evict is true for a Recreate that goes through the eviction API.
+	// Evict is true for a Recreate that goes through the eviction API, and for the
+	// hold of a hook before one.
 	Evict bool
 	// NotReadyKey is what the pod is marked not ready for by KruisePodReady; empty
 	// if it is not.

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/insitu-dev/insitu/resize"
 )
 
 // view is a pod as the planner sees it.
@@ -26,8 +28,10 @@ type view struct {
 	// between is true when the pod serves between two batches of its update: it had
 	// not to be drained.
 	between bool
-	// grown is true when the pod was resized for what it is to become.
-	grown bool
+	// reserved is true when the pod serves and has a place in the budget
+	// nevertheless: it has grown for what it is to become, or the kubelet restarts
+	// containers of it as soon as there is room for their sizes.
+	reserved bool
 }
 
 // class orders the pods that want to change.
@@ -70,9 +74,9 @@ func newView(w Workload, i int, now time.Time) *view {
 	} else {
 		v.Step = finishUnlessRefused(facts, facts.past, w.Target, now)
 	}
-	v.grown = v.wants && facts.past.hasGrown(w.Target)
+	v.reserved = v.wants && facts.past.hasGrown(w.Target) || facts.past.resized.State == resize.Deferred && facts.past.resized.Restarts
 	// What is done about the sizes of a pod at its revision takes its turn, too.
-	v.wants = v.wants || v.Step.Evict || v.Step.Action == SetLifecycle && v.Step.IsHold() || v.Step.State != Patching && v.Step.LeadsToPatch() && v.Step.Change.Resize.Restarts()
+	v.wants = v.wants || v.Step.Evict || v.Step.Action == Recreate || v.Step.Action == SetLifecycle && v.Step.IsHold() || v.Step.State != Patching && v.Step.LeadsToPatch() && v.Step.Change.Resize.Restarts()
 	v.between = !v.wants && progress.Reason == ReasonNextBatch && v.Step.Action == Patch && servesUnfinished(pod, w, now)
 	return v
 }
@@ -81,6 +85,23 @@ func newView(w Workload, i int, now time.Time) *view {
 // available if it were.
 func servesUnfinished(pod *corev1.Pod, w Workload, now time.Time) bool {
 	return !IsMarkedNotReady(pod) && !w.Target.isHeldBack(pod) && isAvailable(pod, w.MinReadySeconds, now)
+}
+
+// holdsResizes reports whether a pod takes one of the places for resizes: it is
+// being resized or, since it was, has not been ready. One whose kubelet does not
+// answer takes none.
+func (v *view) holdsResizes(target Target) bool {
+	state := v.facts.past.resized.State
+	switch {
+	case v.Pod.DeletionTimestamp != nil:
+		return false
+	case v.Ready:
+		return v.facts.past.resized.IsUnderWay()
+	case state == resize.InProgress, state == resize.Done:
+		return len(v.facts.past.own) > 0 && revisionName(v.Pod) == target.Name && UpdatedInPlace(v.Pod)
+	default:
+		return false
+	}
 }
 
 func classOf(pod *corev1.Pod, target Target, complete bool) class {

@@ -244,6 +244,19 @@ func (a Amounts) Holds(pod *corev1.Pod, fields sets.Set[Field]) bool {
 	return true
 }
 
+// Fields returns the fields in order.
+func (a Amounts) Fields() []Field {
+	return union(a, nil)
+}
+
+// With returns the amounts of both, those of other where both name a field.
+func (a Amounts) With(other Amounts) Amounts {
+	merged := Amounts{}
+	maps.Copy(merged, a)
+	maps.Copy(merged, other)
+	return merged
+}
+
 // Without returns the amounts of the fields that other does not have.
 func (a Amounts) Without(other Amounts) Amounts {
 	rest := maps.Clone(a)

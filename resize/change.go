@@ -24,6 +24,9 @@ type Delta struct {
 	// Restarts is true when the container is restarted for it, as its resizePolicy
 	// says.
 	Restarts bool
+	// pending is true when the node has made no more than To so far: what goes back
+	// to it was asked for, and never there.
+	pending bool
 }
 
 // String says the change in words: "memory limit of main: 64Mi to 96Mi".
@@ -35,11 +38,14 @@ func (d Delta) String() string {
 	return fmt.Sprintf("%s: %s to %s", d.inWords(), from, d.To)
 }
 
-// grows reports whether the pod gets more by it. A limit where there was none
+// grows reports whether the pod gets more by it, or at least no less. A limit where there was none
 // takes something away.
 func (d Delta) grows() bool {
 	if d.From == "" {
 		return !d.Limit
+	}
+	if d.pending {
+		return true
 	}
 	to, from := quantity(d.To), quantity(d.From)
 	return to.Cmp(from) > 0

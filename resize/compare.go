@@ -22,10 +22,10 @@ type Wish struct {
 	// write. Where such a one is not as To says, a change is to be finished, or to be
 	// taken back.
 	Begun sets.Set[Field]
-	// Answered are amounts that the API server stored in place of those that the
-	// operator asked for to come to To: admission rewrote them. They are left as
-	// they are.
-	Answered Amounts
+	// Asked are amounts that the operator asked for, and Answered those that the API
+	// server stored in their place: admission rewrote them. Where To is what was
+	// asked for, what was stored is left as it is.
+	Asked, Answered Amounts
 	// Enforce is true when fields that somebody else changed are set back.
 	Enforce bool
 }
@@ -83,13 +83,13 @@ func Compare(pod *corev1.Pod, wish Wish) (Change, *Refusal) {
 
 // concerns reports whether a field that To names is to be as it says.
 func (w Wish) concerns(field Field, live Amounts) bool {
-	before, existed := w.From[field]
 	size := w.To[field]
+	if answered, ok := w.Answered[field]; ok && w.Asked.Is(field, size) && live.Is(field, answered) {
+		return false
+	}
+	before, existed := w.From[field]
 	if !existed || before.Cmp(size) != 0 {
 		return true
-	}
-	if answered, ok := w.Answered[field]; ok && live.Is(field, answered) {
-		return false
 	}
 	return w.Enforce || w.Begun.Has(field)
 }
@@ -98,11 +98,20 @@ func newDelta(pod *corev1.Pod, field Field, current resource.Quantity, there boo
 	delta := Delta{Field: field, To: size.String()}
 	if there {
 		delta.From = current.String()
+		_, made := reported(pod, field)
+		delta.pending = made != nil && !made.IsZero() && made.Cmp(size) <= 0
 	}
 	if container := containerOf(&pod.Spec, field); container != nil {
 		delta.Restarts = restartsFor(container, field.Resource)
 	}
 	return delta
+}
+
+// RestartsFor reports whether the container that a field belongs to is restarted when
+// the field changes.
+func RestartsFor(pod *corev1.Pod, field Field) bool {
+	container := containerOf(&pod.Spec, field)
+	return container != nil && restartsFor(container, field.Resource)
 }
 
 // restartsFor reports whether a container is restarted when a resource changes.

@@ -128,15 +128,15 @@ func TestCompareFinishesAndTakesBackWhatWasBegun(t *testing.T) {
 			live: onlyMain(`{requests: {cpu: 200m}, limits: {cpu: 300m}}`), wish: Wish{Enforce: true},
 		},
 		"what the server made of ours stays": {
-			live: onlyMain(`{requests: {cpu: 150m}}`), wish: Wish{Begun: own, Enforce: true, Answered: Amounts{cpuRequest: size("0.15")}},
+			live: onlyMain(`{requests: {cpu: 150m}}`), wish: Wish{Begun: own, Enforce: true, Asked: Amounts{cpuRequest: size("0.2")}, Answered: Amounts{cpuRequest: size("0.15")}},
 		},
 		"what the server made of ours, and others changed since": {
-			live: onlyMain(`{requests: {cpu: 160m}}`), wish: Wish{Enforce: true, Answered: Amounts{cpuRequest: size("0.15")}},
+			live: onlyMain(`{requests: {cpu: 160m}}`), wish: Wish{Enforce: true, Asked: Amounts{cpuRequest: size("0.2")}, Answered: Amounts{cpuRequest: size("0.15")}},
 			want: "cpu request of main: 160m to 200m",
 		},
 		"what the server made of ours, in a change that asks for something else": {
 			live: onlyMain(`{requests: {cpu: 150m}}`),
-			wish: Wish{From: Amounts{cpuRequest: size("120m")}, Begun: own, Answered: Amounts{cpuRequest: size("150m")}},
+			wish: Wish{From: Amounts{cpuRequest: size("120m")}, Begun: own, Asked: Amounts{cpuRequest: size("120m")}, Answered: Amounts{cpuRequest: size("150m")}},
 			want: "cpu request of main: 150m to 200m",
 		},
 	} {

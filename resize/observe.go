@@ -74,7 +74,7 @@ func Observe(pod *corev1.Pod, own sets.Set[Field], written, now time.Time) Progr
 		return progress
 	}
 	progress.Since = latest(progress.Since, written)
-	progress.Restarts = progress.IsUnderWay() && awaitsRestart(pod, own)
+	progress.Restarts = awaitsRestart(pod, own)
 	return progress
 }
 
@@ -155,7 +155,7 @@ func isInForce(pod *corev1.Pod, field Field, wanted, actual resource.Quantity) b
 	if wanted.Cmp(actual) == 0 {
 		return true
 	}
-	if container := containerOf(&pod.Spec, field); container != nil && restartsFor(container, field.Resource) {
+	if RestartsFor(pod, field) {
 		return false
 	}
 	difference := wanted.DeepCopy()
@@ -175,8 +175,7 @@ var rounding = map[corev1.ResourceName]resource.Quantity{
 // what the spec says of it.
 func awaitsRestart(pod *corev1.Pod, fields sets.Set[Field]) bool {
 	for field := range fields {
-		container := containerOf(&pod.Spec, field)
-		if container == nil || !restartsFor(container, field.Resource) {
+		if !RestartsFor(pod, field) {
 			continue
 		}
 		size, there := amountOf(&pod.Spec, field)

@@ -466,7 +466,7 @@ func randomWish(t *testing.T, d dice, seed uint64, seen map[string]int) {
 	}
 
 	change, refused := Compare(pod, Wish{
-		From: InTemplate(from), To: InTemplate(to), Begun: begun, Answered: answered, Enforce: wish.enforce,
+		From: InTemplate(from), To: InTemplate(to), Begun: begun, Asked: InTemplate(from), Answered: answered, Enforce: wish.enforce,
 	})
 	end, reason := wish.end(live)
 	if reason != "" {

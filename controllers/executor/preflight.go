@@ -88,13 +88,13 @@ func (e *Executor) try(ctx context.Context, owner client.Object, known *verdicts
 		pod, verdict := moves[i].Pod, known.on(moves[i].Step.Change)
 		switch {
 		case err == nil:
-			verdict.accept(pod.UID)
+			verdict.accept(pod)
 		case isRefusal(err):
-			if !verdict.isWitness(pod.UID) {
+			if !verdict.isWitness(pod) {
 				ctrl.LoggerFrom(ctx).Error(err, "Change of pod refused", "Pod", klog.KObj(pod))
 				e.report(owner, pod, deniedEvent(err))
 			}
-			verdict.refuse(pod.UID, newRefusal(pod, err), now, refusalPeriod)
+			verdict.refuse(pod, newRefusal(pod, err), now, refusalPeriod)
 			result.Refused++
 		}
 	}
@@ -131,11 +131,11 @@ func (e *Executor) learn(workload client.Object, revision string, moves []inplac
 		verdict := known.on(move.Step.Change)
 		switch {
 		case errs[i] == nil:
-			verdict.accept(move.Pod.UID)
+			verdict.accept(move.Pod)
 			verdict.surprises = 0
 		case isRefusal(errs[i]):
 			period := verdict.surprisePeriod()
-			verdict.refuse(move.Pod.UID, newRefusal(move.Pod, errs[i]), now, period)
+			verdict.refuse(move.Pod, newRefusal(move.Pod, errs[i]), now, period)
 			refused++
 		}
 	}

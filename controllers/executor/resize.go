@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -45,14 +46,24 @@ func (e *Executor) resize(ctx context.Context, move inplace.Move) error {
 	if err != nil {
 		return fmt.Errorf("resize pod %s/%s in place: %w", move.Pod.Namespace, move.Pod.Name, err)
 	}
-	if move.Step.Record == nil {
+	step := inplace.WithAnswer(move.Pod, move.Step, answer, e.clock.Now())
+	if step.Record == nil {
 		return nil
 	}
 	pod := *move.Pod
 	pod.ResourceVersion = answer.ResourceVersion
-	move.Pod, move.Step = &pod, inplace.WithAnswer(move.Step, answer)
-	return e.patch(ctx, move)
+	if err := e.patch(ctx, inplace.Move{Pod: &pod, Step: step}); err != nil {
+		return halfDone{err}
+	}
+	return nil
 }
+
+// halfDone is an error after the sizes were written: that is to be told.
+type halfDone struct {
+	error
+}
+
+func (e halfDone) Unwrap() error { return e.error }
 
 // dryRunResize lets the API server judge all the sizes that a move leads to.
 func (e *Executor) dryRunResize(ctx context.Context, move inplace.Move) error {
@@ -83,13 +94,19 @@ func (e *Executor) patchSizes(ctx context.Context, pod *corev1.Pod, body []byte,
 func deniedReason(err error) string {
 	status := apierrors.APIStatus(nil)
 	switch {
-	case !errors.As(err, &resizeError{}) || !errors.As(err, &status):
+	case !errors.As(err, &resizeError{}) || !errors.As(err, &status) || isForbiddenToUs(err):
 		return inplace.ReasonAdmissionDenied
 	case status.Status().Details != nil && slices.ContainsFunc(status.Status().Details.Causes, isOfNode):
 		return inplace.ReasonResizeInfeasible
 	default:
 		return inplace.ReasonResizeDenied
 	}
+}
+
+// isForbiddenToUs reports whether the operator lacks a permission: that is no reason
+// to recreate pods. The server has no code of its own for it.
+func isForbiddenToUs(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot patch resource")
 }
 
 func isOfNode(cause metav1.StatusCause) bool {

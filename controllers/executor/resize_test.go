@@ -70,7 +70,8 @@ func newSizes(t *testing.T, replicas int) *admission {
 		Replicas: replicas, MaxUnavailable: 1, MaxConcurrentResizes: replicas,
 	}
 	for i := range replicas {
-		pod := builders.Pod(fmt.Sprintf("sample-%d", i), "a", "nginx:alpine").Gated(corev1.ConditionTrue, builders.Start).Sized("100m", "64Mi").Build()
+		pod := builders.Pod(fmt.Sprintf("sample-%d", i), "a", "nginx:alpine").Gated(corev1.ConditionTrue, builders.Start).Sized("100m", "64Mi").
+			With(func(pod *corev1.Pod) { pod.Spec.NodeName = fmt.Sprintf("node-%d", i) }).Build()
 		a.workload.Pods = append(a.workload.Pods, inplace.PodFacts{Pod: pod, From: from})
 	}
 	return a
@@ -136,32 +137,44 @@ func TestAResizeThatIsRefusedIsToldInTheWordsOfTheServer(t *testing.T) {
 	a.Expect(a.recorder.events).To(HaveEach(ContainSubstring("Warning ResizeDenied")))
 }
 
-func TestANodeThatIsTooSmallSpeaksForItsPodOnly(t *testing.T) {
+func TestANodeThatIsTooSmallSpeaksForItsPodsOnly(t *testing.T) {
 	a := newSizes(t, 3)
-	a.says = func(request string) error {
-		if request == "try to resize sample-0" || request == "try to resize sample-1" {
-			return beyondNode()
-		}
-		return nil
-	}
+	a.workload.Pods[1].Pod.Spec.NodeName = "node-0"
+	a.says = refuses("try to resize sample-0", beyondNode())
 	moves, plan, _ := a.preflight()
-	a.Expect(moves).To(Equal([]string{"Resize sample-2"}), "it is on a larger node, perhaps")
+	a.Expect(moves).To(Equal([]string{"Resize sample-2"}), "it is on a larger node")
 	a.Expect(plan.Blockers).To(ConsistOf(
 		And(HaveField("Pod.Name", "sample-0"), HaveField("Reason", inplace.ReasonResizeInfeasible)),
 		And(HaveField("Pod.Name", "sample-1"), HaveField("Reason", inplace.ReasonResizeInfeasible))))
+	a.Expect(a.requests).NotTo(ContainElement("try to resize sample-1"), "it is on the same node")
 
+	a.says = refuses("try to resize", beyondNode())
 	for _, tc := range []struct {
 		after time.Duration
 		asked bool
-	}{{14 * time.Second, false}, {2 * time.Second, true}, {16 * time.Second, false}, {15 * time.Second, true}} {
+	}{{14 * time.Second, false}, {2 * time.Second, true}, {29 * time.Second, false}, {2 * time.Second, true}, {59 * time.Second, false}} {
 		a.clock.Step(tc.after)
 		a.preflight()
 		if tc.asked {
-			a.Expect(a.requests).To(ContainElements("try to resize sample-0", "try to resize sample-1"))
+			a.Expect(a.requests).To(ConsistOf("try to resize sample-0"))
 		} else {
 			a.Expect(a.requests).To(BeEmpty(), "less and less often")
 		}
 	}
+	a.Expect(a.recorder.events).To(HaveLen(2), "what was told is not told again")
+}
+
+func TestManyNodesThatAreTooSmallSpeakForAll(t *testing.T) {
+	a := newSizes(t, 50)
+	a.says = refuses("try to resize", beyondNode())
+	moves, plan, _ := a.preflight()
+	a.Expect(moves).To(BeEmpty())
+	a.Expect(plan.Blockers).To(HaveLen(50))
+	a.Expect(len(a.requests)).To(BeNumerically("<=", 51), "all at once after the first, and not in one pass for each")
+	first := len(a.requests)
+	a.clock.Step(16 * time.Second)
+	a.preflight()
+	a.Expect(len(a.requests)).To(BeNumerically("<=", first))
 }
 
 func TestARefusedResizeRecreatesWhereThatIsWanted(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/dump"
 	"k8s.io/utils/lru"
 
 	"github.com/insitu-dev/insitu/inplace"
@@ -23,6 +23,8 @@ const (
 	// enoughWitnesses is how many refused pods speak for all that need the same
 	// change. One may be refused for what it is itself.
 	enoughWitnesses = 2
+	// enoughNodes is how many nodes speak for all.
+	enoughNodes = 5
 	// rememberedWorkloads is for how many workloads verdicts are kept.
 	rememberedWorkloads = 4096
 )
@@ -60,7 +62,7 @@ type verdicts struct {
 // on returns the verdict on a change, which is the same for all pods that need
 // it.
 func (v *verdicts) on(change inplace.Change) *verdict {
-	key := dump.ForHash(change)
+	key := change.Key()
 	if v.byChange[key] == nil {
 		v.byChange[key] = &verdict{}
 	}
@@ -78,7 +80,7 @@ func (v *verdicts) mark(pods []inplace.PodFacts, plan inplace.Plan, now time.Tim
 		if pods[i].Refused != nil || !pod.Step.LeadsToPatch() {
 			continue
 		}
-		pods[i].Refused = v.on(pod.Step.Change).refusal(pod.Pod.UID, now)
+		pods[i].Refused = v.on(pod.Step.Change).refusal(pod.Pod, now)
 		marked = marked || pods[i].Refused != nil
 	}
 	return marked
@@ -86,7 +88,7 @@ func (v *verdicts) mark(pods []inplace.PodFacts, plan inplace.Plan, now time.Tim
 
 func (v *verdicts) hasWitnesses() bool {
 	for _, known := range v.byChange {
-		if len(known.witnesses)+len(known.alone) > 0 {
+		if len(known.witnesses)+len(known.nodes) > 0 {
 			return true
 		}
 	}
@@ -101,7 +103,7 @@ func (v *verdicts) mustTry(move inplace.Move) bool {
 	}
 	known := v.on(move.Step.Change)
 	switch {
-	case known.isWitness(move.Pod.UID):
+	case known.isWitness(move.Pod):
 		return true
 	case known.accepted:
 		return false
@@ -110,16 +112,25 @@ func (v *verdicts) mustTry(move inplace.Move) bool {
 	}
 }
 
-// untried returns the moves to try now, one for each change.
+// untried returns the moves to try now, one for each change. Of one that nodes were
+// too small for, it is one for each node.
 func (v *verdicts) untried(moves []inplace.Move) []inplace.Move {
+	type question struct {
+		about *verdict
+		node  string
+	}
 	var found []inplace.Move
-	seen := map[*verdict]bool{}
+	seen := map[question]bool{}
 	for _, move := range moves {
 		if !v.mustTry(move) {
 			continue
 		}
-		if known := v.on(move.Step.Change); !seen[known] {
-			seen[known] = true
+		q := question{about: v.on(move.Step.Change)}
+		if len(q.about.nodes) > 0 {
+			q.node = move.Pod.Spec.NodeName
+		}
+		if !seen[q] {
+			seen[q] = true
 			found = append(found, move)
 		}
 	}
@@ -132,9 +143,9 @@ type verdict struct {
 	accepted bool
 	// witnesses are the pods whose change was refused, the earliest first.
 	witnesses []witness
-	// alone holds the pods that were refused for the nodes that they are on, which
-	// says nothing of others.
-	alone map[types.UID]loner
+	// nodes holds those whose pods were refused for what the node is, which says
+	// nothing of other nodes until enoughNodes have said so.
+	nodes map[string]node
 	// surprises counts how often in a row the server refused a change whose dry
 	// run it had accepted.
 	surprises int
@@ -146,8 +157,8 @@ type witness struct {
 	refusal *inplace.Refusal
 }
 
-// loner is a pod that was refused for its node.
-type loner struct {
+// node is one that cannot hold a pod after its change.
+type node struct {
 	refusal *inplace.Refusal
 	// times is how often in a row.
 	times int
@@ -155,9 +166,9 @@ type loner struct {
 
 // refusal returns why the change of a pod is refused, nil if that is not known:
 // it was refused itself, or all pods that were asked for.
-func (v *verdict) refusal(pod types.UID, now time.Time) *inplace.Refusal {
-	if known, ok := v.alone[pod]; ok && now.Before(known.refusal.Until) {
-		return known.refusal
+func (v *verdict) refusal(pod *corev1.Pod, now time.Time) *inplace.Refusal {
+	if refused := v.refusalOnNode(pod.Spec.NodeName, now); refused != nil {
+		return refused
 	}
 	var lately []witness
 	for _, w := range v.witnesses {
@@ -166,7 +177,7 @@ func (v *verdict) refusal(pod types.UID, now time.Time) *inplace.Refusal {
 		}
 	}
 	for _, w := range lately {
-		if w.pod == pod {
+		if w.pod == pod.UID {
 			return w.refusal
 		}
 	}
@@ -176,43 +187,64 @@ func (v *verdict) refusal(pod types.UID, now time.Time) *inplace.Refusal {
 	return lately[0].refusal
 }
 
-func (v *verdict) isWitness(pod types.UID) bool {
-	_, alone := v.alone[pod]
-	return alone || slices.ContainsFunc(v.witnesses, func(w witness) bool { return w.pod == pod })
+// refusalOnNode returns why pods on a node are refused for what the node is; nil if
+// that is not known.
+func (v *verdict) refusalOnNode(name string, now time.Time) *inplace.Refusal {
+	if known, ok := v.nodes[name]; ok && now.Before(known.refusal.Until) {
+		return known.refusal
+	}
+	if v.accepted {
+		return nil
+	}
+	var lately []*inplace.Refusal
+	for _, known := range v.nodes {
+		if now.Before(known.refusal.Until) {
+			lately = append(lately, known.refusal)
+		}
+	}
+	if len(lately) < enoughNodes {
+		return nil
+	}
+	return slices.MinFunc(lately, func(a, b *inplace.Refusal) int { return a.Until.Compare(b.Until) })
 }
 
-func (v *verdict) accept(pod types.UID) {
+func (v *verdict) isWitness(pod *corev1.Pod) bool {
+	_, onNode := v.nodes[pod.Spec.NodeName]
+	return onNode || slices.ContainsFunc(v.witnesses, func(w witness) bool { return w.pod == pod.UID })
+}
+
+func (v *verdict) accept(pod *corev1.Pod) {
 	v.accepted = true
-	delete(v.alone, pod)
-	v.witnesses = slices.DeleteFunc(v.witnesses, func(w witness) bool { return w.pod == pod })
+	delete(v.nodes, pod.Spec.NodeName)
+	v.witnesses = slices.DeleteFunc(v.witnesses, func(w witness) bool { return w.pod == pod.UID })
 }
 
 // refuse notes a refusal for a period. While there are enough witnesses, others
 // are not called: the same pods say the same each time.
-func (v *verdict) refuse(pod types.UID, refused inplace.Refusal, now time.Time, period time.Duration) {
+func (v *verdict) refuse(pod *corev1.Pod, refused inplace.Refusal, now time.Time, period time.Duration) {
 	if refused.Reason == inplace.ReasonResizeInfeasible {
-		v.refuseAlone(pod, refused, now)
+		v.refuseOnNode(pod.Spec.NodeName, refused, now)
 		return
 	}
 	v.accepted = false
-	v.witnesses = slices.DeleteFunc(v.witnesses, func(w witness) bool { return w.pod == pod })
+	v.witnesses = slices.DeleteFunc(v.witnesses, func(w witness) bool { return w.pod == pod.UID })
 	if len(v.witnesses) == enoughWitnesses {
 		v.witnesses = slices.DeleteFunc(v.witnesses, func(w witness) bool { return !now.Before(w.refusal.Until) })
 	}
 	refused.Until = now.Add(period)
-	v.witnesses = append(v.witnesses, witness{pod: pod, refusal: &refused})
+	v.witnesses = append(v.witnesses, witness{pod: pod.UID, refusal: &refused})
 	v.witnesses = v.witnesses[:min(len(v.witnesses), enoughWitnesses)]
 }
 
-// refuseAlone notes a refusal for what the node of a pod is. Nodes seldom change, so
-// the pod is asked for less and less often.
-func (v *verdict) refuseAlone(pod types.UID, refused inplace.Refusal, now time.Time) {
-	if v.alone == nil {
-		v.alone = map[types.UID]loner{}
+// refuseOnNode notes a refusal for what a node is. Nodes seldom change, so they are
+// asked about less and less often.
+func (v *verdict) refuseOnNode(name string, refused inplace.Refusal, now time.Time) {
+	if v.nodes == nil {
+		v.nodes = map[string]node{}
 	}
-	times := v.alone[pod].times
+	times := v.nodes[name].times
 	refused.Until = now.Add(refusalPeriod << min(times, maxDoublings))
-	v.alone[pod] = loner{refusal: &refused, times: times + 1}
+	v.nodes[name] = node{refusal: &refused, times: times + 1}
 }
 
 // surprisePeriod returns how long the refusal of a write is taken as it is. A pod

@@ -37,9 +37,11 @@ type InPlaceUpdateState struct {
 	// between two revisions, whatever its label says.
 	NextContainerResources map[string]corev1.ResourceRequirements `json:"nextContainerResources,omitempty"`
 	// resized holds, per container that was resized, what the API server made of
-	// the requests and limits that were sent: admission may rewrite them. The key ""
-	// holds those of the pod as a whole.
-	Resized map[string]corev1.ResourceRequirements `json:"resized,omitempty"`
+	// the requests and limits in resizedFrom, which it was sent, where that is
+	// something else: admission may rewrite them. The key "" holds those of the pod
+	// as a whole.
+	Resized     map[string]corev1.ResourceRequirements `json:"resized,omitempty"`
+	ResizedFrom map[string]corev1.ResourceRequirements `json:"resizedFrom,omitempty"`
 	// preCheckBeforeNext says what has to be before the next containers are
 	// changed.
 	PreCheckBeforeNext *InPlaceUpdatePreCheckBeforeNext `json:"preCheckBeforeNext,omitempty"`
