@@ -80,8 +80,8 @@ var mutants = []mutant{
 	{
 		// A revision that never becomes ready cannot be left.
 		"broken-pods-wait", "inplace/plan.go",
-		"case v.class == broken:",
-		"case v.class == broken && p.unavailable <= limit-1:",
+		"case v.class == broken:\n\t\tp.move(v, \"broken: outside the budget\")",
+		"case v.class == broken && p.unavailable <= limit-1:\n\t\tp.move(v, \"broken: outside the budget\")",
 	},
 	{
 		// What was drained for a revision that nobody wants any more stays drained.
