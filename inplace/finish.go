@@ -15,60 +15,80 @@ import (
 	"github.com/insitu-dev/insitu/resize"
 )
 
-// finish brings a pod that stays at its revision back into service.
+// finish brings a pod that stays at its revision back into service: what is first
+// of these that has something to do or to wait for has its way.
 func finish(before *past, target Target, now time.Time) Step {
-	pod := before.pod
-	if step := gone(before, target, now); step != nil {
-		return *step
-	}
-	deadline, progress := target.Deadline, before.progress()
-	if progress.Reason == ReasonNextBatch {
-		return nextBatch(before, target, progress, now)
-	}
-	if !progress.Complete {
-		// A container that ends long after its update is not overdue by that.
-		if ready := condition(pod, corev1.PodReady); ready.Status != corev1.ConditionTrue {
-			progress.Since = latest(progress.Since, ready.LastTransitionTime.Time)
+	for _, next := range []func(*past, Target, time.Time) *Step{
+		gone, restart, evicted, resizeWhileOut, serve, relabel, settleSizes, becomeReady, atRest,
+	} {
+		if step := next(before, target, now); step != nil {
+			return *step
 		}
-		step := Step{
-			State: Restarting, Reason: progress.Reason, Message: progress.Message,
-			Since: progress.Since, Until: progress.Recheck,
-		}
-		if step.Reason == ReasonResizeInProgress {
-			step.State = Resizing
-		}
-		return overdue(step, deadline, now)
-	}
-	if step := evicted(before, target, now); step != nil {
-		return *step
-	}
-	if step := resizeWhileOut(before, target, now); step != nil {
-		return *step
-	}
-	if needsMarkReady(pod) {
-		step := Step{Action: MarkReady, State: Verifying, Since: progress.Since, Message: "every container runs what it should"}
-		if state := target.stateAtRest(pod); state != lifecycleState(pod) {
-			step.Lifecycle = state
-		}
-		return step
-	}
-	if step := rest(pod, target, now); step != nil && step.Action != Wait {
-		return *step
-	}
-	if step := settleSizes(before, target, now); step != nil {
-		return *step
-	}
-	if ready := condition(pod, corev1.PodReady); ready.Status != corev1.ConditionTrue {
-		reason, message := whyNotReady(pod, ready)
-		return overdue(Step{
-			State: Verifying, Reason: reason, Message: message,
-			Since: latest(progress.Since, ready.LastTransitionTime.Time),
-		}, deadline, now)
-	}
-	if step := rest(pod, target, now); step != nil {
-		return *step
 	}
 	return Step{State: Settled}
+}
+
+// restart waits until every container that was changed runs as it should, and
+// changes those whose turn comes then.
+func restart(before *past, target Target, now time.Time) *Step {
+	progress := before.progress()
+	if progress.Reason == ReasonNextBatch {
+		return ptr.To(nextBatch(before, target, progress, now))
+	}
+	if progress.Complete {
+		return nil
+	}
+	// A container that ends long after its update is not overdue by that.
+	if ready := condition(before.pod, corev1.PodReady); ready.Status != corev1.ConditionTrue {
+		progress.Since = latest(progress.Since, ready.LastTransitionTime.Time)
+	}
+	step := Step{
+		State: Restarting, Reason: progress.Reason, Message: progress.Message,
+		Since: progress.Since, Until: progress.Recheck,
+	}
+	if step.Reason == ReasonResizeInProgress {
+		step.State = Resizing
+	}
+	return overdueStep(step, target.Deadline, now)
+}
+
+// serve opens the gates of a pod.
+func serve(before *past, target Target, _ time.Time) *Step {
+	pod := before.pod
+	if !needsMarkReady(pod) {
+		return nil
+	}
+	step := &Step{Action: MarkReady, State: Verifying, Since: before.progress().Since, Message: "every container runs what it should"}
+	if state := target.stateAtRest(pod); state != lifecycleState(pod) {
+		step.Lifecycle = state
+	}
+	return step
+}
+
+// relabel writes the state in which a pod is to be when nothing is done to it.
+func relabel(before *past, target Target, now time.Time) *Step {
+	if step := rest(before.pod, target, now); step != nil && step.Action != Wait {
+		return step
+	}
+	return nil
+}
+
+// becomeReady waits until the kubelet reports the pod ready.
+func becomeReady(before *past, target Target, now time.Time) *Step {
+	ready := condition(before.pod, corev1.PodReady)
+	if ready.Status == corev1.ConditionTrue {
+		return nil
+	}
+	reason, message := whyNotReady(before.pod, ready)
+	return overdueStep(Step{
+		State: Verifying, Reason: reason, Message: message,
+		Since: latest(before.progress().Since, ready.LastTransitionTime.Time),
+	}, target.Deadline, now)
+}
+
+// atRest waits for the hooks that have to be there before the pod counts.
+func atRest(before *past, target Target, now time.Time) *Step {
+	return rest(before.pod, target, now)
 }
 
 // gone returns the step of a pod that does not come back, whatever is wanted of it;

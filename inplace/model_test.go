@@ -208,8 +208,8 @@ func (m *model) carryOut(move Move) {
 		m.patchPod(n, move)
 	case Recreate:
 		n.delete()
-	case SetLifecycle:
-		m.fail("a workload without hooks: %s", move.Note)
+	case SetLifecycle, Resize:
+		m.fail("a workload without hooks and sizes: %s", move.Note)
 	case Wait:
 		m.fail("a move that does nothing: %s", move.Note)
 	}

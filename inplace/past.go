@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/resize"
@@ -36,6 +37,8 @@ type past struct {
 	// template is that of the revision that the pod's label names; nil if it is not
 	// known.
 	template *Template
+	// known is the progress, once it was asked for.
+	known *Progress
 }
 
 func pastOf(pod *corev1.Pod, now time.Time) *past {
@@ -73,6 +76,13 @@ func (p *past) container(name string) liveContainer {
 
 // progress is what Observe promises.
 func (p *past) progress() Progress {
+	if p.known == nil {
+		p.known = ptr.To(p.judge())
+	}
+	return *p.known
+}
+
+func (p *past) judge() Progress {
 	progress := Progress{
 		Complete: true, Proved: p.resized.State == resize.Done, Since: p.state.UpdateTimestamp.Time, Recheck: p.resized.Recheck,
 	}

@@ -75,10 +75,26 @@ func newView(w Workload, i int, now time.Time) *view {
 		v.Step = finishUnlessRefused(facts, facts.past, w.Target, now)
 	}
 	v.reserved = v.wants && facts.past.hasGrown(w.Target) || facts.past.resized.State == resize.Deferred && facts.past.resized.Restarts
-	// What is done about the sizes of a pod at its revision takes its turn, too.
-	v.wants = v.wants || v.Step.Evict || v.Step.Action == Recreate || v.Step.Action == SetLifecycle && v.Step.IsHold() || v.Step.State != Patching && v.Step.LeadsToPatch() && v.Step.Change.Resize.Restarts()
+	v.wants = v.wants || takesOutForSizes(v.Step)
 	v.between = !v.wants && progress.Reason == ReasonNextBatch && v.Step.Action == Patch && servesUnfinished(pod, w, now)
 	return v
+}
+
+// takesOutForSizes reports whether a step takes a pod out of service that stays at
+// its revision: because of its sizes, or to be made again.
+func takesOutForSizes(step Step) bool {
+	switch step.Action {
+	case Recreate:
+		return true
+	case SetLifecycle:
+		return step.IsHold()
+	case Patch:
+		return false // of a batch that was let go with the first one
+	case Wait, MarkReady, MarkNotReady, Resize:
+		return step.LeadsToPatch() && step.Change.Resize.Restarts()
+	default:
+		return false
+	}
 }
 
 // servesUnfinished reports whether a pod whose update is not complete would be

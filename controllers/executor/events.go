@@ -34,7 +34,7 @@ type event struct {
 // nothing to tell.
 func eventOf(revision string, move inplace.Move, err error) *event {
 	switch {
-	case err == nil, errors.As(err, &halfDone{}) && changedMeanwhile(err):
+	case err == nil, errors.As(err, &halfDoneError{}) && changedMeanwhile(err):
 		return doneEvent(revision, move)
 	case changedMeanwhile(err):
 		return nil

@@ -53,17 +53,17 @@ func (e *Executor) resize(ctx context.Context, move inplace.Move) error {
 	pod := *move.Pod
 	pod.ResourceVersion = answer.ResourceVersion
 	if err := e.patch(ctx, inplace.Move{Pod: &pod, Step: step}); err != nil {
-		return halfDone{err}
+		return halfDoneError{err}
 	}
 	return nil
 }
 
-// halfDone is an error after the sizes were written: that is to be told.
-type halfDone struct {
+// halfDoneError is an error after the sizes were written: that is to be told.
+type halfDoneError struct {
 	error
 }
 
-func (e halfDone) Unwrap() error { return e.error }
+func (e halfDoneError) Unwrap() error { return e.error }
 
 // dryRunResize lets the API server judge all the sizes that a move leads to.
 func (e *Executor) dryRunResize(ctx context.Context, move inplace.Move) error {

@@ -86,8 +86,8 @@ var mutants = []mutant{
 	{
 		// What was drained for a revision that nobody wants any more stays drained.
 		"drained-and-forgotten", "inplace/finish.go",
-		"if needsMarkReady(pod) {",
-		"if needsMarkReady(pod) && UpdatedInPlace(pod) {",
+		"if !needsMarkReady(pod) {",
+		"if !needsMarkReady(pod) || !UpdatedInPlace(pod) {",
 	},
 	{
 		// A pod that the partition holds comes back at the new revision.
