@@ -200,7 +200,7 @@ func (w *worker) makeSizes() {
 		}
 		limit := s.granted[name].Limits[corev1.ResourceMemory]
 		s.progress.Message = fmt.Sprintf("cannot decrease memory limits: attempting to set container %q memory limit (%d) below current usage (%d)",
-			name, limit.Value(), leastMemory.Value()+int64(w.now().Second()))
+			name, limit.Value(), leastMemory.Value()+int64(w.now().Second()/15))
 		return
 	}
 	w.say("has resized")

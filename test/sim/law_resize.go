@@ -91,7 +91,7 @@ func (l *law) checkResizeRestarts(w write, before *corev1.Pod, containers []stri
 // maxConcurrent. What a lost answer or a dead manager began does not count; nor does
 // what cannot be seen, as a kubelet reports it.
 func (l *law) checkConcurrent(w write, before *corev1.Pod) {
-	if !conditionIs(before, corev1.PodReady, corev1.ConditionTrue) || l.getsImages(before) || l.world.settings.resizes.reports == never {
+	if !conditionIs(before, corev1.PodReady, corev1.ConditionTrue) || l.getsImages(before) || l.world.settings.resizes.reports != exact {
 		return
 	}
 	if worker := l.world.worker(before); worker != nil && l.world.isOwnWork(before, worker.size.actual.changes(sizesOf(&before.Spec))) {
