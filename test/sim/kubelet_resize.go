@@ -187,6 +187,16 @@ func (w *worker) mustRestart(pod *corev1.Pod, name string) []sizeKey {
 	return slices.DeleteFunc(changes, func(key sizeKey) bool { return !restartsFor(pod, name, key.resource) })
 }
 
+// willRestart returns the numbers for which a container is to be restarted, seen by
+// the kubelet or not. One that waits for room goes on as it is.
+func (w *worker) willRestart(pod *corev1.Pod, name string) []sizeKey {
+	if w.size.pending != nil {
+		return nil
+	}
+	changes := sizes{name: w.size.actual[name]}.changes(sizes{name: sizesOf(&pod.Spec)[name]})
+	return slices.DeleteFunc(changes, func(key sizeKey) bool { return !restartsFor(pod, name, key.resource) })
+}
+
 // makeSizes gives containers what was granted, without a restart.
 func (w *worker) makeSizes() {
 	s := &w.size
