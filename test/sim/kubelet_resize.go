@@ -181,6 +181,11 @@ func (w *worker) isActual() bool {
 	return !w.hasChanged("")
 }
 
+// hasSize reports whether nothing is left to do about the size of the pod.
+func (w *worker) hasSize() bool {
+	return w.size.pending == nil && w.size.progress == nil && w.isActual()
+}
+
 // mustRestart returns the numbers for which a container is restarted.
 func (w *worker) mustRestart(pod *corev1.Pod, name string) []sizeKey {
 	changes := sizes{name: w.size.actual[name]}.changes(sizes{name: w.size.granted[name]})

@@ -123,7 +123,7 @@ func (l *law) getsImages(pod *corev1.Pod) bool {
 // pod to have, is able to, and does not wait for room.
 func (w *World) isBeingResized(pod *corev1.Pod) bool {
 	worker := w.worker(pod)
-	if worker == nil || worker.size.pending != nil || worker.size.progress != nil && worker.size.progress.Reason != "" || lifecycleStateOf(pod) == appsv1beta1.LifecycleStatePreparingDelete || !conditionIs(pod, corev1.PodReady, corev1.ConditionTrue) {
+	if worker == nil || worker.size.pending != nil || worker.size.progress != nil && worker.size.progress.Reason != "" || lifecycleStateOf(pod) == appsv1beta1.LifecycleStatePreparingDelete || !w.isBack(pod) || !conditionIs(pod, corev1.PodReady, corev1.ConditionTrue) {
 		return false
 	}
 	return w.isOwnWork(pod, worker.size.actual.changes(sizesOf(&pod.Spec)))
