@@ -333,7 +333,7 @@ func (w *worker) publish() {
 		w.judge(pod)
 	})
 	w.idleAt = ""
-	if pod, ok := get[*corev1.Pod](w.kubelet.world.server, w.name); ok && pod.Generation == w.seen && w.areReady() {
+	if pod, ok := get[*corev1.Pod](w.kubelet.world.server, w.name); ok && pod.Generation == w.seen && w.areReady() && w.hasSize() {
 		w.idleAt = pod.ResourceVersion
 	}
 }
@@ -345,7 +345,7 @@ func (w *worker) areReady() bool {
 			return false
 		}
 	}
-	return len(w.wanted) > 0 && w.size.pending == nil && w.size.progress == nil && w.isActual()
+	return len(w.wanted) > 0
 }
 
 func (w *worker) status(name string) corev1.ContainerStatus {

@@ -181,9 +181,24 @@ func (w *worker) isActual() bool {
 	return !w.hasChanged("")
 }
 
+// hasSize reports whether nothing is left to do about the size of the pod.
+func (w *worker) hasSize() bool {
+	return w.size.pending == nil && w.size.progress == nil && w.isActual()
+}
+
 // mustRestart returns the numbers for which a container is restarted.
 func (w *worker) mustRestart(pod *corev1.Pod, name string) []sizeKey {
 	changes := sizes{name: w.size.actual[name]}.changes(sizes{name: w.size.granted[name]})
+	return slices.DeleteFunc(changes, func(key sizeKey) bool { return !restartsFor(pod, name, key.resource) })
+}
+
+// willRestart returns the numbers for which a container is to be restarted, seen by
+// the kubelet or not. One that waits for room goes on as it is.
+func (w *worker) willRestart(pod *corev1.Pod, name string) []sizeKey {
+	if w.size.pending != nil {
+		return nil
+	}
+	changes := sizes{name: w.size.actual[name]}.changes(sizes{name: sizesOf(&pod.Spec)[name]})
 	return slices.DeleteFunc(changes, func(key sizeKey) bool { return !restartsFor(pod, name, key.resource) })
 }
 
@@ -200,7 +215,7 @@ func (w *worker) makeSizes() {
 		}
 		limit := s.granted[name].Limits[corev1.ResourceMemory]
 		s.progress.Message = fmt.Sprintf("cannot decrease memory limits: attempting to set container %q memory limit (%d) below current usage (%d)",
-			name, limit.Value(), leastMemory.Value()+int64(w.now().Second()))
+			name, limit.Value(), leastMemory.Value()+int64(w.now().Second()/15))
 		return
 	}
 	w.say("has resized")

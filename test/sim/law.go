@@ -229,7 +229,7 @@ func (w *World) isBack(pod *corev1.Pod) bool {
 	since := conditionSince(pod, corev1.PodReady)
 	for name, image := range images(pod) {
 		c := worker.running[name]
-		if c == nil || c.waiting != "" || c.image != image || w.isOwnWork(pod, worker.mustRestart(pod, name)) {
+		if c == nil || c.waiting != "" || c.image != image || w.isOwnWork(pod, worker.willRestart(pod, name)) {
 			return false
 		}
 		if c.started.After(since) {

@@ -91,7 +91,7 @@ func (l *law) checkResizeRestarts(w write, before *corev1.Pod, containers []stri
 // maxConcurrent. What a lost answer or a dead manager began does not count; nor does
 // what cannot be seen, as a kubelet reports it.
 func (l *law) checkConcurrent(w write, before *corev1.Pod) {
-	if !conditionIs(before, corev1.PodReady, corev1.ConditionTrue) || l.getsImages(before) || l.world.settings.resizes.reports == never {
+	if !conditionIs(before, corev1.PodReady, corev1.ConditionTrue) || l.getsImages(before) || l.world.settings.resizes.reports != exact {
 		return
 	}
 	if worker := l.world.worker(before); worker != nil && l.world.isOwnWork(before, worker.size.actual.changes(sizesOf(&before.Spec))) {
@@ -123,7 +123,7 @@ func (l *law) getsImages(pod *corev1.Pod) bool {
 // pod to have, is able to, and does not wait for room.
 func (w *World) isBeingResized(pod *corev1.Pod) bool {
 	worker := w.worker(pod)
-	if worker == nil || worker.size.pending != nil || worker.size.progress != nil && worker.size.progress.Reason != "" || lifecycleStateOf(pod) == appsv1beta1.LifecycleStatePreparingDelete || !conditionIs(pod, corev1.PodReady, corev1.ConditionTrue) {
+	if worker == nil || worker.size.pending != nil || worker.size.progress != nil && worker.size.progress.Reason != "" || lifecycleStateOf(pod) == appsv1beta1.LifecycleStatePreparingDelete || !w.isBack(pod) || !conditionIs(pod, corev1.PodReady, corev1.ConditionTrue) {
 		return false
 	}
 	return w.isOwnWork(pod, worker.size.actual.changes(sizesOf(&pod.Spec)))

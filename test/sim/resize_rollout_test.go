@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
@@ -17,6 +18,7 @@ import (
 // sizedBy gives the pods resources, and the kubelets ways of their own.
 func sizedBy(change func(*settings)) func(*settings) {
 	return func(s *settings) {
+		s.replicas = 2
 		s.resizes = resizes{on: true, class: corev1.PodQOSBurstable, limited: true, cpu: nodeCPU, early: true}
 		if change != nil {
 			change(s)
@@ -45,22 +47,22 @@ func then(changes ...func(*World)) func(*World) {
 
 // resizeRollouts are the reference rollouts of sizes.
 var resizeRollouts = []rollout{
-	{"resize", 6, sizedBy(nil), to("more cpu")},
-	{"resize, with a label", 6, sizedBy(nil), to("less cpu, label")},
-	{"resize of all containers, one pod at a time, in order", 6, sizedBy(func(s *settings) { s.ordered, s.maxUnavailable = true, 1 }), to("more of all")},
-	{"resize of clones", 6, asClones(sizedBy(nil)), to("more cpu")},
-	{"resize, each pod held by a hook", 12, sizedBy(hookedBy(hooks{inPlaceUpdate: true})), to("more cpu")},
-	{"resize, with the image, and a smaller one when it serves", 18, sizedBy(nil), to("more, b, less")},
-	{"resize that restarts", 12, sizedBy(func(s *settings) { s.resizes.restarts = corev1.ResourceCPU }), to("more cpu")},
-	{"resize that restarts, without a gate", 6, sizedBy(func(s *settings) { s.gated, s.resizes.restarts = false, corev1.ResourceCPU }), to("more cpu")},
-	{"resize that is reported rounded", 6, sizedBy(func(s *settings) { s.resizes.reports = rounded }), to("more cpu")},
-	{"resize that is never reported", 6, sizedBy(func(s *settings) { s.resizes.reports = never }), to("more cpu")},
-	{"resize that waited for room, taken back", 6, sizedBy(nil), then(func(w *World) { fill(w); to("more cpu")(w) }, to("a"))},
-	{"resize that no node can make, taken back", 6, sizedBy(func(s *settings) { s.resizes.early = false }), then(to("more than a node"), to("a"))},
-	{"resize that no node can make, followed by an image", 15, sizedBy(func(s *settings) { s.resizes.early = false }), then(to("more than a node"), to("b"))},
+	{"resize", 4, sizedBy(nil), to("more cpu")},
+	{"resize, with a label", 4, sizedBy(nil), to("less cpu, label")},
+	{"resize of all containers, one pod at a time, in order", 4, sizedBy(func(s *settings) { s.ordered, s.maxUnavailable = true, 1 }), to("more of all")},
+	{"resize of clones", 4, asClones(sizedBy(nil)), to("more cpu")},
+	{"resize, each pod held by a hook", 8, sizedBy(hookedBy(hooks{inPlaceUpdate: true})), to("more cpu")},
+	{"resize, with the image, and a smaller one when it serves", 12, sizedBy(nil), to("more, b, less")},
+	{"resize that restarts", 8, sizedBy(func(s *settings) { s.resizes.restarts = corev1.ResourceCPU }), to("more cpu")},
+	{"resize that restarts, without a gate", 4, sizedBy(func(s *settings) { s.gated, s.resizes.restarts = false, corev1.ResourceCPU }), to("more cpu")},
+	{"resize that is reported rounded", 4, sizedBy(func(s *settings) { s.resizes.reports = rounded }), to("more cpu")},
+	{"resize that is never reported", 4, sizedBy(func(s *settings) { s.resizes.reports = never }), to("more cpu")},
+	{"resize that waited for room, taken back", 4, sizedBy(nil), then(func(w *World) { fill(w); to("more cpu")(w) }, to("a"))},
+	{"resize that no node can make, taken back", 4, sizedBy(func(s *settings) { s.resizes.early = false }), then(to("more than a node"), to("a"))},
+	{"resize that no node can make, followed by an image", 10, sizedBy(func(s *settings) { s.resizes.early = false }), then(to("more than a node"), to("b"))},
 	{"resize that the server refuses, taken back", 0, sizedBy(nil), then(to("more than a node"), to("a"))},
-	{"resize below the use, taken back", 6, sizedBy(nil), then(to("too little memory"), to("a"))},
-	{"resize of somebody else, followed by a revision", 6, sizedBy(nil), then(resizedByOthers, to("less cpu"))},
+	{"resize below the use, taken back", 4, sizedBy(nil), then(to("too little memory"), to("a"))},
+	{"resize of somebody else, followed by a revision", 4, sizedBy(nil), then(resizedByOthers, to("less cpu"))},
 }
 
 // driftRollouts set back what somebody else has changed. A death in between leaves no
@@ -197,7 +199,7 @@ func TestResizePolicy(t *testing.T) {
 			g := NewWithT(t)
 			s := reference()
 			sizedBy(c.change)(&s)
-			s.replicas, s.maxUnavailable = 2, 1
+			s.maxUnavailable = 1
 			w, err := newScenario(s)
 			g.Expect(err).NotTo(HaveOccurred())
 			before := w.uids()
@@ -226,4 +228,19 @@ func TestResizePolicy(t *testing.T) {
 			g.Expect(remade).To(BeZero())
 		})
 	}
+}
+
+// A pod that cannot be drained is unavailable until its container has the new size,
+// though the kubelet calls it ready while the container is about to be stopped.
+func TestResizeThatRestartsTakesItsTurn(t *testing.T) {
+	g := NewWithT(t)
+	s := reference()
+	sizedBy(nil)(&s)
+	s.gated, s.maxUnavailable, s.minStopTime, s.maxStopTime = false, 1, 8, 8
+	s.resizes.restarts, s.resizes.policy.MaxConcurrent = corev1.ResourceCPU, new(intstr.FromInt(2))
+	w, err := newScenario(s)
+	g.Expect(err).NotTo(HaveOccurred())
+	to("more cpu")(w)
+	w.rest()
+	g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
 }

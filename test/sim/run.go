@@ -49,6 +49,7 @@ func (w *World) rest() {
 	}
 	if w.lateArrival {
 		w.replaceManager() // nothing told this one of a status or a revision that arrived
+		w.settle()
 	}
 	w.law.checkRest()
 	version := w.server.version

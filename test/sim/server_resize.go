@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -59,6 +60,40 @@ func defaultSizes(spec *corev1.PodSpec) {
 					c.Resources.Requests[name] = value
 				}
 			}
+		}
+	}
+	defaultWhole(spec)
+}
+
+// defaultWhole fills in what the server fills in of the pod as a whole: what the
+// containers request in all and, if all have a limit, these in all.
+func defaultWhole(spec *corev1.PodSpec) {
+	if spec.Resources == nil {
+		return
+	}
+	all := slices.Concat(spec.InitContainers, spec.Containers)
+	whole := spec.Resources
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		var requests, limits resource.Quantity
+		limited, requested := true, false
+		for i := range all {
+			request, has := all[i].Resources.Requests[name]
+			limit, bound := all[i].Resources.Limits[name]
+			requests.Add(request)
+			limits.Add(limit)
+			limited, requested = limited && bound, requested || has
+		}
+		if _, has := whole.Requests[name]; !has && requested {
+			whole.Requests[name] = requests
+		}
+		if request, has := whole.Requests[name]; has && limited && request.Cmp(limits) > 0 {
+			limits = request
+		}
+		if _, has := whole.Limits[name]; !has && limited {
+			if whole.Limits == nil {
+				whole.Limits = corev1.ResourceList{}
+			}
+			whole.Limits[name] = limits
 		}
 	}
 }

@@ -53,7 +53,7 @@ const (
 )
 
 // nodeCPU is what pods may have of a node: enough for all, if nobody else is there.
-const nodeCPU = 16000
+const nodeCPU = 24000
 
 // chosenResizes returns settings as the choices have it.
 func chosenResizes(c *Choices) resizes {
@@ -110,7 +110,7 @@ func (r resizes) fill(t *corev1.PodTemplateSpec) {
 	}
 	if r.whole {
 		t.Spec.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse("500m"), corev1.ResourceMemory: resource.MustParse("1Gi"),
+			corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("2Gi"),
 		}}
 	}
 }
@@ -203,7 +203,7 @@ var resizeRevisions = []revision{
 	}},
 	{"more as a whole", func(t *corev1.PodTemplateSpec) {
 		if t.Spec.Resources != nil {
-			t.Spec.Resources.Requests[corev1.ResourceCPU] = resource.MustParse("800m")
+			t.Spec.Resources.Requests[corev1.ResourceCPU] = resource.MustParse("1200m")
 		}
 	}},
 	{"nothing", func(t *corev1.PodTemplateSpec) {
@@ -221,7 +221,12 @@ var resizeRevisions = []revision{
 			}
 		}
 	}},
-	{"more than a node", sizing(corev1.ResourceCPU, "99")},
+	{"more than a node", func(t *corev1.PodTemplateSpec) {
+		setSize(&t.Spec.Containers[0], corev1.ResourceCPU, "99")
+		if t.Spec.Resources != nil {
+			t.Spec.Resources.Requests[corev1.ResourceCPU] = resource.MustParse("100")
+		}
+	}},
 	{"too little memory", sizing(corev1.ResourceMemory, "8Mi")},
 }
 
