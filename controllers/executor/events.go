@@ -36,7 +36,7 @@ func eventOf(revision string, move inplace.Move, err error) *event {
 	case err == nil:
 		return doneEvent(revision, move)
 	case changedMeanwhile(err):
-		return nil
+		return unfollowedEvent(revision, move.Step, err)
 	default:
 		return failedEvent(move.Step, err)
 	}
