@@ -4,7 +4,6 @@
 package executor
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -34,10 +33,10 @@ type event struct {
 // nothing to tell.
 func eventOf(revision string, move inplace.Move, err error) *event {
 	switch {
-	case err == nil, errors.As(err, &halfDoneError{}) && changedMeanwhile(err):
+	case err == nil:
 		return doneEvent(revision, move)
 	case changedMeanwhile(err):
-		return nil
+		return unfollowedEvent(revision, move.Step, err)
 	default:
 		return failedEvent(move.Step, err)
 	}

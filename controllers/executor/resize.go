@@ -35,6 +35,14 @@ type resizeError struct {
 
 func (e resizeError) Unwrap() error { return e.error }
 
+// unfollowedError is why what follows the sizes of a pod was not written. The sizes
+// were.
+type unfollowedError struct {
+	error
+}
+
+func (e unfollowedError) Unwrap() error { return e.error }
+
 // resize writes the sizes of a pod and, right after it, what follows them. If that
 // fails the pod is what its spec says, and the next plan goes on from there.
 func (e *Executor) resize(ctx context.Context, move inplace.Move) error {
@@ -53,17 +61,10 @@ func (e *Executor) resize(ctx context.Context, move inplace.Move) error {
 	pod := *move.Pod
 	pod.ResourceVersion = answer.ResourceVersion
 	if err := e.patch(ctx, inplace.Move{Pod: &pod, Step: step}); err != nil {
-		return halfDoneError{err}
+		return unfollowedError{err}
 	}
 	return nil
 }
-
-// halfDoneError is an error after the sizes were written: that is to be told.
-type halfDoneError struct {
-	error
-}
-
-func (e halfDoneError) Unwrap() error { return e.error }
 
 // dryRunResize lets the API server judge all the sizes that a move leads to.
 func (e *Executor) dryRunResize(ctx context.Context, move inplace.Move) error {
@@ -119,6 +120,16 @@ func refusedVerb(err error) string {
 		return "resize"
 	}
 	return "update"
+}
+
+// unfollowedEvent returns the event for a move that came to nothing because the pod
+// had changed: nil, unless the pod got its sizes before. The kubelet is quick to
+// report them, and the label that follows is written by another move.
+func unfollowedEvent(revision string, step inplace.Step, err error) *event {
+	if !errors.As(err, &unfollowedError{}) || len(step.Change.Images) > 0 {
+		return nil
+	}
+	return resizeEvent(revision, step)
 }
 
 // resizeEvent returns the event for sizes that were written. Where containers get

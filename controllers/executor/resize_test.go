@@ -106,6 +106,19 @@ func TestAPureResizeIsTwoWrites(t *testing.T) {
 	a.Expect(label.Spec).To(BeZero())
 }
 
+func TestSizesAreToldWhenTheKubeletReportsThemBeforeTheLabelIsWritten(t *testing.T) {
+	a := newSizes(t, 1)
+	a.says = refuses("write sample-0", apierrors.NewConflict(corev1.Resource("pods"), "sample-0", errors.New("modified")))
+	a.Expect(a.run().Conflicts).To(Equal(1))
+	a.Expect(a.recorder.events).To(HaveLen(2), "on the pod and on the workload")
+	a.Expect(a.recorder.events).To(HaveEach(ContainSubstring("Normal ResizingPodInPlace")))
+
+	none := newSizes(t, 1)
+	none.says = refuses("resize sample-0", apierrors.NewConflict(corev1.Resource("pods"), "sample-0", errors.New("modified")))
+	none.Expect(none.run().Conflicts).To(Equal(1))
+	none.Expect(none.recorder.events).To(BeEmpty())
+}
+
 func TestAResizeIsTriedOnceForAllPods(t *testing.T) {
 	a := newSizes(t, 3)
 	moves, _, _ := a.preflight()

@@ -70,7 +70,7 @@ func createMinimalAccount(ctx context.Context, api client.Client) error {
 		&rbacv1.Role{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 			Rules: []rbacv1.PolicyRule{{
-				APIGroups: []string{""}, Resources: []string{"pods", "pods/status"}, Verbs: strings.Fields("list watch patch"),
+				APIGroups: []string{""}, Resources: []string{"pods", "pods/status", "pods/resize"}, Verbs: strings.Fields("list watch patch"),
 			}},
 		},
 		&rbacv1.RoleBinding{

@@ -115,7 +115,7 @@ func (w window) count(requests []request) map[string]int {
 }
 
 // podWrites are the requests that change a pod.
-var podWrites = []string{"create pods", "update pods", "patch pods", "patch pods/status", "delete pods"}
+var podWrites = []string{"create pods", "update pods", "patch pods", "patch pods/status", "patch pods/resize", "delete pods"}
 
 // podWritesIn returns how many of the counted requests changed a pod.
 func podWritesIn(counts map[string]int) int {

@@ -32,6 +32,7 @@ func TestRequestsAreCountedByKindWithinAWindow(t *testing.T) {
 	g := NewWithT(t)
 	insitu := managerAccount.user()
 	pod, status, event := `"resource":"pods","name":"a"`, `"resource":"pods","name":"a","subresource":"status"`, `"resource":"events"`
+	resize := `"resource":"pods","name":"a","subresource":"resize"`
 	log := strings.Join([]string{
 		entry(insitu, "patch", status, 0, 200),
 		entry(insitu, "patch", status, 1, 200),
@@ -39,6 +40,8 @@ func TestRequestsAreCountedByKindWithinAWindow(t *testing.T) {
 		entry(insitu, "patch", pod, 2, 200, `,"requestURI":"/api/v1/namespaces/default/pods/a?dryRun=All&fieldManager=insitu"`),
 		entry(insitu, "patch", pod, 2, 409),
 		entry(insitu, "patch", pod, 3, 200),
+		entry(insitu, "patch", resize, 3, 200),
+		entry(insitu, "patch", resize, 3, 403),
 		entry(insitu, "create", event, 3, 201),
 		entry(insitu, "watch", pod, 3, 200),
 		started(entry(insitu, "watch", pod, 3, 200)),
@@ -51,9 +54,9 @@ func TestRequestsAreCountedByKindWithinAWindow(t *testing.T) {
 
 	counts := window{user: insitu, from: noon.Add(time.Second), to: noon.Add(5 * time.Second)}.count(requests)
 	g.Expect(counts).To(Equal(map[string]int{
-		"patch pods/status": 2, "patch pods": 1, "patch pods (409)": 1, "patch pods (dry run)": 1, "create events": 1, "watch pods": 2,
+		"patch pods/status": 2, "patch pods": 1, "patch pods (409)": 1, "patch pods/resize": 1, "patch pods/resize (403)": 1, "patch pods (dry run)": 1, "create events": 1, "watch pods": 2,
 	}))
-	g.Expect(podWritesIn(counts)).To(Equal(3), "what was refused or only tried was not written")
+	g.Expect(podWritesIn(counts)).To(Equal(4), "what was refused or only tried was not written")
 	g.Expect(window{user: other, from: noon, to: noon.Add(time.Minute)}.count(requests)).To(BeEmpty())
 }
 

@@ -46,7 +46,7 @@ func (b *bench) rollOut(ctx context.Context, m *manager) error {
 		return err
 	}
 	for i, budget := range budgets {
-		if err := b.measureManager(ctx, m, image(i+1), budget); err != nil {
+		if err := b.measureManager(ctx, m, i+1, budget); err != nil {
 			return err
 		}
 	}
@@ -76,7 +76,7 @@ func (b *bench) populate(ctx context.Context, m *manager) error {
 	return err
 }
 
-func (b *bench) measureManager(ctx context.Context, m *manager, image, budget string) error {
+func (b *bench) measureManager(ctx context.Context, m *manager, state int, budget string) error {
 	before, err := scrape(ctx, m.metrics)
 	if err != nil {
 		return err
@@ -88,7 +88,9 @@ func (b *bench) measureManager(ctx context.Context, m *manager, image, budget st
 			return fmt.Errorf("read workload: %w", err)
 		}
 		base := b.workload.DeepCopyObject().(client.Object)
-		b.kind.update(b.workload, image, intstr.FromString(budget))
+		parts := b.kind.parts(b.workload)
+		b.change.set(&parts.pod.Containers[0], state)
+		b.change.limit(parts, intstr.FromString(budget))
 		if err := b.api.Patch(ctx, b.workload, client.MergeFrom(base)); err != nil {
 			return fmt.Errorf("update workload: %w", err)
 		}

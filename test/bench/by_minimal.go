@@ -29,18 +29,18 @@ func (b *bench) withMinimal(ctx context.Context) error {
 		return fmt.Errorf("create client: %w", err)
 	}
 	for i, budget := range budgets {
-		if err := b.measureMinimal(ctx, kube, image(len(budgets)+i+1), budget); err != nil {
+		if err := b.measureMinimal(ctx, kube, len(budgets)+i+1, budget); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (b *bench) measureMinimal(ctx context.Context, kube kubernetes.Interface, image, budget string) error {
+func (b *bench) measureMinimal(ctx context.Context, kube kubernetes.Interface, state int, budget string) error {
 	ctx, cancel := context.WithCancel(ctx) // ends its watch
 	defer cancel()
 	percentage := intstr.FromString(budget)
-	maxUnavailable, err := intstr.GetScaledValueFromIntOrPercent(&percentage, b.pods, false)
+	atOnce, err := intstr.GetScaledValueFromIntOrPercent(&percentage, b.pods, false)
 	if err != nil {
 		return fmt.Errorf("read budget: %w", err)
 	}
@@ -48,13 +48,13 @@ func (b *bench) measureMinimal(ctx context.Context, kube kubernetes.Interface, i
 	if err != nil {
 		return err
 	}
-	m, err := newMinimal(ctx, kube)
+	m, err := newMinimal(ctx, kube, b.change.minimal(state))
 	if err != nil {
 		return err
 	}
 	r := rollout{By: byMinimal, MaxUnavailable: budget}
 	err = b.observe(ctx, &r, actor{self, minimalAccount}, func(ctx context.Context) error {
-		return m.update(ctx, image, maxUnavailable)
+		return m.update(ctx, atOnce)
 	})
 	b.result.Rollouts = append(b.result.Rollouts, r)
 	return err

@@ -22,19 +22,21 @@ const (
 	selector     = "app=" + workloadName
 )
 
-// image returns the image of the i-th rollout; 0 is what the pods start with. On
-// simulated nodes every image exists. None comes back: a kubelet delays the start
-// of what it has started a short time ago.
-func image(i int) string { return fmt.Sprintf("nginx:%d", i) }
-
 // kind is a kind of workload that can be measured.
 type kind struct {
-	// build returns a workload with a number of pods at the first image.
+	// build returns a workload with a number of pods.
 	build func(pods int) client.Object
-	// update lets a workload go to an image with a budget.
-	update func(workload client.Object, image string, maxUnavailable intstr.IntOrString)
+	// parts returns what rollouts change in a workload.
+	parts func(workload client.Object) parts
 	// progress reads the status of a workload.
 	progress func(workload client.Object) progress
+}
+
+// parts are pointers into the spec of a workload.
+type parts struct {
+	pod            *corev1.PodSpec
+	maxUnavailable **intstr.IntOrString
+	inPlace        **appsv1beta1.InPlaceUpdateStrategy
 }
 
 // progress is how far a workload has come.
@@ -52,14 +54,12 @@ type progress struct {
 var kinds = map[string]kind{
 	"StatefulSet": {
 		build: func(pods int) client.Object {
-			set := builders.StatefulSet(namespace, workloadName, image(0)).Replicas(int32(pods)).Build()
-			tolerateSimulation(&set.Spec.Template.Spec)
-			return set
+			return builders.StatefulSet(namespace, workloadName, image(0)).Replicas(int32(pods)).Build()
 		},
-		update: func(workload client.Object, image string, maxUnavailable intstr.IntOrString) {
+		parts: func(workload client.Object) parts {
 			spec := &workload.(*appsv1beta1.StatefulSet).Spec
-			spec.Template.Spec.Containers[0].Image = image
-			spec.UpdateStrategy.RollingUpdate.MaxUnavailable = &maxUnavailable
+			strategy := spec.UpdateStrategy.RollingUpdate
+			return parts{&spec.Template.Spec, &strategy.MaxUnavailable, &strategy.InPlaceUpdateStrategy}
 		},
 		progress: func(workload client.Object) progress {
 			status := workload.(*appsv1beta1.StatefulSet).Status
@@ -72,14 +72,12 @@ var kinds = map[string]kind{
 	},
 	"CloneSet": {
 		build: func(pods int) client.Object {
-			set := builders.CloneSet(namespace, workloadName, image(0)).Replicas(int32(pods)).Build()
-			tolerateSimulation(&set.Spec.Template.Spec)
-			return set
+			return builders.CloneSet(namespace, workloadName, image(0)).Replicas(int32(pods)).Build()
 		},
-		update: func(workload client.Object, image string, maxUnavailable intstr.IntOrString) {
+		parts: func(workload client.Object) parts {
 			spec := &workload.(*appsv1beta1.CloneSet).Spec
-			spec.Template.Spec.Containers[0].Image = image
-			spec.UpdateStrategy.RollingUpdate.MaxUnavailable = &maxUnavailable
+			strategy := spec.UpdateStrategy.RollingUpdate
+			return parts{&spec.Template.Spec, &strategy.MaxUnavailable, &strategy.InPlaceUpdateStrategy}
 		},
 		progress: func(workload client.Object) progress {
 			status := workload.(*appsv1beta1.CloneSet).Status

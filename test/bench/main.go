@@ -62,6 +62,7 @@ func runMeasure(ctx context.Context, args []string) error {
 	out := ""
 	flags := flag.NewFlagSet("measure", flag.ContinueOnError)
 	flags.StringVar(&s.kind, "kind", "StatefulSet", "`kind` of the workload")
+	flags.StringVar(&s.change, "change", "image", "what is changed, `image` or resize")
 	flags.IntVar(&s.pods, "pods", 500, "how many pods the workload has")
 	flags.StringVar(&s.lab, "lab", ".lab-bench", "`folder` of the lab")
 	flags.StringVar(&s.manager, "manager", "bin/insitu", "`path` of the manager's binary")

@@ -22,9 +22,9 @@ import (
 
 // settings say what to measure.
 type settings struct {
-	// kind is a key of kinds.
-	kind string
-	pods int
+	// kind is a key of kinds, change one of changes.
+	kind, change string
+	pods         int
 	// lab is the folder of the lab, manager the path of the manager's binary.
 	lab, manager string
 	// service puts the pods behind a Service, so that the manager has to wait for
@@ -32,7 +32,8 @@ type settings struct {
 	service bool
 }
 
-// budgets are the values of maxUnavailable that are measured, in this order.
+// budgets are the values that are measured, in this order: of maxUnavailable, or
+// for resizes of maxConcurrent.
 var budgets = []string{"10%", "100%"}
 
 const (
@@ -45,10 +46,14 @@ const (
 	pollInterval = 50 * time.Millisecond
 )
 
+// rollouts is how many there are, by the manager and by the minimal client.
+var rollouts = 2 * len(budgets)
+
 // bench is a measurement in progress.
 type bench struct {
 	settings
 	kind     kind
+	change   change
 	admin    *rest.Config
 	api      client.Client
 	programs []process
@@ -66,7 +71,7 @@ func measure(ctx context.Context, admin *rest.Config, s settings) (*result, erro
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(max(1, s.pods/1000))*patience*time.Duration(2*len(budgets)))
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(max(1, s.pods/1000))*patience*time.Duration(rollouts))
 	defer cancel()
 	if err := b.withManager(ctx); err != nil {
 		return nil, err
@@ -82,6 +87,10 @@ func measure(ctx context.Context, admin *rest.Config, s settings) (*result, erro
 
 func newBench(admin *rest.Config, s settings) (*bench, error) {
 	k, err := kindNamed(s.kind)
+	if err != nil {
+		return nil, err
+	}
+	c, err := changeNamed(s.change)
 	if err != nil {
 		return nil, err
 	}
@@ -101,9 +110,13 @@ func newBench(admin *rest.Config, s settings) (*bench, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create client: %w", err)
 	}
+	workload := k.build(s.pods)
+	pod := k.parts(workload).pod
+	tolerateSimulation(pod)
+	c.set(&pod.Containers[0], 0)
 	return &bench{
-		settings: s, kind: k, admin: admin, api: api, programs: programs, workload: k.build(s.pods),
-		result: result{Kind: s.kind, Pods: s.pods, Service: s.service, Machine: thisMachine()},
+		settings: s, kind: k, change: c, admin: admin, api: api, programs: programs, workload: workload,
+		result: result{Kind: s.kind, Change: s.change, Pods: s.pods, Service: s.service, Machine: thisMachine()},
 	}, nil
 }
 
@@ -116,13 +129,13 @@ func (b *bench) observePods(ctx context.Context) ([]observe.Pod, error) {
 }
 
 // checkPods makes sure that what was measured has happened: every rollout has
-// restarted every pod in place.
+// changed every pod in place.
 func (b *bench) checkPods(ctx context.Context) error {
 	after, err := b.observePods(ctx)
 	if err != nil {
 		return err
 	}
-	if differences := observe.Differences(b.before, after, int32(2*len(budgets))); len(differences) > 0 {
+	if differences := observe.Differences(b.before, after, b.change.restarts*int32(rollouts)); len(differences) > 0 {
 		return fmt.Errorf("%d pods are not as they should be, for example %s", len(differences), differences[0])
 	}
 	return nil

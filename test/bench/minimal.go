@@ -19,24 +19,22 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/kubectl/pkg/util/podutils"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 
-	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/executor"
 )
 
 // minimal is what the manager is compared with: a client that updates pods in
-// place and does nothing else. It makes the manager's three writes to each pod,
-// as many at a time, and between them waits for the kubelet, by one watch of all
-// pods. It trusts that all goes well: it reads no EndpointSlices, proves nothing,
-// tries nothing first, keeps no record, reports nothing, and when it dies,
-// nobody can continue.
+// place and does nothing else. It makes the manager's writes to each pod, as many
+// at a time, and between them waits for the kubelet, by one watch of all pods. It
+// trusts that all goes well: it reads no EndpointSlices, proves nothing, tries
+// nothing first, keeps no record, reports nothing, and when it dies, nobody can
+// continue.
 type minimal struct {
 	kube     kubernetes.Interface
 	pods     corelisters.PodNamespaceLister
 	queue    workqueue.TypedRateLimitingInterface[string]
-	image    string
+	steps    steps
 	finished chan struct{}
 
 	mu sync.Mutex
@@ -46,32 +44,14 @@ type minimal struct {
 	left    int
 }
 
-// minimalPod is how far a pod has come. One worker handles it at a time.
-type minimalPod struct {
-	phase phase
-	// container is the ID of the container that is replaced.
-	container string
-}
-
-// phase is what is waited for before the next write to a pod.
-type phase int
-
-const (
-	phaseTurn phase = iota
-	phaseNotReady
-	phaseRestarted
-	phaseReady
-	phaseDone
-)
-
 // newMinimal returns a client whose watch has begun.
-func newMinimal(ctx context.Context, kube kubernetes.Interface) (*minimal, error) {
+func newMinimal(ctx context.Context, kube kubernetes.Interface, steps steps) (*minimal, error) {
 	factory := informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithNamespace(namespace),
 		informers.WithTransform(ctrlcache.TransformStripManagedFields()),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = selector }))
 	pods := factory.Core().V1().Pods()
 	m := &minimal{
-		kube: kube, pods: pods.Lister().Pods(namespace), finished: make(chan struct{}), begun: map[string]*minimalPod{},
+		kube: kube, steps: steps, pods: pods.Lister().Pods(namespace), finished: make(chan struct{}), begun: map[string]*minimalPod{},
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]()),
 	}
 	_, err := pods.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -87,9 +67,8 @@ func newMinimal(ctx context.Context, kube kubernetes.Interface) (*minimal, error
 	return m, nil
 }
 
-// update brings all pods to an image, at most maxUnavailable at a time, and
-// returns when all are ready again. It is called once.
-func (m *minimal) update(ctx context.Context, image string, maxUnavailable int) error {
+// update makes all steps with all pods, so many pods at once. It is called once.
+func (m *minimal) update(ctx context.Context, atOnce int) error {
 	pods, err := m.pods.List(labels.Everything())
 	if err != nil {
 		return fmt.Errorf("list pods: %w", err)
@@ -98,8 +77,8 @@ func (m *minimal) update(ctx context.Context, image string, maxUnavailable int) 
 		m.waiting = append(m.waiting, pod.Name)
 	}
 	slices.Sort(m.waiting)
-	m.image, m.left = image, len(m.waiting)
-	for range min(maxUnavailable, m.left) {
+	m.left = len(m.waiting)
+	for range min(atOnce, m.left) {
 		m.beginNext()
 	}
 	for range executor.DefaultParallelism {
@@ -150,33 +129,36 @@ func (m *minimal) work(ctx context.Context) {
 	}
 }
 
-// advance makes the next write to a pod if what it waits for has come.
+// advance makes the next step with a pod if what it waits for has come.
 func (m *minimal) advance(ctx context.Context, name string, state *minimalPod) error {
+	if state.steps == len(m.steps) {
+		return nil
+	}
 	pod, err := m.pods.Get(name)
 	if err != nil {
 		return err
 	}
-	container := pod.Status.ContainerStatuses[0]
-	switch {
-	case state.phase == phaseTurn:
-		err = m.patch(ctx, name, readiness(corev1.ConditionFalse), "status")
-	case state.phase == phaseNotReady && !podutils.IsPodReady(pod):
-		state.container = container.ContainerID
-		err = m.patch(ctx, name, fmt.Sprintf(`{"spec":{"containers":[{"name":%q,"image":%q}]}}`, container.Name, m.image))
-	case state.phase == phaseRestarted && container.ContainerID != state.container && container.State.Running != nil:
-		err = m.patch(ctx, name, readiness(corev1.ConditionTrue), "status")
-	case state.phase == phaseReady && podutils.IsPodReady(pod):
-		defer m.finish()
-	default:
+	next := m.steps[state.steps]
+	if next.when != nil && !next.when(pod, state) {
 		return nil
 	}
-	if err == nil {
-		state.phase++
+	for _, write := range next.writes {
+		body := write.body(pod)
+		written, err := m.kube.CoreV1().Pods(namespace).Patch(ctx, name, types.StrategicMergePatchType, []byte(body), metav1.PatchOptions{}, write.to...)
+		if err != nil {
+			return err
+		}
+		state.generation = written.Generation
 	}
-	return err
+	state.container = pod.Status.ContainerStatuses[0].ContainerID
+	state.steps++
+	if state.steps == len(m.steps) {
+		m.finish()
+	}
+	return nil
 }
 
-// finish counts a pod that is ready again, and lets another have its turn.
+// finish counts a pod that is done, and lets another have its turn.
 func (m *minimal) finish() {
 	m.beginNext()
 	m.mu.Lock()
@@ -185,14 +167,4 @@ func (m *minimal) finish() {
 	if m.left == 0 {
 		close(m.finished)
 	}
-}
-
-func (m *minimal) patch(ctx context.Context, name, body string, subresources ...string) error {
-	_, err := m.kube.CoreV1().Pods(namespace).Patch(ctx, name, types.StrategicMergePatchType, []byte(body), metav1.PatchOptions{}, subresources...)
-	return err
-}
-
-func readiness(status corev1.ConditionStatus) string {
-	now, _ := metav1.Now().MarshalJSON()
-	return fmt.Sprintf(`{"status":{"conditions":[{"type":%q,"status":%q,"lastTransitionTime":%s}]}}`, appsv1beta1.InPlaceUpdateReady, status, now)
 }

@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -34,10 +35,12 @@ func actAsKubelet(t *testing.T, kube *fake.Clientset) {
 			pod := event.Object.(*corev1.Pod).DeepCopy()
 			image := pod.Spec.Containers[0].Image
 			served := readyFor(pod)
-			if podutils.IsPodReady(pod) == served && pod.Status.ContainerStatuses[0].Image == image {
+			status := builders.RunningContainer("main", image, image, noon)
+			status.Resources = &pod.Spec.Containers[0].Resources
+			if podutils.IsPodReady(pod) == served && equality.Semantic.DeepEqual(pod.Status.ContainerStatuses[0], status) {
 				continue
 			}
-			pod.Status.ContainerStatuses = []corev1.ContainerStatus{builders.RunningContainer("main", image, image, noon)}
+			pod.Status.ContainerStatuses = []corev1.ContainerStatus{status}
 			for i := range pod.Status.Conditions {
 				if pod.Status.Conditions[i].Type == corev1.PodReady {
 					pod.Status.Conditions[i].Status = map[bool]corev1.ConditionStatus{true: corev1.ConditionTrue, false: corev1.ConditionFalse}[served]
@@ -55,43 +58,100 @@ func readyFor(pod *corev1.Pod) bool {
 	})
 }
 
-func TestMinimalClientWritesThreeTimesToEachPodWithinItsBudget(t *testing.T) {
+func TestMinimalClientTakesPodsOutOfServiceWithinItsBudget(t *testing.T) {
 	for budget, pods := range map[int]int{2: 7, 7: 7} {
 		t.Run(fmt.Sprintf("%d of %d", budget, pods), func(t *testing.T) {
 			g := NewWithT(t)
-			var objects []runtime.Object
-			for i := range pods {
-				objects = append(objects, builders.Pod(fmt.Sprintf("bench-%d", i), "a", image(0)).Label("app", workloadName).Gated("True", noon).Build())
-			}
-			kube := fake.NewClientset(objects...)
-			writes, most := map[string][]string{}, 0
-			kube.PrependReactor("patch", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
-				name := action.(clienttesting.PatchAction).GetName()
-				writes[name] = append(writes[name], action.GetSubresource())
-				out := 0
-				for _, object := range objects {
-					live, err := kube.Tracker().Get(podsResource, namespace, object.(*corev1.Pod).Name)
-					if pod := live.(*corev1.Pod); err == nil && (pod.Name == name || !podutils.IsPodReady(pod) || !readyFor(pod)) {
-						out++
-					}
-				}
-				most = max(most, out)
-				return false, nil, nil
+			run := runMinimal(t, newImage(image(1)), budget, pods, func(pod *corev1.Pod) bool {
+				return podutils.IsPodReady(pod) && readyFor(pod)
 			})
-			actAsKubelet(t, kube)
-			m, err := newMinimal(t.Context(), kube)
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(m.update(t.Context(), image(1), budget)).To(Succeed())
-
-			g.Expect(most).To(BeNumerically("<=", budget))
-			g.Expect(writes).To(HaveLen(pods))
-			g.Expect(writes).To(HaveEach(Equal([]string{"status", "", "status"})))
-			for _, object := range objects {
-				live, err := kube.Tracker().Get(podsResource, namespace, object.(*corev1.Pod).Name)
-				g.Expect(err).NotTo(HaveOccurred())
-				g.Expect(live.(*corev1.Pod).Spec.Containers[0].Image).To(Equal(image(1)))
-				g.Expect(podutils.IsPodReady(live.(*corev1.Pod))).To(BeTrue())
+			g.Expect(run.most).To(BeNumerically("<=", budget))
+			g.Expect(run.writes).To(HaveLen(pods))
+			g.Expect(run.writes).To(HaveEach(Equal([]string{"status", "", "status"})))
+			for _, pod := range run.pods(g) {
+				g.Expect(pod.Spec.Containers[0].Image).To(Equal(image(1)))
+				g.Expect(podutils.IsPodReady(pod)).To(BeTrue())
 			}
 		})
 	}
+}
+
+func TestMinimalClientResizesPodsWithinItsBudget(t *testing.T) {
+	for budget, pods := range map[int]int{2: 7, 7: 7} {
+		t.Run(fmt.Sprintf("%d of %d", budget, pods), func(t *testing.T) {
+			g := NewWithT(t)
+			run := runMinimal(t, newSize(cpu(1)), budget, pods, func(pod *corev1.Pod) bool {
+				spec, status := pod.Spec.Containers[0], pod.Status.ContainerStatuses[0]
+				return status.Resources == nil || status.Resources.Requests.Cpu().Equal(*spec.Resources.Requests.Cpu())
+			})
+			g.Expect(run.most).To(BeNumerically("<=", budget))
+			g.Expect(run.writes).To(HaveLen(pods))
+			g.Expect(run.writes).To(HaveEach(Equal([]string{"resize", ""})))
+			for _, pod := range run.pods(g) {
+				g.Expect(pod.Status.ContainerStatuses[0].Resources.Requests.Cpu().MilliValue()).To(BeEquivalentTo(2))
+			}
+		})
+	}
+}
+
+func TestAResizeIsNotDoneBeforeTheNodeHasFollowed(t *testing.T) {
+	g := NewWithT(t)
+	pod := builders.Pod("bench-0", "a", image(0)).Generation(2, 2).Build()
+	pod.Status.ContainerStatuses[0].Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: cpu(1)}}
+	g.Expect(resized(pod, 2, cpu(1))).To(BeTrue())
+	g.Expect(resized(pod, 3, cpu(1))).To(BeFalse(), "not observed")
+	g.Expect(resized(pod, 2, cpu(2))).To(BeFalse(), "of another size")
+	for _, condition := range []corev1.PodConditionType{corev1.PodResizePending, corev1.PodResizeInProgress} {
+		waiting := pod.DeepCopy()
+		waiting.Status.Conditions = []corev1.PodCondition{{Type: condition, Status: corev1.ConditionTrue}}
+		g.Expect(resized(waiting, 2, cpu(1))).To(BeFalse(), "%s", condition)
+	}
+}
+
+// minimalRun is what the minimal client did.
+type minimalRun struct {
+	kube *fake.Clientset
+	// writes are the subresources written to by pod, most is how many pods were
+	// under way at a time.
+	writes map[string][]string
+	most   int
+}
+
+// runMinimal lets the minimal client make steps with pods. A pod that is not
+// settled, or is written to, is under way.
+func runMinimal(t *testing.T, steps steps, budget, pods int, settled func(*corev1.Pod) bool) *minimalRun {
+	t.Helper()
+	g := NewWithT(t)
+	var objects []runtime.Object
+	for i := range pods {
+		objects = append(objects, builders.Pod(fmt.Sprintf("bench-%d", i), "a", image(0)).Label("app", workloadName).Gated("True", noon).Build())
+	}
+	run := &minimalRun{kube: fake.NewClientset(objects...), writes: map[string][]string{}}
+	run.kube.PrependReactor("patch", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		name := action.(clienttesting.PatchAction).GetName()
+		run.writes[name] = append(run.writes[name], action.GetSubresource())
+		underWay := 0
+		for _, pod := range run.pods(g) {
+			if pod.Name == name || !settled(pod) {
+				underWay++
+			}
+		}
+		run.most = max(run.most, underWay)
+		return false, nil, nil
+	})
+	actAsKubelet(t, run.kube)
+	m, err := newMinimal(t.Context(), run.kube, steps)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(m.update(t.Context(), budget)).To(Succeed())
+	return run
+}
+
+func (r *minimalRun) pods(g *WithT) []*corev1.Pod {
+	list, err := r.kube.Tracker().List(podsResource, corev1.SchemeGroupVersion.WithKind("Pod"), namespace)
+	g.Expect(err).NotTo(HaveOccurred())
+	var pods []*corev1.Pod
+	for i := range list.(*corev1.PodList).Items {
+		pods = append(pods, &list.(*corev1.PodList).Items[i])
+	}
+	return pods
 }

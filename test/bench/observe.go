@@ -29,10 +29,10 @@ func (b *bench) observe(ctx context.Context, r *rollout, by actor, do func(conte
 	}
 	start := time.Now()
 	if err := do(ctx); err != nil {
-		return fmt.Errorf("%s, maxUnavailable %s: %w", r.By, r.MaxUnavailable, err)
+		return fmt.Errorf("%s, %s at a time: %w", r.By, r.MaxUnavailable, err)
 	}
 	r.Seconds = time.Since(start).Seconds()
-	say("%s, maxUnavailable %s: %.1f s", r.By, r.MaxUnavailable, r.Seconds)
+	say("%s, %s at a time: %.1f s", r.By, r.MaxUnavailable, r.Seconds)
 	pause(ctx, quiet)
 	after, err := cpuOf(slices.Concat(b.programs, []process{by.process}))
 	if err != nil {

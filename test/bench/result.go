@@ -23,6 +23,7 @@ import (
 // .out/bench.json, which others read: times are in seconds, sizes in bytes.
 type result struct {
 	Kind    string  `json:"kind"`
+	Change  string  `json:"change"`
 	Pods    int     `json:"pods"`
 	Service bool    `json:"service"`
 	Machine machine `json:"machine"`
@@ -41,7 +42,8 @@ type machine struct {
 
 // rollout is what one update of all pods took.
 type rollout struct {
-	By             string `json:"by"`
+	By string `json:"by"`
+	// MaxUnavailable is the budget, which for a resize is its maxConcurrent.
 	MaxUnavailable string `json:"maxUnavailable"`
 	// Seconds is the time until all pods were available again, as far as whoever
 	// made the rollout knew.
@@ -113,7 +115,7 @@ type report struct {
 }
 
 // readReport puts together the planner's benchmark, if there is a file of it, and
-// results. They are sorted by kind and number of pods.
+// results. They are sorted by kind, change and number of pods.
 func readReport(plan string, files []string) (*report, error) {
 	r := &report{}
 	if plan != "" {
@@ -137,7 +139,7 @@ func readReport(plan string, files []string) (*report, error) {
 		r.Results = append(r.Results, one)
 	}
 	slices.SortStableFunc(r.Results, func(a, b result) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Pods, b.Pods))
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Change, b.Change), cmp.Compare(a.Pods, b.Pods))
 	})
 	return r, nil
 }
@@ -149,10 +151,11 @@ func (r *report) check() error {
 	var errs []error
 	for i := range r.Results {
 		one := &r.Results[i]
+		most := changes[one.Change].writes
 		for _, rollout := range one.Rollouts {
-			if writes := podWritesIn(rollout.Requests); writes > writesPerPod*one.Pods {
-				errs = append(errs, fmt.Errorf("%s with %d pods, maxUnavailable %s, by %s: found %d writes to pods, want at most %d for each",
-					one.Kind, one.Pods, rollout.MaxUnavailable, rollout.By, writes, writesPerPod))
+			if writes := podWritesIn(rollout.Requests); writes > most*one.Pods {
+				errs = append(errs, fmt.Errorf("%s of a %s with %d pods, budget %s, by %s: found %d writes to pods, want at most %d for each",
+					one.Change, one.Kind, one.Pods, rollout.MaxUnavailable, rollout.By, writes, most))
 			}
 		}
 	}

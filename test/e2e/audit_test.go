@@ -9,6 +9,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,8 +43,8 @@ type auditEvent struct {
 	} `json:"responseStatus"`
 }
 
-// operatorWrites returns the operator's writes in a namespace, events and dry runs
-// left out, each as "verb resource/subresource name code".
+// operatorWrites returns the operator's writes in a namespace, events, dry runs
+// and conflicts left out, each as "verb resource/subresource name".
 func operatorWrites(namespace string) []string {
 	GinkgoHelper()
 	return operatorRequests(namespace, false)
@@ -66,7 +67,7 @@ func operatorRequests(namespace string, dryRun bool) []string {
 		}
 		ref := event.ObjectRef
 		if event.User.Username != operatorUser || ref.Namespace != namespace || ref.Resource == "events" ||
-			strings.Contains(event.RequestURI, "dryRun=All") != dryRun {
+			strings.Contains(event.RequestURI, "dryRun=All") != dryRun || event.ResponseStatus.Code == http.StatusConflict {
 			continue
 		}
 		switch event.Verb {
