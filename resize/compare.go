@@ -69,6 +69,7 @@ func Compare(pod *corev1.Pod, wish Wish) (Change, *Refusal) {
 		}
 		change = append(change, newDelta(pod, field, current, there, size))
 	}
+	change = withRequests(pod, wish, live, change)
 	for _, field := range union(live, nil) {
 		_, wanted := wish.To[field]
 		if !wanted && wish.Begun.Has(field) {
@@ -79,6 +80,33 @@ func Compare(pod *corev1.Pod, wish Wish) (Change, *Refusal) {
 		return nil, nil
 	}
 	return change, refuse(pod, change)
+}
+
+// withRequests adds to a change the requests that others have raised above a limit
+// that it lowers: the API server lets none be above its limit.
+func withRequests(pod *corev1.Pod, wish Wish, live Amounts, change Change) Change {
+	all := change
+	for _, delta := range change {
+		request, limit := delta.Field, quantity(delta.To)
+		request.Limit = false
+		current, there := live[request]
+		if !delta.Limit || !there || current.Cmp(limit) <= 0 {
+			continue
+		}
+		if slices.ContainsFunc(change, func(d Delta) bool { return d.Field == request }) {
+			continue
+		}
+		size, ok := wish.To[request]
+		if !ok {
+			size = limit
+		}
+		if size.Cmp(limit) > 0 {
+			continue // in the template as well
+		}
+		all = append(all, newDelta(pod, request, current, true, size))
+	}
+	slices.SortFunc(all, func(a, b Delta) int { return compareFields(a.Field, b.Field) })
+	return all
 }
 
 // concerns reports whether a field that To names is to be as it says.

@@ -327,3 +327,26 @@ func TestCompareReadsTheRestartPolicyOfEachResource(t *testing.T) {
 	}
 	g.Expect(change.Restarted()).To(Equal([]string{"main", "side"}))
 }
+
+func TestCompareTakesARequestAlongThatOthersRaisedAboveANewLimit(t *testing.T) {
+	g := NewWithT(t)
+	limit, request := Field{Container: "main", Limit: true, Resource: "memory"}, Field{Container: "main", Resource: "memory"}
+	live := podOf(t, onlyMain(`{requests: {cpu: 100m, memory: 80Mi}, limits: {memory: 100Mi}}`))
+	wish := Wish{
+		From: Amounts{request: size("50Mi"), limit: size("100Mi")},
+		To:   Amounts{request: size("50Mi"), limit: size("64Mi")},
+	}
+	change, refused := Compare(live, wish)
+	g.Expect(refused).To(BeNil())
+	g.Expect(change.String()).To(Equal("memory limit of main: 100Mi to 64Mi, memory request of main: 80Mi to 50Mi"))
+
+	wish.To[limit] = size("90Mi")
+	change, _ = Compare(live, wish)
+	g.Expect(change.String()).To(Equal("memory limit of main: 100Mi to 90Mi"), "where it fits, it is left alone")
+
+	delete(wish.From, request)
+	delete(wish.To, request)
+	wish.To[limit] = size("64Mi")
+	change, _ = Compare(live, wish)
+	g.Expect(change.String()).To(ContainSubstring("memory request of main: 80Mi to 64Mi"))
+}
