@@ -154,9 +154,13 @@ func overdue(step Step, deadline time.Duration, now time.Time) Step {
 	return step
 }
 
-// whyNotReady says why a pod that runs its revision is not ready: the kubelet's
-// reason for a container that cannot start, else what the Ready condition says.
+// whyNotReady says why a pod that runs its revision is not ready: that no node has
+// room for it, the kubelet's reason for a container that cannot start, else what the
+// Ready condition says.
 func whyNotReady(pod *corev1.Pod, ready corev1.PodCondition) (reason, message string) {
+	if scheduled := condition(pod, corev1.PodScheduled); scheduled.Reason == corev1.PodReasonUnschedulable {
+		return scheduled.Reason, scheduled.Message
+	}
 	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		if waiting := status.State.Waiting; waiting != nil && cannotStart(status) {
 			return waiting.Reason, fmt.Sprintf("container %s: %s", status.Name, waiting.Message)

@@ -287,3 +287,17 @@ func failedPull() corev1.ContainerStatus {
 	status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ContainerID: "containerd://main-1"}
 	return status
 }
+
+func TestAPodWithoutANodeSaysWhy(t *testing.T) {
+	g := NewWithT(t)
+	pod := builders.Pod("sample-0", "large", "app:v1").Ready(false, after(1)).With(func(pod *corev1.Pod) {
+		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/2 nodes are available: 2 Insufficient cpu.",
+		})
+	}).Build()
+	large := sizes["large"]
+	step := Next(PodFacts{Pod: pod, From: &large}, to("large"), after(10))
+	g.Expect(step.State).To(Equal(Verifying))
+	g.Expect(step.Reason).To(Equal("Unschedulable"))
+	g.Expect(step.Message).To(Equal("0/2 nodes are available: 2 Insufficient cpu."))
+}
