@@ -378,6 +378,10 @@ var _ = Describe("A resize", func() {
 			g.Expect(cpuOf(pod)).To(Equal(large.cpu), "grown first")
 		}).Should(Succeed())
 		change(ctx, set, edits(image(sleeperV1), to(small)))
+		// It goes back into service first, and counts as updated in between.
+		Eventually(ctx, func(ctx context.Context) *corev1.ResourceRequirements {
+			return getPod(ctx, set, 2).Status.ContainerStatuses[0].Resources
+		}).Should(HaveValue(BeComparableTo(small.resources())))
 		waitSettled(ctx, set)
 		Expect(identities(ctx, namespace)).To(Equal(before))
 		for _, pod := range getPods(ctx, set) {
