@@ -84,7 +84,7 @@ func (p *past) progress() Progress {
 
 func (p *past) judge() Progress {
 	progress := Progress{
-		Complete: true, Proved: p.resized.State == resize.Done, Since: p.state.UpdateTimestamp.Time, Recheck: p.resized.Recheck,
+		Complete: true, Proved: p.resized.State == resize.Done && p.isFinished(), Since: p.state.UpdateTimestamp.Time, Recheck: p.resized.Recheck,
 	}
 	all := p.evidence
 	for _, name := range slices.Sorted(maps.Keys(all)) {

@@ -36,7 +36,7 @@ func (p *past) addResizes(change *Change, from, to *Template) *Refusal {
 	if len(change.Images) > 0 && p.pod.Status.Phase == corev1.PodRunning {
 		// One that has not run yet is not served by an order; it may have no room
 		// on any node before it shrinks.
-		change.Grow, change.Resize, change.Shrink = all.Split(p.pod)
+		change.Grow, change.Resize, change.Shrink = all.Split(p.pod, containersOf(change.all()))
 	}
 	return nil
 }
@@ -263,6 +263,16 @@ func resizeAgain(before *past, target Target, serves bool, now time.Time) *Step 
 	return step
 }
 
+// isFinished reports whether the pod has, as far as that is for us to see to, the
+// sizes of its own revision.
+func (p *past) isFinished() bool {
+	if len(p.state.NextContainerResources) > 0 && p.state.Revision == revisionName(p.pod) {
+		return false
+	}
+	sizes, refused := p.unfinished(Target{}, true)
+	return len(sizes) == 0 && refused == nil
+}
+
 // isDrift reports whether sizes were changed by somebody else.
 func (p *past) isDrift(sizes resize.Change) bool {
 	due := p.due()
@@ -329,6 +339,9 @@ func (t Target) kept(reason, why string) string {
 	}
 	if t.Policy == appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
 		return why + "; podUpdatePolicy InPlaceOnly keeps the pod at its old size: change the size in the template"
+	}
+	if reason == ReasonResizeError {
+		why += "; the size is in force when the container is started anew"
 	}
 	return fmt.Sprintf("%s; the pod keeps its old size: change the size in the template, or allow recreation with "+
 		"inPlaceUpdateStrategy.resize.%s Recreate", why, field)

@@ -29,6 +29,7 @@ var sizes = map[string]Revision{
 	"mixed":    sized("mixed", "v1", "150m", "32Mi"),
 	"smallV":   sized("smallV", "v2", "100m", "64Mi"),
 	"restartV": sized("restartV", "v2", "100m", "96Mi"),
+	"lessV":    sized("lessV", "v2", "50m", "96Mi"),
 	"cpuV":     sized("cpuV", "v2", "150m", "64Mi"),
 	"none":     {Name: "none", Template: mustTemplate(`{"spec":{"containers":[{"name":"main","image":"app:v1"}]}}`)},
 	"limited": {Name: "limited", Template: mustTemplate(`{"spec":{"containers":[{"name":"main","image":"app:v1",
@@ -127,6 +128,7 @@ func TestNextResizes(t *testing.T) {
 			})
 		}
 	}
+	failing := condition(corev1.PodResizeInProgress, corev1.PodReasonError)
 	drained := func(b *builders.PodBuilder) {
 		b.Condition(appsv1beta1.InPlaceUpdateReady, corev1.ConditionFalse, after(2)).Ready(false, after(3))
 	}
@@ -134,6 +136,7 @@ func TestNextResizes(t *testing.T) {
 		pod    PodFacts
 		target string
 		with   func(*Target)
+		now    time.Time
 		action Action
 		state  State
 		reason string
@@ -174,7 +177,7 @@ func TestNextResizes(t *testing.T) {
 		},
 		"what grows comes before the image": {
 			pod: at("small", nil), target: "mixedV", action: Resize, state: Resizing,
-			says: "cpu request of main: 100m to 150m; then image of main: app:v1 to app:v2, then memory limit of main: 64Mi to 32Mi",
+			says: "cpu request of main: 100m to 150m; then image of main: app:v1 to app:v2, memory limit of main: 64Mi to 32Mi, memory request of main: 64Mi to 32Mi",
 		},
 		"the image waits until the node has made what grows": {
 			pod: at("small", both(written("150m", "64Mi"), condition(corev1.PodResizeInProgress, ""))), target: "mixedV", action: Wait, state: Resizing, reason: ReasonResizeInProgress,
@@ -185,9 +188,13 @@ func TestNextResizes(t *testing.T) {
 		"the image comes when the pod has grown": {
 			pod: at("small", both(written("150m", "64Mi"), func(b *builders.PodBuilder) { b.InForce("150m", "64Mi") })), target: "mixedV", action: MarkNotReady, state: Draining,
 		},
-		"what shrinks is recorded with the image": {
-			pod:    at("small", both(drained, written("150m", "64Mi"), func(b *builders.PodBuilder) { b.InForce("150m", "64Mi") })),
-			target: "mixedV", action: Patch, state: Patching, says: "image of main: app:v1 to app:v2, then memory limit of main: 64Mi to 32Mi",
+		"less memory comes with the image: the kubelet lowers that of no container that runs for the second time": {
+			pod:    at("small", both(drained, written("150m", "64Mi"), inForce("150m", "64Mi"))),
+			target: "mixedV", action: Resize, state: Resizing, says: "image of main: app:v1 to app:v2, memory limit of main: 64Mi to 32Mi",
+		},
+		"less cpu is recorded with the image": {
+			pod:    at("small", both(drained, written("100m", "96Mi"), inForce("100m", "96Mi"))),
+			target: "lessV", action: Patch, state: Patching, says: "image of main: app:v1 to app:v2, then cpu request of main: 100m to 50m",
 		},
 		"an image alone does not wait for a resize of before": {
 			pod: at("large", both(written("150m", "96Mi"), func(b *builders.PodBuilder) { b.InForce("100m", "64Mi") }, deferred)), target: "largeV", action: MarkNotReady, state: Draining,
@@ -249,9 +256,16 @@ func TestNextResizes(t *testing.T) {
 			target: "large", with: recreate, action: Recreate, state: Recreating, reason: ReasonResizeInfeasible,
 		},
 		"below use: kept": {
-			pod: at("small", both(written("100m", "64Mi"), func(b *builders.PodBuilder) { b.InForce("100m", "96Mi") },
-				condition(corev1.PodResizeInProgress, corev1.PodReasonError))),
-			target: "small", action: Wait, state: Stuck, reason: ReasonResizeError, says: "resize.onError Recreate",
+			pod:    at("small", both(written("100m", "64Mi"), inForce("100m", "96Mi"), failing)),
+			target: "small", now: after(30), action: Wait, state: Stuck, reason: ReasonResizeError, says: "resize.onError Recreate",
+		},
+		"below use: recreated": {
+			pod:    at("small", both(written("100m", "64Mi"), inForce("100m", "96Mi"), failing)),
+			target: "small", with: recreate, now: after(30), action: Recreate, state: Recreating, reason: ReasonResizeError,
+		},
+		"below use: the kubelet tries again": {
+			pod:    at("small", both(written("100m", "64Mi"), inForce("100m", "96Mi"), failing)),
+			target: "small", with: recreate, action: Wait, state: Resizing, reason: ReasonResizeError,
 		},
 		"QoS: kept": {
 			pod: at("small", nil), target: "limited", action: Wait, state: Stuck, reason: string(resize.OtherQOSClass), says: "Pod QOS Class may not change",
@@ -334,7 +348,10 @@ func TestNextResizes(t *testing.T) {
 			if tc.with != nil {
 				tc.with(&target)
 			}
-			step := Next(tc.pod, target, after(10))
+			if tc.now.IsZero() {
+				tc.now = after(10)
+			}
+			step := Next(tc.pod, target, tc.now)
 			g.Expect(step.Action).To(Equal(tc.action), "%+v", step)
 			g.Expect(step.State).To(Equal(tc.state), "%+v", step)
 			g.Expect(step.Message).To(ContainSubstring(tc.says))
@@ -504,8 +521,9 @@ func TestWhatIsDueIsNotForgottenByTheNextRevision(t *testing.T) {
 		b.Condition(appsv1beta1.InPlaceUpdateReady, corev1.ConditionFalse, after(2)).Ready(false, after(3))
 	})
 	step := Next(out, to("mixed"), after(10))
-	g.Expect(step.Action).To(Equal(Patch))
-	g.Expect(step.Record.NextContainerResources).To(HaveKey("main"))
+	g.Expect(step.Action).To(Equal(Resize))
+	g.Expect(step.Change.Resize.String()).To(Equal("memory limit of main: 64Mi to 32Mi, memory request of main: 64Mi to 32Mi"))
+	g.Expect(step.Record.NextContainerResources).To(BeEmpty())
 	g.Expect(Next(atMixedV(nil), to("small"), after(10)).Change.Shrink.String()).To(Equal("cpu request of main: 150m to 100m"), "a rollback does not shrink the memory")
 }
 
@@ -693,4 +711,14 @@ func TestWhatIsDueHasAnOrder(t *testing.T) {
 		g.Expect(facts.Read(after(10)).past.shrinks()).To(Equal(first))
 	}
 	g.Expect(first).To(HaveLen(2))
+}
+
+// Its label never moved, and it has not the sizes that the label says.
+func TestAPodThatIsToTakeBackItsSizeIsNotUpdated(t *testing.T) {
+	g := NewWithT(t)
+	w := workloadAt(1, "small", "small", func(_ int, b *builders.PodBuilder) { both(written("150m", "96Mi"), inForce("150m", "96Mi"))(b) })
+	g.Expect(MakePlan(w, after(60)).Pods[0].Updated).To(BeFalse())
+
+	w = workloadAt(1, "small", "small", func(_ int, b *builders.PodBuilder) { spec("150m", "96Mi")(b) })
+	g.Expect(MakePlan(w, after(60)).Pods[0].Updated).To(BeTrue(), "what others did is no matter of the revision")
 }

@@ -104,14 +104,18 @@ func (c Change) Before() Amounts {
 // given another image, too: what grows, before the pod is taken out of service for
 // that, so that the new image never runs with less than it was given; what
 // restarts containers, while it is out of service; and what shrinks, when it
-// serves again, so that the old image never does.
+// serves again, so that the old image never does. A memory limit of a container that
+// gets another image is lowered together with that: the kubelet lowers that of no
+// container which runs for the second time, since it asks for the use of the first,
+// too, but starts each with what it is to have.
 //
 // Where the API server would refuse what the pod is in between, nothing is left for
 // later.
-func (c Change) Split(pod *corev1.Pod) (before, with, after Change) {
+func (c Change) Split(pod *corev1.Pod, restarted []string) (before, with, after Change) {
 	for _, delta := range c {
+		isMemory := delta.Resource == corev1.ResourceMemory && slices.Contains(restarted, delta.Container)
 		switch {
-		case delta.Restarts:
+		case delta.Restarts, isMemory && !delta.grows():
 			with = append(with, delta)
 		case delta.grows():
 			before = append(before, delta)
@@ -120,8 +124,7 @@ func (c Change) Split(pod *corev1.Pod) (before, with, after Change) {
 		}
 	}
 	grown := before.applied(pod)
-	restarted := with.applied(grown)
-	if isResizable(pod, grown) && isResizable(grown, restarted) {
+	if isResizable(pod, grown) && isResizable(grown, with.applied(grown)) {
 		return before, with, after
 	}
 	return nil, c, nil

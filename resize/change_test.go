@@ -131,7 +131,7 @@ containers: [{name: main, resources: {requests: {cpu: 300m}}}, {name: b, resourc
 			g := NewWithT(t)
 			pod, change := changeOf(t, test.from, test.to)
 			live := pod.DeepCopy()
-			before, with, after := change.Split(pod)
+			before, with, after := change.Split(pod, nil)
 			g.Expect([]string{before.String(), with.String(), after.String()}).To(Equal([]string{test.before, test.with, test.after}))
 			g.Expect(pod).To(Equal(live), "the pod was changed")
 		})
@@ -189,4 +189,22 @@ func TestPatch(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(string(body)).To(HavePrefix(`{"metadata":{"uid":"uid-1"},"spec":`))
 	})
+}
+
+func TestSplitLowersMemoryTogetherWithTheImage(t *testing.T) {
+	g := NewWithT(t)
+	pod := podOf(t, `containers: [{name: a, resources: {requests: {cpu: 100m, memory: 64Mi}, limits: {memory: 64Mi}}},
+		{name: b, resources: {requests: {cpu: 100m, memory: 64Mi}, limits: {memory: 64Mi}}}]`)
+	to := Amounts{}
+	for _, name := range []string{"a", "b"} {
+		to[Field{Container: name, Resource: "cpu"}] = size("50m")
+		to[Field{Container: name, Resource: "memory"}] = size("32Mi")
+		to[Field{Container: name, Limit: true, Resource: "memory"}] = size("32Mi")
+	}
+	change, refused := Compare(pod, Wish{From: AmountsOf(&pod.Spec), To: to})
+	g.Expect(refused).To(BeNil())
+	before, with, after := change.Split(pod, []string{"a"})
+	g.Expect(before).To(BeEmpty())
+	g.Expect(with.String()).To(Equal("memory limit of a: 64Mi to 32Mi, memory request of a: 64Mi to 32Mi"))
+	g.Expect(after.String()).To(Equal("cpu request of a: 100m to 50m, memory limit of b: 64Mi to 32Mi, cpu request of b: 100m to 50m, memory request of b: 64Mi to 32Mi"))
 }

@@ -46,6 +46,11 @@ func (p Policy) Judge(progress Progress, now time.Time) (Verdict, Progress) {
 	case Infeasible:
 		return onFailure(p.OnInfeasible), progress
 	case Failed:
+		// The kubelet tries again, and a container that is started anew has its size.
+		if end := progress.Since.Add(settleTime); now.Before(end) {
+			progress.Recheck = end
+			return Wait, progress
+		}
 		return onFailure(p.OnError), progress
 	case Done, NotObserved, InProgress:
 		return Wait, progress

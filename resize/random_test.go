@@ -486,7 +486,7 @@ func randomWish(t *testing.T, d dice, seed uint64, seen map[string]int) {
 		seen["with sizes of the pod"]++
 	}
 
-	before, with, after := change.Split(pod)
+	before, with, after := change.Split(pod, nil)
 	current := live
 	written := map[key]int64{}
 	parts := 0

@@ -5,6 +5,7 @@ package sim
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -237,8 +238,7 @@ func TestResizeRefused(t *testing.T) {
 		err := p.resize(refused.numbers...)
 		p.Expect(err).To(MatchError(ContainSubstring(refused.words)))
 		status := apierrors.APIStatus(nil)
-		p.Expect(err).To(BeAssignableToTypeOf(&apierrors.StatusError{}))
-		status = err.(apierrors.APIStatus) //nolint:errorlint,forcetypeassert // the line above
+		p.Expect(errors.As(err, &status)).To(BeTrue())
 		p.Expect(status.Status().Code).To(Equal(refused.code))
 		if refused.cause == "" {
 			p.Expect(status.Status().Details.Causes).To(BeEmpty())
