@@ -28,7 +28,9 @@ func (p *past) addResizes(change *Change, from, to *Template) *Refusal {
 	if len(begun) == 0 && from.amounts.Equal(to.amounts) {
 		return nil // as nearly always
 	}
-	all, refused := resize.Compare(p.pod, p.answered(resize.Wish{From: from.amounts, To: to.amounts, Begun: begun}))
+	all, refused := resize.Compare(p.pod, p.answered(resize.Wish{
+		From: from.amounts, To: to.amounts, Derived: to.derived, Begun: begun,
+	}))
 	if refused != nil {
 		return resizeRefusal(refused)
 	}
@@ -72,7 +74,7 @@ func (p *past) unfinished(target Target, serves bool) (resize.Change, *resize.Re
 	if len(due) == 0 && !enforce && wanted.Holds(p.pod, p.own) {
 		return nil, nil // as nearly always
 	}
-	wish := p.answered(resize.Wish{From: wanted, To: wanted, Begun: p.own, Enforce: enforce})
+	wish := p.answered(resize.Wish{From: wanted, To: wanted, Derived: p.template.derived, Begun: p.own, Enforce: enforce})
 	if serves {
 		wish.Begun = p.own.Union(sets.KeySet(due))
 	} else if len(due) > 0 {
@@ -91,6 +93,9 @@ func (p *past) hasGrown(target Target) bool {
 	}
 	live := resize.AmountsOf(&p.pod.Spec)
 	for field := range p.own {
+		if p.template.derived.Has(field) {
+			continue // it has other containers to follow, too
+		}
 		if size, ok := p.template.amounts[field]; !ok || !live.Is(field, size) {
 			return true
 		}

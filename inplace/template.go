@@ -35,6 +35,8 @@ type Template struct {
 	fieldRefs                        []fieldRef
 	// amounts are the sizes that a live pod can change.
 	amounts resize.Amounts
+	// derived are the fields of amounts that follow the containers of a live pod.
+	derived sets.Set[resize.Field]
 }
 
 // The lists of a pod's spec that hold containers.
@@ -95,8 +97,8 @@ func newTemplate(fields map[string]any) *Template {
 		containers:     containers(fields, kindContainers),
 		initContainers: containers(fields, kindInitContainers),
 		fieldRefs:      fieldRefs(fields),
-		amounts:        amounts(fields),
 	}
+	t.amounts, t.derived = amounts(fields)
 	if t.amounts != nil {
 		t.fixed = withoutAmounts(t.fixed)
 	}
@@ -224,9 +226,10 @@ func fixedFields(fields map[string]any) map[string]any {
 	return fixed
 }
 
-// amounts returns the sizes in a template that a live pod can change; nil if they
-// cannot be read. The schema of the API refuses such ones.
-func amounts(fields map[string]any) resize.Amounts {
+// amounts returns the sizes in a template that a live pod can change, and which of
+// them are derived; nil if they cannot be read. The schema of the API refuses such
+// ones.
+func amounts(fields map[string]any) (resize.Amounts, sets.Set[resize.Field]) {
 	spec := corev1.PodSpec{}
 	sized := map[string]any{}
 	all, _ := fields["spec"].(map[string]any)
@@ -236,9 +239,9 @@ func amounts(fields map[string]any) resize.Amounts {
 		}
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(sized, &spec); err != nil {
-		return nil
+		return nil, nil
 	}
-	return resize.InTemplate(&spec)
+	return resize.InTemplate(&spec), resize.Derived(&spec)
 }
 
 // sizesIn returns of a list of containers what sizes are read from. Other values

@@ -156,11 +156,17 @@ func isResizable(before, after *corev1.Pod) bool {
 // applied returns a pod with the amounts that the change leads to, and nothing
 // that other decisions read.
 func (c Change) applied(pod *corev1.Pod) *corev1.Pod {
-	changed := &corev1.Pod{Spec: *pod.Spec.DeepCopy()}
-	for _, delta := range c {
-		set(&changed.Spec, delta.Field, quantity(delta.To))
-	}
+	changed := &corev1.Pod{Spec: *c.Amounts().in(&pod.Spec)}
 	completePod(&changed.Spec)
+	return changed
+}
+
+// in returns a spec with these amounts.
+func (a Amounts) in(spec *corev1.PodSpec) *corev1.PodSpec {
+	changed := spec.DeepCopy()
+	for field, size := range a {
+		set(changed, field, size)
+	}
 	return changed
 }
 

@@ -18,6 +18,9 @@ type Wish struct {
 	// From are the amounts in the template that the pod was made from, To those in
 	// the template that it shall be like.
 	From, To Amounts
+	// Derived are the fields in To that the template leaves to the API server, see
+	// Derived. Of a live pod, they follow what its own containers have.
+	Derived sets.Set[Field]
 	// Begun are the fields that the operator wrote last, see Written, or is still to
 	// write. Where such a one is not as To says, a change is to be finished, or to be
 	// taken back.
@@ -64,17 +67,23 @@ func Compare(pod *corev1.Pod, wish Wish) (Change, *Refusal) {
 		switch {
 		case !wanted && there:
 			return nil, removed(field)
-		case !wanted, there && current.Cmp(size) == 0, !wish.concerns(field, live):
+		case !wanted, there && current.Cmp(size) == 0, wish.Derived.Has(field), !wish.concerns(field, size, live):
 			continue
 		}
 		change = append(change, newDelta(pod, field, current, there, size))
 	}
 	change = withRequests(pod, wish, live, change)
+	derived := wish.derivedIn(change.Amounts().in(&pod.Spec))
 	for _, field := range union(live, nil) {
 		_, wanted := wish.To[field]
-		if !wanted && wish.Begun.Has(field) {
+		_, follows := derived[field]
+		if !wanted && !follows && wish.Begun.Has(field) {
 			return nil, removed(field)
 		}
+	}
+	change, refused := withDerived(pod, wish, live, change, derived)
+	if refused != nil {
+		return nil, refused
 	}
 	if len(change) == 0 {
 		return nil, nil
@@ -109,14 +118,13 @@ func withRequests(pod *corev1.Pod, wish Wish, live Amounts, change Change) Chang
 	return all
 }
 
-// concerns reports whether a field that To names is to be as it says.
-func (w Wish) concerns(field Field, live Amounts) bool {
-	size := w.To[field]
+// concerns reports whether a field that To names is to be of a size.
+func (w Wish) concerns(field Field, size resource.Quantity, live Amounts) bool {
 	if answered, ok := w.Answered[field]; ok && w.Asked.Is(field, size) && live.Is(field, answered) {
 		return false
 	}
 	before, existed := w.From[field]
-	if !existed || before.Cmp(size) != 0 {
+	if !existed || before.Cmp(w.To[field]) != 0 {
 		return true
 	}
 	return w.Enforce || w.Begun.Has(field)

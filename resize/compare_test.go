@@ -79,7 +79,21 @@ func TestCompareChangesWhatTheTemplatesTellApart(t *testing.T) {
 		},
 		"sizes of the pod are added": {
 			from: onlyMain(`{requests: {cpu: 100m}}`), to: "resources: {limits: {cpu: \"1\"}}\n" + onlyMain(`{requests: {cpu: 100m}}`),
-			want: "cpu limit of the pod: none to 1, cpu request of the pod: none to 100m",
+			want: "cpu limit of the pod: none to 1",
+		},
+		"what the server derives for the pod follows the containers that admission added": {
+			from: "resources: {limits: {cpu: 1}}\n" + onlyMain(`{requests: {cpu: 100m}}`),
+			to:   "resources: {limits: {cpu: 1}}\n" + onlyMain(`{requests: {cpu: 200m}}`),
+			live: "resources: {limits: {cpu: 1}, requests: {cpu: 150m}}\n" +
+				"containers: [{name: main, resources: {requests: {cpu: 100m}}}, {name: proxy, resources: {requests: {cpu: 50m}}}]",
+			want: "cpu request of main: 100m to 200m, cpu request of the pod: 150m to 250m",
+		},
+		"what the server derives for the pod is not asked for where there is none": {
+			from: "resources: {requests: {cpu: 1}}\n" + onlyMain(`{requests: {cpu: 100m}, limits: {cpu: 100m}}`),
+			to:   "resources: {requests: {cpu: 1}}\n" + onlyMain(`{requests: {cpu: 100m}, limits: {cpu: 2}}`),
+			live: "resources: {requests: {cpu: 1}}\n" +
+				"containers: [{name: main, resources: {requests: {cpu: 100m}, limits: {cpu: 100m}}}, {name: proxy}]",
+			want: "cpu limit of main: 100m to 2",
 		},
 		"a container that admission added is left alone": {
 			from: onlyMain(`{requests: {cpu: 100m}}`), to: onlyMain(`{requests: {cpu: 200m}}`),
@@ -94,7 +108,9 @@ func TestCompareChangesWhatTheTemplatesTellApart(t *testing.T) {
 			}
 			pod := podOf(t, test.live)
 			before := pod.DeepCopy()
-			change, refused := Compare(pod, Wish{From: InTemplate(specOf(t, test.from)), To: InTemplate(specOf(t, test.to))})
+			change, refused := Compare(pod, Wish{
+				From: InTemplate(specOf(t, test.from)), To: InTemplate(specOf(t, test.to)), Derived: Derived(specOf(t, test.to)),
+			})
 			g.Expect(refused).To(BeNil())
 			g.Expect(change.String()).To(Equal(test.want))
 			g.Expect(pod).To(Equal(before), "the pod was changed")
@@ -222,7 +238,7 @@ func TestCompareRefusesWhatTheAPIServerWould(t *testing.T) {
 				test.live = test.from
 			}
 			pod := seen(t, podOf(t, test.live), test.status)
-			wish := Wish{From: InTemplate(specOf(t, test.from)), To: InTemplate(specOf(t, test.to)), Begun: sets.New(test.begun...)}
+			wish := Wish{From: InTemplate(specOf(t, test.from)), To: InTemplate(specOf(t, test.to)), Derived: Derived(specOf(t, test.to)), Begun: sets.New(test.begun...)}
 			_, refused := Compare(pod, wish)
 			g.Expect(refused).NotTo(BeNil())
 			g.Expect(refused.Reason).To(Equal(test.reason))

@@ -222,6 +222,8 @@ type wishes struct {
 	begun    map[key]bool
 	answered map[key]int64
 	enforce  bool
+	// derived are the keys of the pod that its template leaves to the server.
+	derived map[key]bool
 }
 
 // end is what a wish makes of a pod, key by key.
@@ -232,18 +234,30 @@ func (w wishes) end(live model) (end model, reason RefusalReason) {
 		if slices.Contains(live.plain, k.container) {
 			continue
 		}
-		now, there := live.sizes[k]
-		old, inFrom := w.from.sizes[k]
+		_, there := live.sizes[k]
+		_, inFrom := w.from.sizes[k]
 		size, inTo := w.to.sizes[k]
-		kept, isAnswered := w.answered[k]
 		switch {
-		case !inTo && there && (inFrom || w.begun[k]):
+		case !inTo && there && inFrom:
 			return live, Removed
-		case !inTo:
-		case !inFrom || old != size:
+		case inTo && !w.derived[k] && w.concerns(live, k, size):
 			end.sizes[k] = size
-		case isAnswered && there && now == kept:
-		case w.enforce || w.begun[k]:
+		}
+	}
+	named, derived := end.clone(), w.derive(end)
+	for k := range everywhere {
+		now, there := live.sizes[k]
+		size, follows := derived.sizes[k]
+		_, inTo := w.to.sizes[k]
+		follows = follows && k.container == ""
+		switch {
+		case slices.Contains(live.plain, k.container):
+		case !inTo && there && w.begun[k] && !follows:
+			return live, Removed
+		case !there || !w.derived[k] || !w.concerns(live, k, size):
+		case !follows:
+			return live, Removed
+		case named.differs(live, k.resource) || w.derive(w.all(live)).sizes[k] != now:
 			end.sizes[k] = size
 		}
 	}
@@ -254,6 +268,57 @@ func (w wishes) end(live model) (end model, reason RefusalReason) {
 		return end, OtherQOSClass
 	}
 	return end, ""
+}
+
+// concerns reports whether a key is to be of a size.
+func (w wishes) concerns(live model, k key, size int64) bool {
+	now, there := live.sizes[k]
+	old, inFrom := w.from.sizes[k]
+	kept, isAnswered := w.answered[k]
+	switch {
+	case !inFrom || old != w.to.sizes[k]:
+		return true
+	case isAnswered && there && now == kept && w.from.sizes[k] == size:
+		return false
+	default:
+		return w.enforce || w.begun[k]
+	}
+}
+
+// derive is what the server makes of a pod that has only those keys of its own that
+// its template names.
+func (w wishes) derive(of model) model {
+	of = of.clone()
+	room := of.podLevel()
+	maps.DeleteFunc(of.sizes, func(k key, _ int64) bool {
+		_, inTo := w.to.sizes[k]
+		return k.container == "" && (!inTo || w.derived[k])
+	})
+	if !room {
+		return of
+	}
+	return of.complete()
+}
+
+// all is a pod with all that is wanted of its containers.
+func (w wishes) all(live model) model {
+	live = live.clone()
+	for k, size := range w.to.sizes {
+		if !slices.Contains(live.plain, k.container) {
+			live.sizes[k] = size
+		}
+	}
+	return live
+}
+
+// differs reports whether two pods differ in a resource.
+func (m model) differs(other model, resource string) bool {
+	of := func(sizes map[key]int64) map[key]int64 {
+		sizes = maps.Clone(sizes)
+		maps.DeleteFunc(sizes, func(k key, _ int64) bool { return k.resource != resource })
+		return sizes
+	}
+	return !maps.Equal(of(m.sizes), of(other.sizes))
 }
 
 // dice make random pods.
@@ -428,7 +493,10 @@ func randomWish(t *testing.T, d dice, seed uint64, seen map[string]int) {
 	to := d.valid(true, func() *corev1.PodSpec { return d.varyAll(base, 4, 2, remove) })
 	wish := wishes{
 		from: modelOf(from).complete(), to: modelOf(to).complete(),
-		begun: map[key]bool{}, answered: map[key]int64{}, enforce: d.one(4),
+		begun: map[key]bool{}, answered: map[key]int64{}, enforce: d.one(4), derived: map[key]bool{},
+	}
+	for field := range Derived(to) {
+		wish.derived[key{field.Container, field.list(), string(field.Resource)}] = true
 	}
 	live := wish.from.clone()
 	if d.one(2) { // somebody else resizes it
@@ -466,7 +534,8 @@ func randomWish(t *testing.T, d dice, seed uint64, seen map[string]int) {
 	}
 
 	change, refused := Compare(pod, Wish{
-		From: InTemplate(from), To: InTemplate(to), Begun: begun, Asked: InTemplate(from), Answered: answered, Enforce: wish.enforce,
+		From: InTemplate(from), To: InTemplate(to), Derived: Derived(to), Begun: begun,
+		Asked: InTemplate(from), Answered: answered, Enforce: wish.enforce,
 	})
 	end, reason := wish.end(live)
 	if reason != "" {

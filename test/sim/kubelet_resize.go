@@ -37,7 +37,7 @@ var unlimited = resource.MustParse("9007199254740988Ki")
 
 // room returns how much CPU is left on the node, in thousandths, for a pod that has
 // none of it yet. What a pod has or shall have counts for the scheduler, only what it
-// has for the kubelet.
+// has for the kubelet, and where it is known to be infeasible.
 func (k *kubelet) room(except *corev1.Pod, planned bool) int64 {
 	left := k.cpu - k.others
 	for _, pod := range all[*corev1.Pod](k.world.server) {
@@ -47,7 +47,7 @@ func (k *kubelet) room(except *corev1.Pod, planned bool) int64 {
 		wanted := sizesOf(&pod.Spec).cpu()
 		if w := k.workers[pod.UID]; w != nil && w.size.granted != nil {
 			granted := w.size.granted.cpu()
-			if !planned {
+			if !planned || w.size.pending != nil && w.size.pending.Reason == corev1.PodReasonInfeasible {
 				wanted = granted
 			}
 			wanted = max(wanted, granted)

@@ -154,7 +154,9 @@ func (l *law) checkFight(w write, before *corev1.Pod, keys []sizeKey, owners map
 	if own == nil || resizePolicyOf(l.seenSet).Drift == appsv1beta1.EnforceResizeDrift {
 		return
 	}
-	changed := sets.New(own.changes(sizesOf(&l.seenSet.Spec.Template.Spec))...)
+	template := l.seenSet.Spec.Template.Spec.DeepCopy()
+	defaultSizes(template)
+	changed := sets.New(own.changes(sizesOf(template))...)
 	for _, name := range []string{l.seenSet.Status.CurrentRevision, l.seenSet.Status.UpdateRevision} {
 		if other := l.sizesIn(name); other != nil {
 			changed.Insert(own.changes(other)...)
