@@ -1,0 +1,104 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+)
+
+// end asserts invariant 8 after a reconciliation that wrote nothing: what is
+// not ready names what it waits for.
+func (l *law) end() {
+	set := l.world.set()
+	if set == nil || l.attempts > 0 || set.Status.ObservedGeneration != set.Generation ||
+		l.seenSet == nil || l.seenSet.ResourceVersion != set.ResourceVersion {
+		return
+	}
+	ready := meta.IsStatusConditionTrue(set.Status.Conditions, appsv1beta1.ConditionReady)
+	resting := set.IsPaused() || set.GetUpdateStrategyType() == appsv1.OnDeleteStatefulSetStrategyType
+	scaling := len(l.seen) != len(set.GetOrdinals())
+	if !ready && !resting && !scaling && len(set.Status.Blockers) == 0 &&
+		meta.FindStatusCondition(set.Status.Conditions, appsv1beta1.ConditionFailedCreatePod) == nil {
+		l.world.violate("invariant 8: not ready, and nothing is named that it waits for: %s", conditionWords(set))
+	}
+	for _, b := range set.Status.Blockers {
+		if b.Reason == "" || b.Message == "" || b.Since.IsZero() {
+			l.world.violate("invariant 8: the blocker of %s says nothing: %+v", b.Pod, b)
+		}
+	}
+}
+
+func conditionWords(set *appsv1beta1.StatefulSet) string {
+	words := make([]string, 0, len(set.Status.Conditions))
+	for _, c := range set.Status.Conditions {
+		words = append(words, fmt.Sprintf("%s=%s (%s: %s)", c.Type, c.Status, c.Reason, c.Message))
+	}
+	return strings.Join(words, ", ")
+}
+
+// checkRest asserts how a run ends: everything is as the user asked for last.
+func (l *law) checkRest() {
+	w := l.world
+	if missing := l.whatIsMissing(); missing != "" {
+		w.violate("in the end, %s", missing)
+	}
+}
+
+// whatIsMissing says what is not as the user asked for; empty if all is.
+func (l *law) whatIsMissing() string {
+	w, set := l.world, l.world.set()
+	pods := all[*corev1.Pod](w.server)
+	wanted := images(&corev1.Pod{Spec: set.Spec.Template.Spec})
+	var missing []string
+	say := func(format string, args ...any) { missing = append(missing, fmt.Sprintf(format, args...)) }
+	for _, name := range w.names(set) {
+		pod := pods[name]
+		delete(pods, name)
+		switch {
+		case pod == nil:
+			say("%s is not there", name)
+		case !maps.EqualFunc(images(pod), wanted, means):
+			say("%s has images %v instead of %v", name, images(pod), wanted)
+		case revisionOf(pod) != set.Status.UpdateRevision:
+			say("%s is at %s instead of %s", name, revisionOf(pod), set.Status.UpdateRevision)
+		case len(l.whatSizeIsWrong(pod, &set.Spec.Template.Spec)) > 0:
+			say("%s: %v", name, l.whatSizeIsWrong(pod, &set.Spec.Template.Spec))
+		case !w.isAvailable(pod) || !w.settings.unserved && !w.slices.sendsTo(pod):
+			say("%s does not serve", name)
+		case w.settings.claims && !w.mayLackClaim() && w.server.objects[objectKey{"PersistentVolumeClaim", "data-" + name}] == nil:
+			say("%s has no claim", name)
+		default:
+			for _, words := range l.whatIsOutOfDate(pod, set) {
+				say("%s: %s", name, words)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(pods)) {
+		say("%s should not be there", name)
+	}
+	missing = append(missing, l.whatIsWrongWithClones()...)
+	replicas, status := set.GetReplicas(), set.Status
+	for _, count := range []int32{
+		status.Replicas, status.ReadyReplicas, status.AvailableReplicas, status.UpdatedReplicas,
+		status.UpdatedReadyReplicas, status.UpdatedAvailableReplicas, status.CurrentReplicas,
+	} {
+		if count != replicas {
+			say("a count is %d instead of %d", count, replicas)
+		}
+	}
+	if !meta.IsStatusConditionTrue(status.Conditions, appsv1beta1.ConditionReady) || len(status.Blockers) > 0 ||
+		status.CurrentRevision != status.UpdateRevision || status.ObservedGeneration != set.Generation {
+		say("status says: %s, blockers %v, revisions %s and %s", conditionWords(set), status.Blockers, status.CurrentRevision, status.UpdateRevision)
+	}
+	return strings.Join(missing, "; ")
+}
