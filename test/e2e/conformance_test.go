@@ -48,21 +48,21 @@ func play(ctx context.Context, namespace string, story sim.PodStory) []sim.Obser
 	pod := storyPod(namespace, story)
 	Expect(api.Create(ctx, pod)).To(Succeed())
 	observer := watchPod(ctx, pod)
-	act := func(do func(*corev1.Pod), status bool) {
+	act := func(do func(*corev1.Pod), subresource string) {
 		GinkgoHelper()
 		Expect(api.Get(ctx, client.ObjectKeyFromObject(pod), pod)).To(Succeed())
 		before := pod.DeepCopy()
 		do(pod)
-		if status {
-			Expect(api.Status().Patch(ctx, pod, client.StrategicMergeFrom(before))).To(Succeed())
+		if subresource != "" {
+			Expect(api.SubResource(subresource).Patch(ctx, pod, client.StrategicMergeFrom(before))).To(Succeed())
 		} else {
 			Expect(api.Patch(ctx, pod, client.StrategicMergeFrom(before))).To(Succeed())
 		}
 	}
-	act(func(pod *corev1.Pod) { sim.SetGate(pod, corev1.ConditionTrue, metav1.Now()) }, true)
+	act(func(pod *corev1.Pod) { sim.SetGate(pod, corev1.ConditionTrue, metav1.Now()) }, "status")
 	observer.wait(ctx, pod.Generation, func(o sim.Observation) bool { return o.Ready })
 	for _, a := range story.Acts {
-		act(func(pod *corev1.Pod) { a.Do(pod, storyImages) }, a.Gate != "")
+		act(func(pod *corev1.Pod) { a.Do(pod, storyImages) }, a.Subresource())
 		if a.Until != nil {
 			observer.wait(ctx, pod.Generation, a.Until)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -26,15 +27,21 @@ type PodStory struct {
 	Sidecar string
 	// Containers are the names of the containers.
 	Containers []string
-	Acts       []Act
+	// Sized: the containers have resources, and restart when Restarts changes.
+	Sized    bool
+	Restarts corev1.ResourceName
+	Acts     []Act
 }
 
-// Act is one write of the operator: of an image, or of the gate.
+// Act is one write of the operator: of an image, of the gate, or of a size.
 type Act struct {
 	Container string
 	Image     Image
 	// Gate is what the gate becomes; empty if an image changes.
 	Gate corev1.ConditionStatus
+	// Resource is what gets a Size; empty if something else changes.
+	Resource corev1.ResourceName
+	Size     string
 	// Until is what is waited for before the next act; nil to go on at once.
 	Until func(Observation) bool
 }
@@ -43,7 +50,22 @@ func (a Act) String() string {
 	if a.Gate != "" {
 		return fmt.Sprintf("gate becomes %s", a.Gate)
 	}
+	if a.Resource != "" {
+		return fmt.Sprintf("%s gets %s %s", a.Container, a.Size, a.Resource)
+	}
 	return fmt.Sprintf("%s gets image %s", a.Container, a.Image)
+}
+
+// Subresource is what the act writes to; empty for the pod itself.
+func (a Act) Subresource() string {
+	switch {
+	case a.Gate != "":
+		return statusSubresource
+	case a.Resource != "":
+		return resizeSubresource
+	default:
+		return ""
+	}
 }
 
 // Image is an image by what is special about it.
@@ -92,6 +114,27 @@ var PodStories = []PodStory{
 		{Container: "proxy", Image: ImageMissing, Until: isIn("proxy", StateEnded)},
 		{Container: "proxy", Image: ImageA, Until: runs("proxy", 3, 1)},
 	}},
+	{Name: "a container grows and shrinks", Containers: []string{"app"}, Sized: true, Acts: []Act{
+		{Container: "app", Resource: corev1.ResourceCPU, Size: "50m", Until: isSized("app", 1)},
+		{Container: "app", Resource: corev1.ResourceMemory, Size: "96Mi", Until: isSized("app", 1)},
+		{Container: "app", Resource: corev1.ResourceCPU, Size: "20m", Until: isSized("app", 1)},
+	}},
+	{Name: "a container restarts for its memory", Containers: []string{"app"}, Sized: true, Restarts: corev1.ResourceMemory, Acts: []Act{
+		{Container: "app", Resource: corev1.ResourceMemory, Size: "96Mi", Until: isSized("app", 2)},
+		{Container: "app", Resource: corev1.ResourceCPU, Size: "50m", Until: isSized("app", 2)},
+	}},
+	{Name: "a size is taken back at once", Containers: []string{"app"}, Sized: true, Acts: []Act{
+		{Container: "app", Resource: corev1.ResourceCPU, Size: "50m"},
+		{Container: "app", Resource: corev1.ResourceCPU, Size: "20m", Until: isSized("app", 1)},
+	}},
+}
+
+// isSized waits until all containers have what they are to have, one of them as at
+// least the n-th of its name.
+func isSized(container string, n int) func(Observation) bool {
+	return func(o Observation) bool {
+		return runs(container, n, 1)(o) && o.Sized && o.Resize == ""
+	}
 }
 
 // runs waits until a container runs an image as at least the n-th container of
@@ -137,6 +180,16 @@ func (s PodStory) Pod(images map[Image]string) *corev1.Pod {
 	for _, name := range s.Containers {
 		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: name, Image: images[ImageA]})
 	}
+	for i := range pod.Spec.Containers {
+		c := &pod.Spec.Containers[i]
+		if s.Sized {
+			c.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("20m"), corev1.ResourceMemory: resource.MustParse("64Mi")}
+			c.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}
+		}
+		if s.Restarts != "" {
+			c.ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: s.Restarts, RestartPolicy: corev1.RestartContainer}}
+		}
+	}
 	return pod
 }
 
@@ -148,7 +201,11 @@ func (a Act) Do(pod *corev1.Pod, images map[Image]string) {
 	}
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {
-			if containers[i].Name == a.Container {
+			switch {
+			case containers[i].Name != a.Container:
+			case a.Resource != "":
+				setSize(&containers[i], a.Resource, a.Size)
+			default:
 				containers[i].Image = images[a.Image]
 			}
 		}
@@ -177,7 +234,11 @@ type Observation struct {
 	// Current: the kubelet has seen this generation.
 	Current     bool
 	Ready, Gate bool
-	Containers  [2]ContainerObservation
+	// Resize is what the kubelet says of a change of sizes: empty, InProgress, or
+	// why it is pending or fails. Sized: the containers have what they are to have.
+	Resize     string
+	Sized      bool
+	Containers [2]ContainerObservation
 }
 
 // ContainerObservation counts the IDs of a container and of its images in the
@@ -195,7 +256,7 @@ func (o Observation) container(name string) ContainerObservation {
 
 func (o Observation) String() string {
 	word := func(is bool, word string) string { return map[bool]string{true: word, false: "not " + word}[is] }
-	words := []string{word(o.Current, "current") + ", " + word(o.Ready, "ready") + ", " + word(o.Gate, "gate")}
+	words := []string{word(o.Current, "current") + ", " + word(o.Ready, "ready") + ", " + word(o.Gate, "gate") + ", " + word(o.Sized, "sized") + " " + o.Resize}
 	for _, c := range o.Containers {
 		if c.Name != "" {
 			words = append(words, fmt.Sprintf("%s %d of image %d %s", c.Name, c.ID, c.Image, c.State))
@@ -217,6 +278,8 @@ func (o *Observer) See(pod *corev1.Pod) {
 		Current: pod.Status.ObservedGeneration == pod.Generation,
 		Ready:   conditionIs(pod, corev1.PodReady, corev1.ConditionTrue),
 		Gate:    conditionIs(pod, appsv1beta1.InPlaceUpdateReady, corev1.ConditionTrue),
+		Resize:  resizeIn(pod),
+		Sized:   hasSizes(pod),
 	}
 	if len(o.seen) == 0 && (!now.Current || !now.Ready) {
 		return
@@ -230,6 +293,40 @@ func (o *Observer) See(pod *corev1.Pod) {
 	if len(o.seen) == 0 || o.seen[len(o.seen)-1] != now {
 		o.seen = append(o.seen, now)
 	}
+}
+
+// resizeIn returns what the kubelet says of a change of sizes.
+func resizeIn(pod *corev1.Pod) string {
+	for _, c := range pod.Status.Conditions {
+		switch {
+		case c.Status != corev1.ConditionTrue:
+		case c.Type == corev1.PodResizePending, c.Type == corev1.PodResizeInProgress && c.Reason != "":
+			return c.Reason
+		case c.Type == corev1.PodResizeInProgress:
+			return "InProgress"
+		}
+	}
+	return ""
+}
+
+// hasSizes reports whether the containers of a pod have what they are to have, as the
+// kubelet reports it.
+func hasSizes(pod *corev1.Pod) bool {
+	wanted := sizesOf(&pod.Spec)
+	for _, status := range pod.Status.ContainerStatuses {
+		size := wanted[status.Name]
+		if len(size.Requests) == 0 {
+			continue
+		}
+		allocated := corev1.ResourceRequirements{Requests: status.AllocatedResources, Limits: size.Limits}
+		actual := ptr.Deref(status.Resources, corev1.ResourceRequirements{})
+		for _, has := range []corev1.ResourceRequirements{allocated, actual} {
+			if !(sizes{status.Name: size}).equal(sizes{status.Name: has}) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // Seen returns what was seen; equal observations that follow each other are one.
@@ -315,7 +412,7 @@ func (s PodStory) Play(choices *Choices) ([]Observation, error) {
 // newPodWorld returns a world of one kubelet. Nobody drains its pods: that the law
 // calls this a violation is of no interest.
 func newPodWorld(choices *Choices) *World {
-	s := settings{maxStopTime: choices.intN(4), readyTime: choices.seconds(3)}
+	s := settings{maxStopTime: choices.intN(4), readyTime: choices.seconds(3), resizes: resizes{on: true, delay: 3}}
 	w := &World{settings: s, choices: choices, clock: clocktesting.NewFakePassiveClock(start), story: newStory()}
 	w.server, w.slices = newServer(w.clock), newEndpoints(w)
 	w.nodes = []*kubelet{newKubelet(w, "node-0", false)}

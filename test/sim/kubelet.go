@@ -188,9 +188,11 @@ func (w *worker) sync(pod *corev1.Pod) {
 		if c.image != w.wanted[name] || len(resized) > 0 {
 			w.stopping = append(w.stopping, name)
 		}
-		if c.image != w.wanted[name] || w.kubelet.world.isOwnWork(pod, resized) {
+		isOwn := w.kubelet.world.isOwnWork(pod, resized)
+		switch {
+		case c.image != w.wanted[name], isOwn && !w.size.waited:
 			ours = append(ours, name)
-		} else if len(resized) > 0 {
+		case len(resized) > 0 && !isOwn:
 			c.crashed = true // somebody else restarts it
 		}
 	}

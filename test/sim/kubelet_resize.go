@@ -22,6 +22,8 @@ type sized struct {
 	// refused are the sizes that were not granted, and pending says why.
 	refused sizes
 	pending *corev1.PodCondition
+	// waited: what was granted last had to wait for room. The pod serves meanwhile.
+	waited bool
 	// progress tells that what was granted is still to be made; from actsAt on.
 	progress *corev1.PodCondition
 	actsAt   time.Time
@@ -102,6 +104,7 @@ func (w *worker) grant(pod *corev1.Pod) bool {
 		return changed
 	}
 	w.say("grants a resize")
+	s.waited = s.pending != nil && s.refused.equal(wanted)
 	s.pending, s.refused = nil, nil
 	s.granted = wanted
 	w.skipStopped()

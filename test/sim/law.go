@@ -35,6 +35,9 @@ type law struct {
 	// disturbed holds the pods that the operator took out of service and that
 	// have not come back since.
 	disturbed sets.Set[string]
+	// unanswered holds those of them whose write was not answered, with the
+	// generation of the set.
+	unanswered map[string]int64
 	// attempts counts what this reconciliation tried to write.
 	attempts int
 	// templates holds the templates of revisions, by the revisions' UID.
@@ -49,7 +52,7 @@ type law struct {
 
 func newLaw(w *World) *law {
 	return &law{
-		world: w, disturbed: sets.New[string](), templates: map[string]*corev1.PodTemplateSpec{},
+		world: w, disturbed: sets.New[string](), unanswered: map[string]int64{}, templates: map[string]*corev1.PodTemplateSpec{},
 		updates: map[types.UID]*podUpdate{}, taken: sets.New[types.UID](), resizes: newResizeLaw(),
 	}
 }
@@ -89,6 +92,7 @@ func (l *law) judge(w write) {
 		l.checkDisruption(w)
 		l.checkBudget(w)
 	case w.isAbout("create Pod"):
+		l.world.lateArrival = l.world.lateArrival || w.unheard
 		l.checkNumberOfClones(w)
 		l.checkImages(w)
 		l.checkPartition(w)
@@ -176,11 +180,17 @@ func (l *law) checkBudget(w write) {
 	}
 	out := sets.New(pod.Name)
 	for name := range wanted {
+		if at, ok := l.unanswered[name]; ok && at != set.Generation && l.looksAvailable(l.seen[name], set) {
+			continue // the spec of before would have let it go first again
+		}
 		if l.disturbed.Has(name) || !l.looksAvailable(l.seen[name], set) {
 			out.Insert(name)
 		}
 	}
 	l.disturbed.Insert(pod.Name)
+	if w.unheard {
+		l.unanswered[pod.Name] = set.Generation
+	}
 	if limit := int(set.GetMaxUnavailable()); out.Len() > limit {
 		l.world.violate("invariant 1: %s takes out one pod too many: %v are out, maxUnavailable is %d", w.words, sets.List(out), limit)
 	}
@@ -412,6 +422,7 @@ func (l *law) look() {
 	for name := range l.disturbed {
 		if pod, ok := get[*corev1.Pod](l.world.server, name); ok && l.world.isBack(pod) {
 			l.disturbed.Delete(name)
+			delete(l.unanswered, name)
 		}
 	}
 }

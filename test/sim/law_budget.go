@@ -20,12 +20,16 @@ func (l *law) forget() {
 
 // checkDisruption asserts that the operator takes no ready pod out of service that
 // its budget needs: of the pods that the controller has counted, without those that
-// the operator took out itself. What happened to others in the last seconds, it
-// cannot know. Pods of a scale-down go as they do in Kubernetes.
+// the operator took out itself. What happened in the last seconds, it cannot know:
+// to others, or to a pod that was not ready when it was last shown. Pods of a
+// scale-down go as they do in Kubernetes.
 func (l *law) checkDisruption(w write) {
 	pod, ok := w.before.(*corev1.Pod)
 	set, budget := l.seenSet, l.world.server.budget
 	if !ok || set == nil || !set.RespectsDisruptionBudgets() || budget.minAvailable < 0 || !isHealthy(pod) {
+		return
+	}
+	if shown := l.seen[pod.Name]; shown != nil && !isHealthy(shown) {
 		return
 	}
 	if _, after, ok := l.podsOf(w); ok && after.DeletionTimestamp == nil && after.Generation == pod.Generation && !isKeptOut(after) {

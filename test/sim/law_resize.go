@@ -25,8 +25,13 @@ type resizeLaw struct {
 	unheard sets.Set[types.UID]
 	// restarted are the pods of which containers were restarted for their sizes.
 	restarted sets.Set[types.UID]
-	// written tells at which generation of the set a number was written.
-	written map[types.UID]map[sizedValue]int64
+	// written tells at which generation of which set a number was written.
+	written map[types.UID]map[sizedValue]setGeneration
+}
+
+type setGeneration struct {
+	uid        types.UID
+	generation int64
 }
 
 type sizedValue struct {
@@ -37,7 +42,7 @@ type sizedValue struct {
 
 func newResizeLaw() resizeLaw {
 	return resizeLaw{
-		unheard: sets.New[types.UID](), restarted: sets.New[types.UID](), written: map[types.UID]map[sizedValue]int64{},
+		unheard: sets.New[types.UID](), restarted: sets.New[types.UID](), written: map[types.UID]map[sizedValue]setGeneration{},
 	}
 }
 
@@ -89,7 +94,8 @@ func (l *law) checkResizeRestarts(w write, before *corev1.Pod, containers []stri
 
 // checkConcurrent asserts that no more pods are resized in service than
 // maxConcurrent. What a lost answer or a dead manager began does not count; nor does
-// what cannot be seen, as a kubelet reports it.
+// what cannot be seen, as a kubelet reports it, or a pod that is not shown as ready:
+// its kubelet may never answer.
 func (l *law) checkConcurrent(w write, before *corev1.Pod) {
 	if !conditionIs(before, corev1.PodReady, corev1.ConditionTrue) || l.getsImages(before) || l.world.settings.resizes.reports != exact {
 		return
@@ -100,7 +106,7 @@ func (l *law) checkConcurrent(w write, before *corev1.Pod) {
 	var inWork []string
 	for name, pod := range all[*corev1.Pod](l.world.server) {
 		if pod.DeletionTimestamp == nil && pod.Labels["app"] == setName && !l.resizes.unheard.Has(pod.UID) &&
-			(pod.UID == before.UID || l.world.isBeingResized(pod) && !l.getsImages(pod)) {
+			(pod.UID == before.UID || l.world.isBeingResized(pod) && l.isShownReady(pod) && !l.getsImages(pod)) {
 			inWork = append(inWork, name)
 		}
 	}
@@ -109,6 +115,11 @@ func (l *law) checkConcurrent(w write, before *corev1.Pod) {
 	if limit := int(resizePolicyOf(l.seenSet).GetMaxConcurrent(replicas)); len(inWork) > limit {
 		l.world.violate("%s: %v are being resized, maxConcurrent is %d", w.words, inWork, limit)
 	}
+}
+
+func (l *law) isShownReady(pod *corev1.Pod) bool {
+	shown := l.seen[pod.Name]
+	return shown == nil || shown.UID == pod.UID && conditionIs(shown, corev1.PodReady, corev1.ConditionTrue)
 }
 
 // getsImages reports whether a pod grows for the images that it gets next: that is
@@ -133,17 +144,17 @@ func (w *World) isBeingResized(pod *corev1.Pod) bool {
 func (l *law) checkRepeated(w write, after *corev1.Pod, keys []sizeKey, owners map[sizeKey]owner) {
 	written := l.resizes.written[after.UID]
 	if written == nil {
-		written = map[sizedValue]int64{}
+		written = map[sizedValue]setGeneration{}
 		l.resizes.written[after.UID] = written
 	}
-	values := sizesOf(&after.Spec).values()
+	values, now := sizesOf(&after.Spec).values(), setGeneration{l.seenSet.UID, l.seenSet.Generation}
 	for _, key := range keys {
 		value := values[key]
 		entry := sizedValue{key, value.String()}
-		if at, is := written[entry]; is && at == l.seenSet.Generation && owners[key].name == operatorManager {
+		if at, is := written[entry]; is && at == now && owners[key].name == operatorManager {
 			l.world.violate("%s writes %v = %s once more for one revision", w.words, key, entry.value)
 		}
-		written[entry] = l.seenSet.Generation
+		written[entry] = now
 	}
 }
 

@@ -53,6 +53,8 @@ var situations = []situation{
 	{name: "Restarting", meaning: "changed, its container is being stopped", to: "b", state: inplace.Restarting},
 	{name: "Verifying", meaning: "its container runs again, it is not ready", to: "b", state: inplace.Verifying},
 	{name: "NextBatch", meaning: "its first container runs the new image, the next waits until it is ready", to: "both", at: isBetweenBatches, settings: inBatches},
+	{name: "Resizing", meaning: "its node has granted the new size, and is to make it", to: "more cpu", at: shows(corev1.PodResizeInProgress), settings: withSizes},
+	{name: "ResizeDeferred", meaning: "its node has no room for the new size", to: "more cpu", at: shows(corev1.PodResizePending), hold: fill, settings: withSizes},
 	{name: "Recreating", meaning: "deleted, to be made again", to: "env", state: inplace.Recreating},
 	{name: "Stuck: image", meaning: "its image cannot be pulled", to: "missing", state: inplace.Stuck, broken: true},
 	{name: "Stuck: crash", meaning: "its container keeps crashing", to: "crash", state: inplace.Stuck, broken: true},
@@ -67,6 +69,18 @@ func hold(s *settings) {
 // inBatches gives the containers an order, the first takes its time.
 func inBatches(s *settings) {
 	s.batches, s.slow = 2, "app"
+}
+
+// withSizes gives the pods resources.
+func withSizes(s *settings) {
+	replicas := s.replicas
+	sizedBy(nil)(s)
+	s.replicas = replicas
+}
+
+// shows waits for a condition of the pod.
+func shows(condition corev1.PodConditionType) func(*World, *corev1.Pod) bool {
+	return func(_ *World, pod *corev1.Pod) bool { return conditionIs(pod, condition, corev1.ConditionTrue) }
 }
 
 func isBetweenBatches(w *World, pod *corev1.Pod) bool {
@@ -192,6 +206,7 @@ func overtake(g Gomega, kind clones, s situation, o overtaking) string {
 	if s.broken && !o.asks {
 		to("a")(w)
 	}
+	w.makeRoom()
 	w.rest()
 	g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
 	g.Expect(meta.IsStatusConditionTrue(w.set().Status.Conditions, appsv1beta1.ConditionReady)).To(BeTrue(), w.story.String())
@@ -277,7 +292,8 @@ gate and a grace period of 5 s. The update runs until a pod is in the state at t
 cells end with every pod ready at what was asked for last: a pause, a partition and OnDelete are taken back, a node comes back, and a
 revision that never becomes ready is replaced by the previous one. While a rollout is stopped, every pod serves. The cell tells how
 many containers restarted in all, and how many pods were recreated. In the row HookHeld the set has the lifecycle hook inPlaceUpdate, whose
-controller takes 5 s for each answer; in the row NextBatch its containers have a launch order.
+controller takes 5 s for each answer; in the row NextBatch its containers have a launch order. In the rows Resizing and ResizeDeferred the
+pods are to get more CPU; where the nodes are full, there is room in the end.
 
 ## StatefulSets
 

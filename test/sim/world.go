@@ -60,7 +60,7 @@ type World struct {
 	lastID string
 	// returns are the writes of dead managers that are still on their way.
 	returns []stray
-	// lateArrival: one of them arrived.
+	// lateArrival: one of them arrived, or the creation of a pod was not answered.
 	lateArrival bool
 	// fate, if set, decides what becomes of writes, instead of the choices.
 	fate func(write) fate

@@ -221,4 +221,65 @@ var mutants = []mutant{
 		"if !ok || pods.Has(pod) || claim.DeletionTimestamp != nil {",
 		"if true || !ok || pods.Has(pod) || claim.DeletionTimestamp != nil {",
 	},
+	{
+		// What an autoscaler has set is taken for an unfinished resize.
+		"resize-of-others-is-ours", "resize/written.go",
+		"return entry.Manager == FieldManager && entry.Subresource",
+		"return entry.Subresource",
+	},
+	{
+		// A pod that waits for room counts as one that has its size.
+		"resize-deferred-is-done", "resize/observe.go",
+		"progress := Progress{State: Deferred,",
+		"progress := Progress{State: Done,",
+	},
+	{
+		// A pod has the label of a revision whose sizes it never gets, if the manager dies.
+		"resize-after-its-label", "controllers/executor/resize.go",
+		"body, err := inplace.ResizePatch(move.Pod, move.Step)",
+		`if move.Step.Record != nil {
+		if err := e.patch(ctx, move); err != nil {
+			return err
+		}
+		pod := *move.Pod
+		pod.ResourceVersion, move.Pod, move.Step.Record = "", &pod, nil
+	}
+	body, err := inplace.ResizePatch(move.Pod, move.Step)`,
+	},
+	{
+		// All pods are resized at a time.
+		"resize-not-limited", "inplace/plan.go",
+		"case p.resizing >= limit:",
+		"case false:",
+	},
+	{
+		// What is to be kept is recreated.
+		"resize-keep-evicts", "resize/policy.go",
+		"return Recreate\n\t}\n\treturn Keep",
+		"return Recreate\n\t}\n\treturn Recreate",
+	},
+	{
+		// Containers restart for their sizes while the pod serves.
+		"resize-restarts-in-service", "inplace/change.go",
+		"return len(c.Images) > 0 || c.Resize.Restarts()",
+		"return len(c.Images) > 0",
+	},
+	{
+		// The new image runs with less than it is to have.
+		"resize-growth-not-awaited", "inplace/resize.go",
+		"before.resized.State == resize.Done || !before.grewFor(target.Template)",
+		"true || !before.grewFor(target.Template)",
+	},
+	{
+		// What is to shrink when the pod serves again is forgotten.
+		"resize-shrinking-forgotten", "inplace/record.go",
+		"state.NextContainerResources = change.Shrink.Amounts().Requirements()",
+		"state.NextContainerResources = nil",
+	},
+	{
+		// What is derived for the pod itself does not follow its containers.
+		"resize-derived-left", "resize/derived.go",
+		"case current.Cmp(size) != 0 &&",
+		"case false && current.Cmp(size) != 0 &&",
+	},
 }

@@ -73,7 +73,7 @@ func (m mutant) hunt(ctx context.Context, dir string) (string, error) {
 		return "", err
 	}
 	// #nosec G204 -- the arguments are the program's own
-	cmd := exec.CommandContext(ctx, "go", "test", "-overlay", overlay, "-timeout", "20m", "-failfast", "./test/sim", "-run", "^(TestSeeds|TestCloneSets|TestCrashAtEveryWrite|TestAnyStateAnyRevision|TestWhatTheCacheDoesNotShow|TestDrainWithoutService|TestEnvironmentsThatOvertakeTheKubelet)$",
+	cmd := exec.CommandContext(ctx, "go", "test", "-overlay", overlay, "-timeout", "20m", "-failfast", "./test/sim", "-run", "^(TestSeeds|TestCloneSets|TestCrashAtEveryWrite|TestAnyStateAnyRevision|TestWhatTheCacheDoesNotShow|TestDrainWithoutService|TestEnvironmentsThatOvertakeTheKubelet|TestCrashWhileSettingBack|TestResizeInService|TestResizedByOthersIsLeft|TestResizePolicy|TestResizeThatRestartsTakesItsTurn)$",
 		"-args", "-seeds", "1000", "-stop-after", "1", "-keep=false")
 	out, err := cmd.CombinedOutput()
 	exit := &exec.ExitError{}
