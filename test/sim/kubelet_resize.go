@@ -103,6 +103,7 @@ func (w *worker) grant(pod *corev1.Pod) bool {
 		s.pending.Message = message
 		return changed
 	}
+	w.makeUnshown(pod)
 	w.say("grants a resize")
 	s.waited = s.pending != nil && s.refused.equal(wanted)
 	s.pending, s.refused = nil, nil
@@ -223,6 +224,19 @@ func (w *worker) makeSizes() {
 	}
 	w.say("has resized")
 	maps.Copy(s.actual, s.granted)
+}
+
+// makeUnshown makes what was granted before, just before something else is: that may
+// have been done, and not been shown.
+func (w *worker) makeUnshown(pod *corev1.Pod) {
+	if w.size.progress == nil || w.lowersMemory() != "" || !w.kubelet.world.choices.oneIn(2) {
+		return
+	}
+	for name := range w.size.granted {
+		if name == "" || len(w.mustRestart(pod, name)) == 0 {
+			w.size.actual[name] = w.size.granted[name]
+		}
+	}
 }
 
 // lowersMemory returns a container that runs and is to have less memory than it has;
