@@ -115,6 +115,7 @@ func (l *law) judgePatch(w write) {
 	if w.isAbout("patch Pod") {
 		l.checkImages(w)
 		l.checkPartition(w)
+		l.checkGrown(w)
 	}
 	if l.takesOut(w) {
 		l.checkDisruption(w)

@@ -140,6 +140,32 @@ func (w *World) isBeingResized(pod *corev1.Pod) bool {
 	return w.isOwnWork(pod, worker.size.actual.changes(sizesOf(&pod.Spec)))
 }
 
+// checkGrown asserts that a pod is given another image only when its node has made
+// what it was to grow before, as far as that was begun for the same revision and shown.
+func (l *law) checkGrown(w write) {
+	before, after, ok := l.podsOf(w)
+	shown := l.seen[w.obj.GetName()]
+	if !ok || shown == nil || shown.UID != before.UID || l.seenSet == nil || l.world.settings.resizes.reports != exact || maps.Equal(images(before), images(after)) {
+		return
+	}
+	worker, own := l.world.worker(before), l.sizesIn(revisionOf(before))
+	if worker == nil || own == nil || worker.size.actual == nil {
+		return
+	}
+	wanted := l.sizesIn(revisionOf(after)).values()
+	actual, was, has := worker.size.actual.values(), own.values(), sizesOf(&shown.Spec).values()
+	for key, owned := range l.world.server.sizes.owners[before.UID] {
+		c := worker.running[key.container]
+		made, size, held := actual[key], wanted[key], has[key]
+		if old := was[key]; c == nil || c.waiting != "" || owned.name != operatorManager || old.Cmp(size) == 0 || restartsFor(before, key.container, key.resource) {
+			continue
+		}
+		if held.Cmp(size) == 0 && made.Cmp(size) < 0 {
+			l.world.violate("%s changes an image, and %v has not grown to %s", w.words, key, size.String())
+		}
+	}
+}
+
 // checkRepeated asserts that no number is written twice for one revision.
 func (l *law) checkRepeated(w write, after *corev1.Pod, keys []sizeKey, owners map[sizeKey]owner) {
 	written := l.resizes.written[after.UID]
