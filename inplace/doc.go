@@ -18,7 +18,8 @@
 //     that it refuses the change, is a fact: PodFacts.Refused.
 //     The ways of a step have their files: lifecycle (held by a hook), drain (taken
 //     out of service), restart (given another spelling of its image), batch (one
-//     container after the other), finish (back into service).
+//     container after the other), resize (given other sizes; sizes tells which),
+//     finish (back into service).
 //   - Priorities tells which pods of an unordered update go first.
 //   - MakePlan tells which pods of a workload may take their next step now,
 //     within the budget, and what the others wait for.
