@@ -276,4 +276,10 @@ var mutants = []mutant{
 		"state.NextContainerResources = change.Shrink.Amounts().Requirements()",
 		"state.NextContainerResources = nil",
 	},
+	{
+		// What is derived for the pod itself does not follow its containers.
+		"resize-derived-left", "resize/derived.go",
+		"case current.Cmp(size) != 0 &&",
+		"case false && current.Cmp(size) != 0 &&",
+	},
 }
