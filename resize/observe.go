@@ -66,7 +66,7 @@ func (p Progress) IsUnderWay() bool {
 // generation in a condition is not looked at: it is the one at which that arose.
 func Observe(pod *corev1.Pod, own sets.Set[Field], written, now time.Time) Progress {
 	allocated, inForce, unknown := differing(pod, own)
-	if allocated == nil && inForce == nil && !unknown {
+	if allocated == nil && inForce == nil && !unknown && !mayStillAct(pod, own, written, now) {
 		return Progress{}
 	}
 	progress := observe(pod, allocated, inForce, written, now)
@@ -78,10 +78,26 @@ func Observe(pod *corev1.Pod, own sets.Set[Field], written, now time.Time) Progr
 	return progress
 }
 
+// mayStillAct reports whether the kubelet has not seen that a size was taken back
+// which it was about to make: then it shows what it had before, for now.
+func mayStillAct(pod *corev1.Pod, own sets.Set[Field], written, now time.Time) bool {
+	if len(own) == 0 || isObserved(pod) {
+		return false
+	}
+	return now.Before(written.Add(settleTime)) ||
+		condition(pod, corev1.PodResizePending) != nil || condition(pod, corev1.PodResizeInProgress) != nil
+}
+
+// isObserved reports whether the kubelet has reported that it saw the present spec;
+// one that reports no generation is taken to have seen it.
+func isObserved(pod *corev1.Pod) bool {
+	return pod.Status.ObservedGeneration == 0 || pod.Status.ObservedGeneration >= pod.Generation
+}
+
 // observe judges a pod in which the node has not allocated what the spec says of a
 // field, or has not made it, or reports nothing.
 func observe(pod *corev1.Pod, allocated, inForce *Field, written, now time.Time) Progress {
-	if observed := pod.Status.ObservedGeneration; observed != 0 && observed < pod.Generation {
+	if !isObserved(pod) {
 		return Progress{
 			State:   NotObserved,
 			Message: fmt.Sprintf("the kubelet on %s has not reported that it saw the new sizes", pod.Spec.NodeName),

@@ -338,3 +338,24 @@ func TestIsUnderWay(t *testing.T) {
 		g.Expect(Progress{State: state}.IsUnderWay()).To(Equal(want), "%q", state)
 	}
 }
+
+// It was asked for more, said that it has no room, and has not seen yet that this was
+// taken back: it may find room until then.
+func TestASizeThatWasTakenBackIsDoneWhenTheKubeletHasSeenIt(t *testing.T) {
+	g := NewWithT(t)
+	pod := podOf(t, onlyMain(`{requests: {cpu: 100m}}`))
+	pod.Generation, pod.Status.ObservedGeneration = 3, 2
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: "main", AllocatedResources: pod.Spec.Containers[0].Resources.Requests, Resources: &pod.Spec.Containers[0].Resources,
+	}}
+	own := sets.New(Field{Container: "main", Resource: "cpu"})
+	g.Expect(Observe(pod, own, moment, moment.Add(time.Second)).State).To(Equal(NotObserved), "just written")
+	g.Expect(Observe(pod, own, moment, moment.Add(time.Hour)).State).To(Equal(Done), "the generation is somebody else's")
+	g.Expect(Observe(pod, nil, moment, moment).State).To(Equal(Done), "nothing is ours")
+
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonDeferred}}
+	g.Expect(Observe(pod, own, moment, moment.Add(time.Hour)).State).To(Equal(NotObserved))
+	pod.Status.ObservedGeneration = 3
+	pod.Status.Conditions = nil
+	g.Expect(Observe(pod, own, moment, moment.Add(time.Second)).State).To(Equal(Done))
+}
