@@ -115,25 +115,25 @@ var PodStories = []PodStory{
 		{Container: "proxy", Image: ImageA, Until: runs("proxy", 3, 1)},
 	}},
 	{Name: "a container grows and shrinks", Containers: []string{"app"}, Sized: true, Acts: []Act{
-		{Container: "app", Resource: corev1.ResourceCPU, Size: "50m", Until: isSized("app", 1)},
-		{Container: "app", Resource: corev1.ResourceMemory, Size: "96Mi", Until: isSized("app", 1)},
-		{Container: "app", Resource: corev1.ResourceCPU, Size: "20m", Until: isSized("app", 1)},
+		{Container: "app", Resource: corev1.ResourceCPU, Size: "50m", Until: isSized(1)},
+		{Container: "app", Resource: corev1.ResourceMemory, Size: "96Mi", Until: isSized(1)},
+		{Container: "app", Resource: corev1.ResourceCPU, Size: "20m", Until: isSized(1)},
 	}},
 	{Name: "a container restarts for its memory", Containers: []string{"app"}, Sized: true, Restarts: corev1.ResourceMemory, Acts: []Act{
-		{Container: "app", Resource: corev1.ResourceMemory, Size: "96Mi", Until: isSized("app", 2)},
-		{Container: "app", Resource: corev1.ResourceCPU, Size: "50m", Until: isSized("app", 2)},
+		{Container: "app", Resource: corev1.ResourceMemory, Size: "96Mi", Until: isSized(2)},
+		{Container: "app", Resource: corev1.ResourceCPU, Size: "50m", Until: isSized(2)},
 	}},
 	{Name: "a size is taken back at once", Containers: []string{"app"}, Sized: true, Acts: []Act{
 		{Container: "app", Resource: corev1.ResourceCPU, Size: "50m"},
-		{Container: "app", Resource: corev1.ResourceCPU, Size: "20m", Until: isSized("app", 1)},
+		{Container: "app", Resource: corev1.ResourceCPU, Size: "20m", Until: isSized(1)},
 	}},
 }
 
-// isSized waits until all containers have what they are to have, one of them as at
+// isSized waits until all containers have what they are to have, "app" as at
 // least the n-th of its name.
-func isSized(container string, n int) func(Observation) bool {
+func isSized(n int) func(Observation) bool {
 	return func(o Observation) bool {
-		return runs(container, n, 1)(o) && o.Sized && o.Resize == ""
+		return runs("app", n, 1)(o) && o.Sized && o.Resize == ""
 	}
 }
 
