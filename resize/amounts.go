@@ -66,23 +66,21 @@ func (f Field) inWords() string {
 // sidecars, and of the pod itself.
 func compareFields(a, b Field) int {
 	return cmp.Or(
-		compareBools(a.Container == "", b.Container == ""),
-		compareBools(a.Sidecar, b.Sidecar),
+		cmp.Compare(a.rank(), b.rank()),
 		cmp.Compare(a.Container, b.Container),
-		compareBools(!a.Limit, !b.Limit),
+		cmp.Compare(a.list(), b.list()),
 		cmp.Compare(a.Resource, b.Resource),
 	)
 }
 
-// compareBools orders false before true.
-func compareBools(a, b bool) int {
+func (f Field) rank() int {
 	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	default:
+	case f.Container == "":
+		return 2
+	case f.Sidecar:
 		return 1
+	default:
+		return 0
 	}
 }
 
@@ -173,13 +171,24 @@ func addRequests(resources *corev1.ResourceRequirements) {
 }
 
 func addMissing(list *corev1.ResourceList, name corev1.ResourceName, size resource.Quantity) {
-	if _, ok := (*list)[name]; ok {
-		return
+	if _, ok := (*list)[name]; !ok {
+		put(list, name, size)
 	}
+}
+
+func put(list *corev1.ResourceList, name corev1.ResourceName, size resource.Quantity) {
 	if *list == nil {
 		*list = corev1.ResourceList{}
 	}
 	(*list)[name] = size
+}
+
+// in returns the list of requirements that holds the field.
+func (f Field) in(resources *corev1.ResourceRequirements) *corev1.ResourceList {
+	if f.Limit {
+		return &resources.Limits
+	}
+	return &resources.Requests
 }
 
 // Equal reports whether both name the same amounts of the same size.
@@ -220,16 +229,11 @@ func amountOf(spec *corev1.PodSpec, field Field) (resource.Quantity, bool) {
 		}
 		resources = &container.Resources
 	}
-	switch {
-	case resources == nil:
+	if resources == nil {
 		return resource.Quantity{}, false
-	case field.Limit:
-		size, ok := resources.Limits[field.Resource]
-		return size, ok
-	default:
-		size, ok := resources.Requests[field.Resource]
-		return size, ok
 	}
+	size, ok := (*field.in(resources))[field.Resource]
+	return size, ok
 }
 
 // Holds reports whether a pod has, in all of some fields, the sizes that amounts
@@ -274,15 +278,11 @@ func (a Amounts) Is(field Field, size resource.Quantity) bool {
 }
 
 func (a Amounts) add(field Field, resources corev1.ResourceRequirements) {
-	for _, name := range resizable {
-		field.Resource = name
-		if request, ok := resources.Requests[name]; ok {
-			field.Limit = false
-			a[field] = request
-		}
-		if limit, ok := resources.Limits[name]; ok {
-			field.Limit = true
-			a[field] = limit
+	for _, field.Limit = range []bool{false, true} {
+		for _, field.Resource = range resizable {
+			if size, ok := (*field.in(&resources))[field.Resource]; ok {
+				a[field] = size
+			}
 		}
 	}
 }
@@ -296,14 +296,7 @@ func (a Amounts) Requirements() map[string]corev1.ResourceRequirements {
 	all := map[string]corev1.ResourceRequirements{}
 	for field, size := range a {
 		of := all[field.Container]
-		list := &of.Requests
-		if field.Limit {
-			list = &of.Limits
-		}
-		if *list == nil {
-			*list = corev1.ResourceList{}
-		}
-		(*list)[field.Resource] = size
+		put(field.in(&of), field.Resource, size)
 		all[field.Container] = of
 	}
 	return all

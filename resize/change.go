@@ -38,8 +38,8 @@ func (d Delta) String() string {
 	return fmt.Sprintf("%s: %s to %s", d.inWords(), from, d.To)
 }
 
-// grows reports whether the pod gets more by it, or at least no less. A limit where there was none
-// takes something away.
+// grows reports whether the pod gets more by it, or at least no less. A limit where
+// there was none takes something away.
 func (d Delta) grows() bool {
 	if d.From == "" {
 		return !d.Limit
@@ -171,18 +171,9 @@ func (a Amounts) in(spec *corev1.PodSpec) *corev1.PodSpec {
 }
 
 func set(spec *corev1.PodSpec, field Field, size resource.Quantity) {
-	resources := requirements(spec, field)
-	if resources == nil {
-		return
+	if resources := requirements(spec, field); resources != nil {
+		put(field.in(resources), field.Resource, size)
 	}
-	list := &resources.Requests
-	if field.Limit {
-		list = &resources.Limits
-	}
-	if *list == nil {
-		*list = corev1.ResourceList{}
-	}
-	(*list)[field.Resource] = size
 }
 
 // requirements returns where a spec holds the amounts of a container or, for the

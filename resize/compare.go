@@ -137,9 +137,7 @@ func newDelta(pod *corev1.Pod, field Field, current resource.Quantity, there boo
 		_, made := reported(pod, field)
 		delta.pending = made != nil && !made.IsZero() && made.Cmp(size) <= 0
 	}
-	if container := containerOf(&pod.Spec, field); container != nil {
-		delta.Restarts = restartsFor(container, field.Resource)
-	}
+	delta.Restarts = RestartsFor(pod, field)
 	return delta
 }
 
@@ -147,13 +145,8 @@ func newDelta(pod *corev1.Pod, field Field, current resource.Quantity, there boo
 // the field changes.
 func RestartsFor(pod *corev1.Pod, field Field) bool {
 	container := containerOf(&pod.Spec, field)
-	return container != nil && restartsFor(container, field.Resource)
-}
-
-// restartsFor reports whether a container is restarted when a resource changes.
-func restartsFor(container *corev1.Container, name corev1.ResourceName) bool {
-	return slices.ContainsFunc(container.ResizePolicy, func(p corev1.ContainerResizePolicy) bool {
-		return p.ResourceName == name && p.RestartPolicy == corev1.RestartContainer
+	return container != nil && slices.ContainsFunc(container.ResizePolicy, func(p corev1.ContainerResizePolicy) bool {
+		return p.ResourceName == field.Resource && p.RestartPolicy == corev1.RestartContainer
 	})
 }
 
