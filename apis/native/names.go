@@ -1,0 +1,57 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package native names the labels and annotations by which the rollouts of
+// Deployments, StatefulSets and DaemonSets of Kubernetes go in place.
+package native
+
+// Labels of workloads.
+const (
+	// UpdatePolicyLabel opts a workload in. Its values are InPlaceIfPossible, where
+	// Kubernetes recreates the pods if a change cannot be made in place, and
+	// InPlaceOnly, where they stay as they are then.
+	UpdatePolicyLabel = "insitu.dev/update-policy"
+	// HeldLabel says that the workload is kept from recreating its pods while they
+	// are updated in place. Admission policies set it, and take it off together with
+	// the hold. With the value Release in a write they do so at once.
+	HeldLabel = "insitu.dev/held"
+)
+
+// Values of HeldLabel.
+const (
+	// Held: the workload is held.
+	Held = "true"
+	// Release asks for the end of the hold: the workload becomes what it was before,
+	// and Kubernetes goes on with its rollout.
+	Release = "release"
+)
+
+// Annotations that keep what the hold of a StatefulSet or a DaemonSet replaced, as
+// text: the fields of spec.updateStrategy.rollingUpdate. What was absent has none.
+const (
+	HeldPartitionAnnotation      = "insitu.dev/held-partition"
+	HeldMaxUnavailableAnnotation = "insitu.dev/held-max-unavailable"
+	HeldMaxSurgeAnnotation       = "insitu.dev/held-max-surge"
+)
+
+// StatusAnnotation says how far the update of a held workload is, see Status.
+const StatusAnnotation = "insitu.dev/status"
+
+// OptionPrefix begins the annotations that are options.
+const OptionPrefix = "insitu.dev/"
+
+// Options, as annotations of a workload. What they mean, their defaults and what is
+// accepted are those of the fields of the same name in inPlaceUpdateStrategy of
+// apps.kruise.io; what is no text or number there is JSON here.
+const (
+	GracePeriodSecondsAnnotation  = "insitu.dev/gracePeriodSeconds"
+	KeepReadyAnnotation           = "insitu.dev/keepReady"
+	DeadlineSecondsAnnotation     = "insitu.dev/deadlineSeconds"
+	PodDisruptionBudgetAnnotation = "insitu.dev/podDisruptionBudget"
+	ResizeAnnotation              = "insitu.dev/resize"
+	// PartitionAnnotation is how many pods stay at their revision: a number or a
+	// percentage, of a Deployment or a DaemonSet. A StatefulSet has its own partition.
+	PartitionAnnotation = "insitu.dev/partition"
+	// PausedAnnotation keeps pods from starting their update, if it is "true".
+	PausedAnnotation = "insitu.dev/paused"
+)
