@@ -54,6 +54,17 @@
   - patch
   - watch
 - apiGroups:
+  - apps
+  resources:
+  - daemonsets
+  - deployments
+  - replicasets
+  - statefulsets
+  verbs:
+  - get
+  - list
+  - watch
+- apiGroups:
   - apps.kruise.io
   resources:
   - clonesets
