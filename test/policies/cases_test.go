@@ -24,7 +24,7 @@ func TestCases(t *testing.T) {
 	names := map[string]bool{}
 	for kind, ofKind := range cases {
 		for _, one := range ofKind {
-			NewWithT(t).Expect(names).NotTo(HaveKey(kind+one.Name))
+			NewWithT(t).Expect(names).NotTo(HaveKey(kind + one.Name))
 			names[kind+one.Name] = true
 			t.Run(kind+"/"+one.Name, func(t *testing.T) {
 				check(t, c, one)
