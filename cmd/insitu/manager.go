@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -85,9 +86,11 @@ func newManager(ctx context.Context, connection *rest.Config, config *configv1al
 	}
 	// Watched from the start, as what is indexed: a replica that is not the
 	// leader is ready only when it could take over.
-	for _, workload := range []client.Object{&appsv1beta1.CloneSet{}, &appsv1beta1.StatefulSet{}} {
+	for _, workload := range []client.Object{
+		&appsv1beta1.CloneSet{}, &appsv1beta1.StatefulSet{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}, &appsv1.DaemonSet{},
+	} {
 		if _, err := manager.GetCache().GetInformer(ctx, workload, cache.BlockUntilSynced(false)); err != nil {
-			return nil, fmt.Errorf("watch %T of group %s: %w", workload, appsv1beta1.GroupName, err)
+			return nil, fmt.Errorf("watch %T: %w", workload, err)
 		}
 	}
 	if err := addControllers(manager, config.Controllers); err != nil {

@@ -45,6 +45,12 @@ func (r *Revision) Name() string {
 	return r.object.Name
 }
 
+// Hash returns the hash in the name of the revision. Pods of DaemonSets have that in
+// the place of the name.
+func (r *Revision) Hash() string {
+	return r.object.Labels[appsv1beta1.ControllerRevisionHashLabel]
+}
+
 // InPlace returns the revision as the planner knows it.
 func (r *Revision) InPlace() inplace.Revision {
 	return inplace.Revision{Name: r.object.Name, Template: r.Template}
@@ -77,6 +83,27 @@ func (h *History) Get(name string) *Revision {
 		return nil
 	}
 	return h.revisions[i]
+}
+
+// GetByHash returns the newest revision with that hash, nil if there is none.
+func (h *History) GetByHash(hash string) *Revision {
+	for _, r := range slices.Backward(h.revisions) {
+		if r.Hash() == hash {
+			return r
+		}
+	}
+	return nil
+}
+
+// Find returns the newest revision whose template is equal to the given one, nil if
+// there is none.
+func (h *History) Find(template *inplace.Template) *Revision {
+	for _, r := range slices.Backward(h.revisions) {
+		if r.Template.Equal(template) {
+			return r
+		}
+	}
+	return nil
 }
 
 // Keeper writes revisions.

@@ -5,13 +5,16 @@ package podcache
 
 import (
 	"os"
-	"runtime"
+	"reflect"
+	goruntime "runtime"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/yaml"
 )
 
@@ -49,11 +52,41 @@ func ordinaryPod(tb testing.TB) *corev1.Pod {
 	return pod
 }
 
+// message is an object as it comes from the API server.
+type message interface {
+	runtime.Object
+	Marshal() ([]byte, error)
+	Unmarshal(data []byte) error
+}
+
+// measureTrim reports the bytes that an object takes in the cache, each read by
+// itself.
+func measureTrim(b *testing.B, whole message, trim cache.TransformFunc, unit string) {
+	b.Helper()
+	data, err := whole.Marshal()
+	if err != nil {
+		b.Fatal(err)
+	}
+	cached := make([]any, b.N)
+	before := heap()
+	for i := range cached {
+		object := reflect.New(reflect.TypeOf(whole).Elem()).Interface().(message)
+		if err := object.Unmarshal(data); err != nil {
+			b.Fatal(err)
+		}
+		if cached[i], err = trim(object); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(heap()-before)/float64(b.N), unit)
+	clear(cached)
+}
+
 // heap returns the bytes of the heap that are in use.
 func heap() uint64 {
-	runtime.GC()
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
+	goruntime.GC()
+	var stats goruntime.MemStats
+	goruntime.ReadMemStats(&stats)
 
 	return stats.HeapAlloc
 }

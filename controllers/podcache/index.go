@@ -14,8 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// OwnerIndex finds Pods, ControllerRevisions and PersistentVolumeClaims by the
-// UID of their controller, or those without a controller by orphan.
+// OwnerIndex finds Pods, ControllerRevisions, PersistentVolumeClaims and
+// ReplicaSets by the UID of their controller, or those without a controller by
+// orphan.
 const OwnerIndex = "metadata.controller"
 
 // orphan is the value of OwnerIndex for objects without a controller. No UID
@@ -25,7 +26,7 @@ const orphan = "none"
 // AddIndexes adds every index of this package. It must be called before the
 // cache starts.
 func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
-	for _, obj := range []client.Object{&corev1.Pod{}, &corev1.PersistentVolumeClaim{}, &appsv1.ControllerRevision{}} {
+	for _, obj := range []client.Object{&corev1.Pod{}, &corev1.PersistentVolumeClaim{}, &appsv1.ControllerRevision{}, &appsv1.ReplicaSet{}} {
 		if err := indexer.IndexField(ctx, obj, OwnerIndex, ownerOf); err != nil {
 			return fmt.Errorf("index %T by owner: %w", obj, err)
 		}

@@ -60,6 +60,8 @@ func TestByOwnerAndOrphans(t *testing.T) {
 		&appsv1.ControllerRevision{ObjectMeta: meta("shop", "web-a", ownedBy("1", true))},
 		&corev1.PersistentVolumeClaim{ObjectMeta: meta("shop", "data-web-0", ownedBy("1", true))},
 		&corev1.PersistentVolumeClaim{ObjectMeta: meta("shop", "data-web-1", nil)},
+		&appsv1.ReplicaSet{ObjectMeta: meta("shop", "web-b", ownedBy("1", true))},
+		&appsv1.ReplicaSet{ObjectMeta: meta("shop", "alone", nil)},
 	)
 	owner := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "1"}}
 
@@ -74,6 +76,10 @@ func TestByOwnerAndOrphans(t *testing.T) {
 	claims := &corev1.PersistentVolumeClaimList{}
 	g.Expect(ByOwner(t.Context(), reader, owner, claims)).To(Succeed())
 	g.Expect(claims.Items).To(HaveLen(1))
+
+	replicaSets := &appsv1.ReplicaSetList{}
+	g.Expect(ByOwner(t.Context(), reader, owner, replicaSets)).To(Succeed())
+	g.Expect(replicaSets.Items).To(ConsistOf(HaveField("Name", "web-b")))
 
 	orphans := &corev1.PodList{}
 	g.Expect(Orphans(t.Context(), reader, "shop", orphans)).To(Succeed())

@@ -20,15 +20,20 @@ import (
 	"sigs.k8s.io/randfill"
 )
 
-// fullPod returns a pod in which every field that the API has is set.
-func fullPod() *corev1.Pod {
+// fill sets every field that the API has of an object.
+func fill(object any) {
 	filler := randfill.NewWithSeed(1).NilChance(0).NumElements(1, 1).MaxDepth(20).Funcs(
 		func(q *resource.Quantity, _ randfill.Continue) { *q = resource.MustParse("1") },
 		func(t *metav1.Time, _ randfill.Continue) { *t = metav1.Unix(1, 0) },
 		func(f *metav1.FieldsV1, _ randfill.Continue) { f.SetRawString("{}") },
 	)
+	filler.Fill(object)
+}
+
+// fullPod returns a pod in which every field that the API has is set.
+func fullPod() *corev1.Pod {
 	pod := &corev1.Pod{}
-	filler.Fill(pod)
+	fill(pod)
 	pod.Annotations = map[string]string{"config": "blue", corev1.LastAppliedConfigAnnotation: "{}"}
 	pod.ManagedFields = []metav1.ManagedFieldsEntry{resizedBy("kubelet", "status"), resizedBy("insitu", "resize")}
 
@@ -131,12 +136,16 @@ func TestTrimPodKeepsOfManagedFieldsWhatWeResized(t *testing.T) {
 
 func TestTrimTwiceIsTrimOnce(t *testing.T) {
 	slice := sliceOf("web", endpoint("web-0", "1", discoveryv1.EndpointConditions{Serving: ptr.To(true)}))
+	empty := fullReplicaSet()
+	empty.Spec.Replicas, empty.Status.Replicas = ptr.To[int32](0), 0
 	for name, test := range map[string]struct {
 		trim cache.TransformFunc
 		obj  runtime.Object
 	}{
-		"pod":   {trim: trimPod, obj: fullPod()},
-		"slice": {trim: trimEndpointSlice, obj: slice},
+		"pod":              {trim: trimPod, obj: fullPod()},
+		"slice":            {trim: trimEndpointSlice, obj: slice},
+		"ReplicaSet":       {trim: trimReplicaSet, obj: fullReplicaSet()},
+		"empty ReplicaSet": {trim: trimReplicaSet, obj: empty},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -156,7 +165,7 @@ func TestTrimLeavesOtherObjectsAlone(t *testing.T) {
 	g := NewWithT(t)
 	tombstone := cache.DeletedFinalStateUnknown{Key: "shop/web-0", Obj: fullPod()}
 
-	for _, trim := range []cache.TransformFunc{trimPod, trimEndpointSlice} {
+	for _, trim := range []cache.TransformFunc{trimPod, trimEndpointSlice, trimReplicaSet} {
 		out, err := trim(tombstone)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(out).To(Equal(tombstone))
@@ -203,23 +212,7 @@ func BenchmarkTrimPod(b *testing.B) {
 		"resized,trimmed": {resized, trimPod},
 	} {
 		b.Run(name, func(b *testing.B) {
-			data, err := test.pod.Marshal()
-			if err != nil {
-				b.Fatal(err)
-			}
-			pods := make([]any, b.N)
-			before := heap()
-			for i := range pods {
-				pod := &corev1.Pod{}
-				if err := pod.Unmarshal(data); err != nil {
-					b.Fatal(err)
-				}
-				if pods[i], err = test.trim(pod); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(heap()-before)/float64(b.N), "bytes/pod")
-			clear(pods)
+			measureTrim(b, test.pod, test.trim, "bytes/pod")
 		})
 	}
 }

@@ -1,0 +1,220 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package native updates the pods of Deployments, StatefulSets and DaemonSets of
+// Kubernetes in place.
+//
+// Their own controllers go on doing what they do. For the time of an update they are
+// kept from recreating pods: admission policies (config/policies) hold a workload
+// with the label insitu.dev/update-policy in the very write that changes its
+// template. So nothing happens, and nothing is lost, while this manager is down.
+//
+// A reconciliation acts on held workloads only. It observes everything once (scope),
+// plans with the same engine as all kinds (inplace.MakePlan), writes what was planned
+// and, when all pods are updated, what the kind's own controller needs to see in order
+// to take them for updated. Then it asks for the release. What cannot be made in place
+// is released at once: Kubernetes recreates the pods, as it would have without us.
+package native
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/apis/native"
+	"github.com/insitu-dev/insitu/controllers/executor"
+	workloads "github.com/insitu-dev/insitu/controllers/workload"
+	"github.com/insitu-dev/insitu/inplace"
+)
+
+// A workload is patched to end its hold, and to say in an annotation how far its
+// update is. ReplicaSets are what the history of a Deployment consists of: the one of
+// the updated pods gets the new template, an empty one keeps the old. What is done to
+// pods and revisions needs what package statefulset says.
+//
+// +kubebuilder:rbac:groups=apps,resources=deployments;statefulsets;daemonsets,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=apps,resources=replicasets,verbs=get;list;watch;create;patch
+
+// Reconciler reconciles the workloads of one kind.
+type Reconciler struct {
+	// Capabilities tells what the API server can do; everything, if it is nil. It
+	// is set before the first Reconcile.
+	Capabilities *workloads.Capabilities
+
+	kind Kind
+	// client reads from the cache, which shows our own writes, see Add.
+	client client.Client
+	// live reads from the API server.
+	live     client.Reader
+	recorder events.EventRecorder
+	clock    clock.PassiveClock
+	executor *executor.Executor
+}
+
+// NewReconciler returns a Reconciler of a kind. The client reads from a cache with the
+// indexes of package podcache that waits for its own writes
+// (client.CacheOptions.EnableReadYourWritesConsistency), live from the API server.
+func NewReconciler(kind Kind, c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock) *Reconciler {
+	return &Reconciler{
+		kind: kind, client: c, live: live, recorder: recorder, clock: clock,
+		executor: executor.New(c, recorder, clock),
+	}
+}
+
+// WriteInOrder makes the reconciler write to one pod after the other, always in the
+// same order. It is for tests, and is called before the first Reconcile.
+func (r *Reconciler) WriteInOrder() {
+	r.executor.Parallelism = 1
+}
+
+// Reconcile brings the pods of one held workload one step nearer to its template. One
+// that is not held is left alone.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	obj := r.kind.newObject()
+	if err := r.client.Get(ctx, request.NamespacedName, obj); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	held := obj.GetLabels()[native.HeldLabel]
+	if held == "" || obj.GetDeletionTimestamp() != nil {
+		return ctrl.Result{}, nil
+	}
+	s := newScope(obj, r.kind, r.clock.Now())
+	s.cannotResize = !r.Capabilities.CanResize(ctx)
+	if held == native.Release {
+		return ctrl.Result{}, workloads.IgnoreConflict(r.unhold(ctx, s))
+	}
+	err := r.advance(ctx, s)
+	if reportErr := r.report(ctx, s); reportErr != nil {
+		err = errors.Join(err, reportErr)
+	}
+	if workloads.IgnoreConflict(err) != nil {
+		return ctrl.Result{}, workloads.IgnoreConflict(err)
+	}
+	if err != nil {
+		s.requeue.AfterConflict()
+	}
+	if failures := s.result.Errors(); len(failures) > 0 {
+		ctrl.LoggerFrom(ctx).Error(errors.Join(failures...), "Failed to move pods")
+		s.requeue.After(workloads.Failures{Errs: failures})
+	}
+	return s.requeue.Result(), nil
+}
+
+// advance lets the pods take their next steps, and ends the hold when they are done.
+func (r *Reconciler) advance(ctx context.Context, s *scope) error {
+	if !s.spec.isHeld {
+		s.ending = lost(s)
+		return r.release(ctx, s)
+	}
+	var err error
+	if s.options, err = parseOptions(s.object, s.kind); err != nil {
+		s.invalid = err
+		return nil
+	}
+	if err := s.readTemplate(); err != nil {
+		return err
+	}
+	if err := s.observe(ctx, r, s); err != nil {
+		return err
+	}
+	if s.target == nil {
+		return nil // the event of its revision brings us back
+	}
+	return r.update(ctx, s)
+}
+
+// update carries out the plan.
+func (r *Reconciler) update(ctx context.Context, s *scope) error {
+	plan, tried := r.executor.Preflight(ctx, s.object, s.workloadFacts(), s.now)
+	s.plan, s.planned = plan, true
+	if s.ending = s.recreation(); s.ending != nil {
+		return r.release(ctx, s)
+	}
+	if !plan.Recheck.IsZero() {
+		s.requeue.Within(max(plan.Recheck.Sub(s.now), time.Millisecond))
+	}
+	if s.isDone() {
+		return r.finish(ctx, s)
+	}
+	s.result = tried.With(r.executor.Run(ctx, s.object, s.target.Name, plan.Moves))
+	if s.result.IsUnfinished() {
+		s.requeue.AfterConflict()
+	}
+	return nil
+}
+
+// finish ends the hold of a workload whose pods are updated.
+func (r *Reconciler) finish(ctx context.Context, s *scope) error {
+	concluded, err := s.conclude(ctx, r, s)
+	if err != nil || !concluded {
+		return err
+	}
+	s.ending = updated(s)
+	return r.release(ctx, s)
+}
+
+// isDone reports whether nothing is left to do to any pod: what is still to become
+// ready is watched by Kubernetes, as after any rollout.
+func (s *scope) isDone() bool {
+	if len(s.plan.Moves) > 0 || s.keeps() > 0 {
+		return false
+	}
+	for i, pod := range s.plan.Pods {
+		isOther := s.pods[i].Held
+		switch {
+		case inplace.IsMarkedNotReady(pod.Pod), !pod.Proved, !isOther && !pod.Updated:
+			return false
+		case pod.Step.Action != inplace.Wait, pod.Step.IsResize():
+			return false
+		}
+	}
+	return true
+}
+
+// keeps returns how many pods the option partition keeps at their revision.
+func (s *scope) keeps() int {
+	count := 0
+	for i, pod := range s.plan.Pods {
+		if s.options.partition != nil && s.pods[i].Held && !s.isOfOther(i) && !pod.Updated {
+			count++
+		}
+	}
+	return count
+}
+
+// recreation returns why Kubernetes has to go on with the update; nil if it can be
+// made in place, or the user wants no recreation.
+func (s *scope) recreation() *ending {
+	if s.options.policy == appsv1beta1.InPlaceOnlyPodUpdateStrategyType || s.options.paused {
+		return nil
+	}
+	if s.spec.recreates != "" {
+		return recreated(s, s.spec.recreates)
+	}
+	others, refused := 0, (*inplace.Step)(nil)
+	for i := range s.plan.Pods {
+		pod := &s.plan.Pods[i]
+		step := pod.Step
+		switch {
+		case s.pods[i].Held || pod.Updated && step.Action == inplace.Wait:
+		case step.Action == inplace.Recreate && step.Reason != inplace.ReasonSpecifiedDelete:
+			refused = &step
+		case s.spec.maxUnavailable == 0 && step.LeadsToPatch() && step.Change.Restarts():
+			return recreated(s, "maxUnavailable is 0, and containers are to be restarted: "+step.Message)
+		default:
+			others++
+		}
+	}
+	// A single pod is deleted, and comes back at the new revision; not that of a
+	// ReplicaSet, which has the old template still.
+	if refused == nil || others > 0 && s.kind != Deployment {
+		return nil
+	}
+	return recreated(s, refused.Message)
+}

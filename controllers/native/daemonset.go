@@ -1,0 +1,69 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package native
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/insitu-dev/insitu/apis/native"
+)
+
+// daemonSet is a DaemonSet. Held, it has the strategy OnDelete: pods of new nodes
+// are made at the new revision. Its pods name the revision by its hash alone.
+type daemonSet struct {
+	*appsv1.DaemonSet
+}
+
+func (w daemonSet) spec() spec {
+	replicas := int(w.Status.DesiredNumberScheduled)
+	return spec{
+		template:        &w.Spec.Template,
+		replicas:        replicas,
+		minReadySeconds: w.Spec.MinReadySeconds,
+		isHeld:          w.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType,
+		maxUnavailable:  maxUnavailable(heldValue(w, native.HeldMaxUnavailableAnnotation, "1"), replicas, true),
+		keepsCount:      true,
+	}
+}
+
+func (w daemonSet) observe(ctx context.Context, r *Reconciler, s *scope) error {
+	if w.Status.ObservedGeneration < w.Generation {
+		return nil // it has not seen the template yet
+	}
+	if err := s.readHistory(ctx, r.client); err != nil {
+		return err
+	}
+	update := s.history.Find(s.template)
+	if update == nil {
+		return nil
+	}
+	s.setTarget(update.Hash(), update.Template.Native())
+	pods, err := s.readPods(ctx, r.client, w.DaemonSet)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	held := s.keptByCount(pods)
+	for i, pod := range pods {
+		if err := s.addPod(ctx, r, pod, s.revisionByHash(podRevision(pod)), held[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w daemonSet) conclude(context.Context, *Reconciler, *scope) (bool, error) {
+	return true, nil
+}
+
+func (w daemonSet) unheld() map[string]any {
+	return rollingUpdate(w, map[string]string{
+		"maxUnavailable": native.HeldMaxUnavailableAnnotation, "maxSurge": native.HeldMaxSurgeAnnotation,
+	})
+}

@@ -1,0 +1,208 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package native
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/insitu-dev/insitu/controllers/history"
+	"github.com/insitu-dev/insitu/controllers/podcache"
+	"github.com/insitu-dev/insitu/inplace"
+)
+
+// deployment is a Deployment. Held, it is paused: its ReplicaSets scale, and none is
+// made. Its controller takes the pods of a ReplicaSet for updated when the template of
+// that is equal to its own; so that is written last, see conclude.
+//
+// What its pods were updated to is kept in ControllerRevisions of the Deployment.
+// ReplicaSets would not do: the history limit of the Deployment may be zero, and an
+// update may be overtaken before its template is in any.
+type deployment struct {
+	*appsv1.Deployment
+}
+
+// defaultMaxUnavailable is maxUnavailable of a Deployment that does not say it.
+const defaultMaxUnavailable = "25%"
+
+func (w deployment) spec() spec {
+	replicas := int(ptr.Deref(w.Spec.Replicas, 1))
+	s := spec{
+		template:        &w.Spec.Template,
+		replicas:        replicas,
+		minReadySeconds: w.Spec.MinReadySeconds,
+		isHeld:          w.Spec.Paused,
+		keepsCount:      true,
+	}
+	if w.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
+		s.recreates = "spec.strategy.type is Recreate"
+	}
+	unavailable := intstr.FromString(defaultMaxUnavailable)
+	if rolling := w.Spec.Strategy.RollingUpdate; rolling != nil {
+		unavailable = ptr.Deref(rolling.MaxUnavailable, unavailable)
+	}
+	s.maxUnavailable = maxUnavailable(unavailable, replicas, false)
+	if deadline := ptr.Deref(w.Spec.ProgressDeadlineSeconds, math.MaxInt32); deadline != math.MaxInt32 {
+		s.progressDeadline = time.Duration(deadline) * time.Second
+	}
+	return s
+}
+
+func (w deployment) observe(ctx context.Context, r *Reconciler, s *scope) error {
+	list := &appsv1.ReplicaSetList{}
+	if err := podcache.ByOwner(ctx, r.client, w.Deployment, list); err != nil {
+		return err
+	}
+	live, err := liveReplicaSets(list.Items)
+	if err != nil {
+		return err
+	}
+	s.keeper = chooseKeeper(live, s.template)
+	if s.keeper == nil {
+		s.setTarget("", s.template.Native())
+		return nil
+	}
+	if err := s.ensureRevisions(ctx, r); err != nil {
+		return err
+	}
+	if err := s.addKeeperPods(ctx, r); err != nil {
+		return err
+	}
+	for _, other := range live {
+		if other == s.keeper {
+			continue
+		}
+		if err := s.addOtherPods(ctx, r, other); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ensureRevisions keeps what the pods were made from, and what they become. What the
+// keeper was promoted to is finished first, also when the user wants something else
+// by now.
+func (s *scope) ensureRevisions(ctx context.Context, r *Reconciler) error {
+	if err := s.readHistory(ctx, r.client); err != nil {
+		return err
+	}
+	goal := s.template
+	if s.keeper.isPromoted() {
+		goal = s.keeper.template
+	}
+	owner := history.Owner{Object: s.object, Kind: s.owner.Kind, Labels: s.spec.template.Labels}
+	keeper := history.NewKeeper(r.client)
+	if s.history.Find(s.keeper.template) == nil {
+		if _, _, err := keeper.Ensure(ctx, owner, s.history, history.Content{Template: s.keeper.template}); err != nil {
+			return err
+		}
+	}
+	update, _, err := keeper.Ensure(ctx, owner, s.history, history.Content{Template: goal})
+	if err != nil {
+		return err
+	}
+	s.setTarget(update.Name(), update.Template.Native())
+	return nil
+}
+
+// addKeeperPods adds the pods that are updated.
+func (s *scope) addKeeperPods(ctx context.Context, r *Reconciler) error {
+	pods, err := s.readPods(ctx, r.client, s.keeper)
+	if err != nil {
+		return err
+	}
+	pods = slices.DeleteFunc(pods, func(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil })
+	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	held := s.keptByCount(pods)
+	for i, pod := range pods {
+		from := s.revisionByName(podRevision(pod))
+		if podRevision(pod) == "" {
+			from = s.madeByKeeper()
+		}
+		if err := s.addPod(ctx, r, pod, from, held[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// madeByKeeper returns what a pod was made from that was never updated in place:
+// the template of its ReplicaSet. While that was promoted a moment ago, it may have
+// been the one before. Both can be said of it then, for what the pod already is, is
+// not changed again.
+func (s *scope) madeByKeeper() *inplace.Revision {
+	if before := s.revisionByName(s.keeper.previous().revision); before != nil {
+		return before
+	}
+	return s.known("ReplicaSet "+s.keeper.Name, s.keeper.template)
+}
+
+// addOtherPods adds the pods of a ReplicaSet that is not the one to stay. They count,
+// and Kubernetes replaces them when the Deployment is released.
+func (s *scope) addOtherPods(ctx context.Context, r *Reconciler, other *replicaSet) error {
+	pods, err := s.readPods(ctx, r.client, other)
+	if err != nil {
+		return err
+	}
+	for _, pod := range pods {
+		if pod.DeletionTimestamp != nil {
+			continue
+		}
+		from := s.known("ReplicaSet "+other.Name, other.template)
+		if err := s.addPod(ctx, r, pod, from, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w deployment) unheld() map[string]any {
+	return map[string]any{"paused": nil}
+}
+
+// conclude makes the ReplicaSet of the updated pods the one of the present template,
+// and leaves the template that it had in an empty one, for the history.
+//
+// The keeper is first: an empty ReplicaSet more than the history limit allows is
+// deleted at once, and until then it would be that. What the keeper had before is in
+// a ControllerRevision, and the keeper names it until the others are as they should
+// be. The Deployment is held meanwhile: its controller acts on nothing of this.
+func (w deployment) conclude(ctx context.Context, r *Reconciler, s *scope) (bool, error) {
+	switch {
+	case s.keeper == nil:
+		return true, nil
+	case !s.keeper.isPromoted() && s.keeper.template.Equal(s.template):
+		return true, s.truncateHistory(ctx, r)
+	case !s.isComplete():
+		// Its controller may be about to make a pod from the template before.
+		return false, nil
+	case !s.keeper.isPromoted():
+		return false, w.promote(ctx, r, s)
+	}
+	if err := w.preserve(ctx, r, s); err != nil {
+		return false, err
+	}
+	return false, s.settle(ctx, r)
+}
+
+// isComplete reports whether the keeper has all its pods, as it is now, and they are
+// the ones that were observed.
+func (s *scope) isComplete() bool {
+	pods := 0
+	for i := range s.pods {
+		if !s.isOfOther(i) {
+			pods++
+		}
+	}
+	status := s.keeper.Status
+	return status.ObservedGeneration >= s.keeper.Generation && status.Replicas == ptr.Deref(s.keeper.Spec.Replicas, 1) && int(status.Replicas) == pods
+}

@@ -1,0 +1,99 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package native
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/insitu-dev/insitu/apis/native"
+)
+
+// Reasons of events of workloads.
+const (
+	// reasonReleased: Kubernetes recreates the pods.
+	reasonReleased = "ReleasedForRecreation"
+	// reasonUpdated: all pods are updated.
+	reasonUpdated = "UpdatedInPlace"
+	// reasonHoldLost: something else has ended the hold.
+	reasonHoldLost = "HoldLost"
+	// reasonInvalidOptions: a label or an annotation is not as accepted.
+	reasonInvalidOptions = "InvalidOptions"
+	// reasonDeadline: no pod was updated for progressDeadlineSeconds.
+	reasonDeadline = "ProgressDeadlineExceeded"
+)
+
+// actionRelease is what the operator does, in events.
+const actionRelease = "Release"
+
+func recreated(s *scope, why string) *ending {
+	return &ending{corev1.EventTypeNormal, reasonReleased, "not in place: " + why + "; Kubernetes recreates the pods of " + s.owner.String()}
+}
+
+func updated(s *scope) *ending {
+	if len(s.pods) == 0 {
+		return &ending{corev1.EventTypeNormal, reasonUpdated, "there are no pods to update"}
+	}
+	return &ending{corev1.EventTypeNormal, reasonUpdated, fmt.Sprintf("%d pods run revision %s", len(s.pods), s.target.Name)}
+}
+
+func lost(s *scope) *ending {
+	return &ending{
+		corev1.EventTypeWarning, reasonHoldLost,
+		"the spec does not hold " + s.owner.String() + " any more, though its label " + native.HeldLabel +
+			" says so: Kubernetes goes on. Are the admission policies of Insitu installed?",
+	}
+}
+
+// release ends the hold, if the workload still is as it was read.
+func (r *Reconciler) release(ctx context.Context, s *scope) error {
+	patch := map[string]any{"metadata": map[string]any{
+		"uid": s.object.GetUID(), "resourceVersion": s.object.GetResourceVersion(),
+		"labels": map[string]any{native.HeldLabel: native.Release},
+	}}
+	if err := r.patch(ctx, s, patch); err != nil {
+		return fmt.Errorf("release %s: %w", s.owner, err)
+	}
+	r.recorder.Eventf(s.object, nil, s.ending.eventType, s.ending.reason, actionRelease, "%s", s.ending.note)
+	if s.object.GetLabels()[native.HeldLabel] == "" {
+		return nil
+	}
+	return r.unhold(ctx, s)
+}
+
+// unhold writes what a policy does to a workload that is to be released: the cluster
+// has none.
+func (r *Reconciler) unhold(ctx context.Context, s *scope) error {
+	patch := map[string]any{
+		"metadata": map[string]any{
+			"uid": s.object.GetUID(), "resourceVersion": s.object.GetResourceVersion(),
+			"labels": map[string]any{native.HeldLabel: nil},
+			"annotations": map[string]any{
+				native.HeldPartitionAnnotation: nil, native.HeldMaxUnavailableAnnotation: nil, native.HeldMaxSurgeAnnotation: nil,
+				native.StatusAnnotation: nil,
+			},
+		},
+	}
+	if s.spec.isHeld {
+		patch["spec"] = s.unheld()
+	}
+	if err := r.patch(ctx, s, patch); err != nil {
+		return fmt.Errorf("restore %s: %w", s.owner, err)
+	}
+	return nil
+}
+
+// patch patches the workload, which becomes what the API server answers.
+func (r *Reconciler) patch(ctx context.Context, s *scope, patch map[string]any) error {
+	body, err := json.Marshal(patch)
+	if err != nil {
+		return err
+	}
+	return r.client.Patch(ctx, s.object, client.RawPatch(types.MergePatchType, body))
+}

@@ -1,0 +1,142 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package native
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/insitu-dev/insitu/apis/native"
+	workloads "github.com/insitu-dev/insitu/controllers/workload"
+	"github.com/insitu-dev/insitu/inplace"
+)
+
+// report says in the workload's annotation how far its update is, if that differs
+// from what it says already. A workload that was released says nothing.
+func (r *Reconciler) report(ctx context.Context, s *scope) error {
+	if s.ending != nil || !s.planned && s.invalid == nil {
+		return nil
+	}
+	before := statusOf(s.object)
+	status := s.status(before)
+	after, err := json.Marshal(status)
+	if err != nil {
+		return err
+	}
+	if s.object.GetAnnotations()[native.StatusAnnotation] == string(after) {
+		return nil
+	}
+	patch := map[string]any{"metadata": map[string]any{
+		"uid": s.object.GetUID(), "resourceVersion": s.object.GetResourceVersion(),
+		"annotations": map[string]any{native.StatusAnnotation: string(after)},
+	}}
+	if err := r.patch(ctx, s, patch); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("report on %s: %w", s.owner, err)
+	}
+	r.tell(s, before, status)
+	return nil
+}
+
+// tell records events for what was not reported before.
+func (r *Reconciler) tell(s *scope, before, after native.Status) {
+	workloads.ReportStuck(r.recorder, s.object, s.plan, before.Blockers)
+	if before.State == after.State && before.Message == after.Message {
+		return
+	}
+	switch after.State {
+	case native.InvalidOptions:
+		r.recorder.Eventf(s.object, nil, corev1.EventTypeWarning, reasonInvalidOptions, workloads.ActionUpdate, "%s", after.Message)
+	case native.ProgressDeadlineExceeded:
+		r.recorder.Eventf(s.object, nil, corev1.EventTypeWarning, reasonDeadline, workloads.ActionUpdate, "%s", after.Message)
+	case native.Updating, native.Paused, native.PartitionReached, native.Stalled:
+	}
+}
+
+// statusOf returns what was reported last; the zero Status if nothing was, or it
+// cannot be read.
+func statusOf(obj client.Object) native.Status {
+	status := native.Status{}
+	if err := json.Unmarshal([]byte(obj.GetAnnotations()[native.StatusAnnotation]), &status); err != nil {
+		return native.Status{}
+	}
+	return status
+}
+
+// status returns what is to be reported.
+func (s *scope) status(before native.Status) native.Status {
+	if s.invalid != nil {
+		return native.Status{State: native.InvalidOptions, Message: s.invalid.Error(), Replicas: int32(s.spec.replicas)} //nolint:gosec // from an int32
+	}
+	status := native.Status{Revision: s.target.Name, Replicas: int32(s.spec.replicas)} //nolint:gosec // from an int32
+	for i, pod := range s.plan.Pods {
+		if pod.Available {
+			status.Available++
+		}
+		if pod.Updated && !s.isOfOther(i) {
+			status.Updated++
+		}
+	}
+	if before.Revision != status.Revision {
+		before = native.Status{} // of another update; kubectl rollout undo brings back annotations, too
+	}
+	status.Blockers = workloads.Blockers(s.plan, s.result.Failed, before.Blockers, s.now)
+	status.ProgressTime = before.ProgressTime
+	if status.Updated > before.Updated || status.Available > before.Available || before.ProgressTime.IsZero() {
+		status.ProgressTime = metav1.NewTime(s.now).Rfc3339Copy()
+	}
+	status.State, status.Message = s.state(status)
+	return status
+}
+
+// isOfOther reports whether the i-th pod is none of those that are updated.
+func (s *scope) isOfOther(i int) bool {
+	return s.keeper != nil && !metav1.IsControlledBy(s.pods[i].Pod, s.keeper)
+}
+
+// state says in a word and a sentence where the update is.
+func (s *scope) state(status native.Status) (native.State, string) {
+	progress := fmt.Sprintf("%d of %d pods are updated", status.Updated, status.Replicas)
+	stall := workloads.FindStall(s.plan, s.result.Errors())
+	kept := s.keeps()
+	switch {
+	case stall.Stalled:
+		return native.Stalled, stall.Message
+	case s.options.paused:
+		return native.Paused, progress + "; annotation " + native.PausedAnnotation + " keeps the others from starting"
+	case s.isOverdue(status):
+		return native.ProgressDeadlineExceeded, fmt.Sprintf("%s, and there was no progress for %s", progress, s.spec.progressDeadline)
+	case kept > 0 && int(status.Updated)+kept >= len(s.plan.Pods) && !s.hasWork():
+		return native.PartitionReached, fmt.Sprintf("%s; annotation %s keeps the others", progress, native.PartitionAnnotation)
+	default:
+		return native.Updating, progress
+	}
+}
+
+// hasWork reports whether a pod is on its way.
+func (s *scope) hasWork() bool {
+	for i, pod := range s.plan.Pods {
+		if !s.pods[i].Held && (!pod.Updated || pod.Step.State != inplace.Settled) {
+			return true
+		}
+	}
+	return false
+}
+
+// isOverdue reports whether there was no progress for too long. If that is still to
+// come, it asks for another look then.
+func (s *scope) isOverdue(status native.Status) bool {
+	if s.spec.progressDeadline == 0 || s.keeps() > 0 && !s.hasWork() {
+		return false
+	}
+	left := status.ProgressTime.Add(s.spec.progressDeadline).Sub(s.now)
+	if left > 0 {
+		s.requeue.Within(left)
+	}
+	return left <= 0
+}

@@ -1,0 +1,190 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package native
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/insitu-dev/insitu/controllers/executor"
+	"github.com/insitu-dev/insitu/controllers/history"
+	"github.com/insitu-dev/insitu/controllers/podcache"
+	workloads "github.com/insitu-dev/insitu/controllers/workload"
+	"github.com/insitu-dev/insitu/inplace"
+)
+
+// scope is what one reconciliation knows of a held workload.
+type scope struct {
+	workload
+	object  client.Object
+	kind    Kind
+	owner   workloads.Owner
+	spec    spec
+	options options
+	now     time.Time
+	// cannotResize is true when the API server does not serve pods/resize.
+	cannotResize bool
+
+	// template is that of the spec.
+	template *inplace.Template
+	history  *history.History
+	// target is what pods become; nil while Kubernetes has made no revision for it.
+	target *inplace.Revision
+	// revisions are those that were asked for, by what they were asked by.
+	revisions map[string]*inplace.Revision
+	// pods are in the order of updates, condemned those that are to go for good.
+	pods      []inplace.PodFacts
+	condemned []*corev1.Pod
+	// keeper is the ReplicaSet of a Deployment whose pods are updated; nil if there is
+	// none, and for other kinds.
+	keeper *replicaSet
+
+	plan    inplace.Plan
+	planned bool
+	result  executor.Result
+	requeue workloads.Requeue
+	// invalid is what is not as accepted of the options.
+	invalid error
+	// ending is why the hold ends now; nil if it goes on.
+	ending *ending
+}
+
+// ending is the end of a hold.
+type ending struct {
+	// eventType, reason and note are what is told.
+	eventType, reason, note string
+}
+
+func newScope(obj client.Object, kind Kind, now time.Time) *scope {
+	w := workloadOf(obj)
+	return &scope{
+		workload: w, object: obj, kind: kind, spec: w.spec(), now: now,
+		owner:     workloads.Owner{Object: obj, Kind: kind.groupVersionKind()},
+		revisions: map[string]*inplace.Revision{},
+	}
+}
+
+// readTemplate reads the template of the spec.
+func (s *scope) readTemplate() error {
+	template, err := inplace.NewTemplate(s.spec.template)
+	if err != nil {
+		return fmt.Errorf("read template of %s: %w", s.owner, err)
+	}
+	s.template = template
+	if s.kind == Deployment {
+		s.template = template.Native()
+	}
+	return nil
+}
+
+// readHistory reads the revisions of the workload.
+func (s *scope) readHistory(ctx context.Context, reader client.Reader) error {
+	list := &appsv1.ControllerRevisionList{}
+	if err := podcache.ByOwner(ctx, reader, s.object, list); err != nil {
+		return err
+	}
+	var err error
+	s.history, err = history.Read(list.Items)
+	return err
+}
+
+// setTarget says what the pods become.
+func (s *scope) setTarget(name string, template *inplace.Template) {
+	s.target = &inplace.Revision{Name: name, Template: template}
+}
+
+// revisionByName returns a revision as what pods may have been made from; nil if it
+// is not in the history. It is the same for all pods.
+func (s *scope) revisionByName(name string) *inplace.Revision {
+	return s.revision(name, s.history.Get(name))
+}
+
+// revisionByHash is as revisionByName, for pods that name it by its hash.
+func (s *scope) revisionByHash(hash string) *inplace.Revision {
+	return s.revision(hash, s.history.GetByHash(hash))
+}
+
+func (s *scope) revision(name string, found *history.Revision) *inplace.Revision {
+	switch {
+	case name == s.target.Name:
+		return s.target
+	case found == nil:
+		return nil
+	default:
+		return s.known(name, found.Template)
+	}
+}
+
+// known returns a revision of a template, which is the same for all pods.
+func (s *scope) known(name string, template *inplace.Template) *inplace.Revision {
+	if s.revisions[name] == nil {
+		s.revisions[name] = &inplace.Revision{Name: name, Template: template.Native().DefaultedLike(s.target.Template)}
+	}
+	return s.revisions[name]
+}
+
+// readPods reads the pods that an owner controls, without those that have ended:
+// Kubernetes replaces them.
+func (s *scope) readPods(ctx context.Context, reader client.Reader, owner client.Object) ([]*corev1.Pod, error) {
+	list := &corev1.PodList{}
+	// Pods are only read: what is written to them is a patch made from them.
+	if err := podcache.ByOwner(ctx, reader, owner, list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	pods := make([]*corev1.Pod, 0, len(list.Items))
+	for i := range list.Items {
+		if pod := &list.Items[i]; !inplace.HasEnded(pod) {
+			pods = append(pods, pod)
+		}
+	}
+	return pods, nil
+}
+
+// addPod adds what is known of a pod.
+func (s *scope) addPod(ctx context.Context, r *Reconciler, pod *corev1.Pod, from *inplace.Revision, held bool) error {
+	facts := inplace.PodFacts{Pod: pod, From: from, Held: held}
+	if inplace.IsMarkedNotReady(pod) {
+		var err error
+		if facts.Services, err = podcache.ServicesTo(ctx, r.client, pod); err != nil {
+			return err
+		}
+	}
+	s.pods = append(s.pods, facts.Read(s.now))
+	return nil
+}
+
+// keptByCount tells which pods the option partition keeps at their revision.
+func (s *scope) keptByCount(pods []*corev1.Pod) []bool {
+	if s.options.partition == nil {
+		return make([]bool, len(pods))
+	}
+	turns := make([]workloads.Turn, len(pods))
+	for i, pod := range pods {
+		turns[i] = workloads.TurnOf(pod, s.target.Name, podRevision(pod), s.now)
+	}
+	return workloads.HeldByNumber(turns, s.spec.replicas-partitionOf(*s.options.partition, s.spec.replicas))
+}
+
+// workloadFacts returns what the planner has to know.
+func (s *scope) workloadFacts() inplace.Workload {
+	target := workloads.TargetOf(s.options.strategy)
+	target.Revision, target.Policy, target.CannotResize = *s.target, s.options.policy, s.cannotResize
+	return inplace.Workload{
+		Target:               target,
+		Replicas:             s.spec.replicas,
+		MaxUnavailable:       s.spec.maxUnavailable,
+		MinReadySeconds:      s.spec.minReadySeconds,
+		MaxConcurrentResizes: workloads.MaxConcurrentResizes(s.options.strategy, s.spec.replicas),
+		Stopped:              s.options.paused,
+		Ordered:              s.spec.ordered,
+		Pods:                 slices.Clone(s.pods),
+		Condemned:            s.condemned,
+	}
+}

@@ -1,0 +1,147 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package native
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/insitu-dev/insitu/apis/native"
+	"github.com/insitu-dev/insitu/controllers/podcache"
+	workloads "github.com/insitu-dev/insitu/controllers/workload"
+)
+
+// Options configures the controllers.
+type Options struct {
+	// MaxConcurrentReconciles is how many workloads of a kind are reconciled at the
+	// same time; at least 1.
+	MaxConcurrentReconciles int
+
+	// Capabilities tells what the API server can do; everything, if it is nil.
+	Capabilities *workloads.Capabilities
+}
+
+// Add adds the controllers of all kinds to a manager, whose client must show its own
+// writes and whose cache must be as package podcache says.
+func Add(mgr ctrl.Manager, options Options) error {
+	for _, kind := range []Kind{Deployment, StatefulSet, DaemonSet} {
+		if err := add(mgr, kind, options); err != nil {
+			return fmt.Errorf("add controller of kind %s: %w", kind, err)
+		}
+	}
+	return nil
+}
+
+func add(mgr ctrl.Manager, kind Kind, options Options) error {
+	name := "native-" + strings.ToLower(string(kind))
+	r := NewReconciler(kind, mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("insitu-"+name), clock.RealClock{})
+	r.Capabilities = options.Capabilities
+	b := ctrl.NewControllerManagedBy(mgr).
+		Named(name).
+		For(kind.newObject(), builder.WithPredicates(changed())).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.heldOwner)).
+		Watches(&appsv1.ControllerRevision{}, handler.EnqueueRequestsFromMapFunc(r.heldOwner)).
+		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(r.drainingOwners)).
+		WithOptions(workloads.ControllerOptions(options.MaxConcurrentReconciles))
+	if kind == Deployment {
+		b = b.Watches(&appsv1.ReplicaSet{}, handler.EnqueueRequestsFromMapFunc(r.heldOwner))
+	}
+	return b.Complete(r)
+}
+
+// changed passes what may change what is to be done with a workload. Of its status
+// that is the generation that its controller has seen, which our own kinds' do not
+// wait for; of its annotations, all but our own report.
+func changed() predicate.Predicate {
+	return predicate.Or(workloads.SpecPredicate(), predicate.LabelChangedPredicate{}, predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return e.ObjectOld != nil && e.ObjectNew != nil &&
+			(observed(e.ObjectOld) != observed(e.ObjectNew) || !maps.Equal(withoutStatus(e.ObjectOld), withoutStatus(e.ObjectNew)))
+	}})
+}
+
+// observation is what a workload's own controller has seen.
+type observation struct {
+	generation int64
+	replicas   int32
+}
+
+func observed(obj client.Object) observation {
+	switch typed := obj.(type) {
+	case *appsv1.StatefulSet:
+		return observation{generation: typed.Status.ObservedGeneration}
+	case *appsv1.DaemonSet:
+		return observation{typed.Status.ObservedGeneration, typed.Status.DesiredNumberScheduled}
+	default:
+		return observation{}
+	}
+}
+
+func withoutStatus(obj client.Object) map[string]string {
+	annotations := maps.Clone(obj.GetAnnotations())
+	delete(annotations, native.StatusAnnotation)
+	return annotations
+}
+
+// heldOwner maps an object to the held workload that it belongs to. Of workloads that
+// nobody opted in, and of those at rest, nothing is reconciled.
+func (r *Reconciler) heldOwner(ctx context.Context, obj client.Object) []reconcile.Request {
+	owner := metav1.GetControllerOfNoCopy(obj)
+	if r.kind == Deployment && workloads.IsKind(owner, appsv1.SchemeGroupVersion.WithKind("ReplicaSet")) {
+		rs := &appsv1.ReplicaSet{}
+		if !r.read(ctx, obj.GetNamespace(), owner.Name, rs) {
+			return nil
+		}
+		owner = metav1.GetControllerOfNoCopy(rs)
+	}
+	if !workloads.IsKind(owner, r.kind.groupVersionKind()) {
+		return nil
+	}
+	held := r.kind.newObject()
+	if !r.read(ctx, obj.GetNamespace(), owner.Name, held) || held.GetLabels()[native.HeldLabel] == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(held)}}
+}
+
+// drainingOwners maps an EndpointSlice to the held workloads that wait for a pod to
+// leave it.
+func (r *Reconciler) drainingOwners(ctx context.Context, slice client.Object) []reconcile.Request {
+	pods := &corev1.PodList{}
+	err := podcache.Draining(ctx, r.client, slice.GetNamespace(), pods, client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency)
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to map EndpointSlice", "EndpointSlice", klog.KObj(slice))
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range pods.Items {
+		requests = append(requests, r.heldOwner(ctx, &pods.Items[i])...)
+	}
+	return requests
+}
+
+// read reads an object from the cache, and reports whether it is there.
+func (r *Reconciler) read(ctx context.Context, namespace, name string, into client.Object) bool {
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, into, client.DisableReadYourWritesConsistency)
+	if err != nil && !apierrors.IsNotFound(err) {
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to map to a workload", "kind", r.kind, "name", name)
+	}
+	return err == nil
+}
