@@ -37,6 +37,12 @@ const (
 // StatusAnnotation says how far the update of a held workload is, see Status.
 const StatusAnnotation = "insitu.dev/status"
 
+// PreviousRevisionAnnotation is on a ReplicaSet that has got the template of its
+// Deployment because its pods were updated in place, until the ReplicaSets of the
+// Deployment's history are as they should be: the name of the revision that it had
+// before, its number in the history, and its change cause.
+const PreviousRevisionAnnotation = "insitu.dev/previous-revision"
+
 // OptionPrefix begins the annotations that are options.
 const OptionPrefix = "insitu.dev/"
 

@@ -6,7 +6,6 @@ package native
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -89,10 +88,16 @@ func (w deployment) observe(ctx context.Context, r *Reconciler, s *scope) error 
 	return nil
 }
 
-// ensureRevisions keeps what the pods were made from, and what they become.
+// ensureRevisions keeps what the pods were made from, and what they become. What the
+// keeper was promoted to is finished first, also when the user wants something else
+// by now.
 func (s *scope) ensureRevisions(ctx context.Context, r *Reconciler) error {
 	if err := s.readHistory(ctx, r.client); err != nil {
 		return err
+	}
+	goal := s.template
+	if s.keeper.isPromoted() {
+		goal = s.keeper.template
 	}
 	owner := history.Owner{Object: s.object, Kind: s.owner.Kind, Labels: s.spec.template.Labels}
 	keeper := history.NewKeeper(r.client)
@@ -101,7 +106,7 @@ func (s *scope) ensureRevisions(ctx context.Context, r *Reconciler) error {
 			return err
 		}
 	}
-	update, _, err := keeper.Ensure(ctx, owner, s.history, history.Content{Template: s.template})
+	update, _, err := keeper.Ensure(ctx, owner, s.history, history.Content{Template: goal})
 	if err != nil {
 		return err
 	}
@@ -131,14 +136,12 @@ func (s *scope) addKeeperPods(ctx context.Context, r *Reconciler) error {
 }
 
 // madeByKeeper returns what a pod was made from that was never updated in place:
-// the template of its ReplicaSet. While that has just become the target, it may have
-// been made from the one before, which looks no different: what the pod already is,
-// is not changed again.
+// the template of its ReplicaSet. While that was promoted a moment ago, it may have
+// been the one before. Both can be said of it then, for what the pod already is, is
+// not changed again.
 func (s *scope) madeByKeeper() *inplace.Revision {
-	if s.keeper.template.Equal(s.template) {
-		if before := s.revisionByName(s.keeper.Annotations[previousRevisionAnnotation]); before != nil {
-			return before
-		}
+	if before := s.revisionByName(s.keeper.previous().revision); before != nil {
+		return before
 	}
 	return s.known("ReplicaSet "+s.keeper.Name, s.keeper.template)
 }
@@ -169,21 +172,37 @@ func (w deployment) unheld() map[string]any {
 // conclude makes the ReplicaSet of the updated pods the one of the present template,
 // and leaves the template that it had in an empty one, for the history.
 //
-// The order matters: while the Deployment is held, nobody acts on what is in between.
-// When its ReplicaSets have no template before, nobody could tell what it was.
+// The keeper is first: an empty ReplicaSet more than the history limit allows is
+// deleted at once, and until then it would be that. What the keeper had before is in
+// a ControllerRevision, and the keeper names it until the others are as they should
+// be. The Deployment is held meanwhile: its controller acts on nothing of this.
 func (w deployment) conclude(ctx context.Context, r *Reconciler, s *scope) (bool, error) {
-	if s.keeper == nil {
+	switch {
+	case s.keeper == nil:
 		return true, nil
-	}
-	if s.keeper.template.Equal(s.template) {
-		// Its controller may be about to make pods from the template before.
-		return s.keeper.Status.ObservedGeneration >= s.keeper.Generation, s.truncateHistory(ctx, r)
+	case !s.keeper.isPromoted() && s.keeper.template.Equal(s.template):
+		return true, s.truncateHistory(ctx, r)
+	case !s.isComplete():
+		// Its controller may be about to make a pod from the template before.
+		return false, nil
+	case !s.keeper.isPromoted():
+		return false, w.promote(ctx, r, s)
 	}
 	if err := w.preserve(ctx, r, s); err != nil {
 		return false, err
 	}
-	if err := w.promote(ctx, r, s); err != nil {
-		return false, fmt.Errorf("write template of ReplicaSet %s/%s: %w", w.Namespace, s.keeper.Name, err)
+	return false, s.settle(ctx, r)
+}
+
+// isComplete reports whether the keeper has all its pods, as it is now, and they are
+// the ones that were observed.
+func (s *scope) isComplete() bool {
+	pods := 0
+	for i := range s.pods {
+		if !s.isOfOther(i) {
+			pods++
+		}
 	}
-	return false, nil
+	status := s.keeper.Status
+	return status.ObservedGeneration >= s.keeper.Generation && status.Replicas == ptr.Deref(s.keeper.Spec.Replicas, 1) && int(status.Replicas) == pods
 }

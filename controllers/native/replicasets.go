@@ -12,6 +12,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -23,13 +24,11 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/controllers/history"
+	workloads "github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/inplace"
 )
-
-// previousRevisionAnnotation names, on a ReplicaSet whose template was written here,
-// the revision that it had before.
-const previousRevisionAnnotation = "insitu.dev/previous-revision"
 
 // Annotations by which ReplicaSets tell kubectl rollout history what they are.
 const (
@@ -67,8 +66,8 @@ func isLive(rs *appsv1.ReplicaSet) bool {
 	return rs.DeletionTimestamp == nil && (ptr.Deref(rs.Spec.Replicas, 1) > 0 || rs.Status.Replicas > 0)
 }
 
-// chooseKeeper returns the ReplicaSet whose pods stay: the one that the Deployment
-// takes for that of its template or, if there is none, the one with the most pods. It
+// chooseKeeper returns the ReplicaSet whose pods stay: one that is being promoted, the
+// one that the Deployment takes for that of its template or, if there is none, the one with the most pods. It
 // is nil if none is to have pods.
 func chooseKeeper(live []*replicaSet, target *inplace.Template) *replicaSet {
 	wanted := slices.DeleteFunc(slices.Clone(live), func(rs *replicaSet) bool { return ptr.Deref(rs.Spec.Replicas, 1) == 0 })
@@ -77,6 +76,7 @@ func chooseKeeper(live []*replicaSet, target *inplace.Template) *replicaSet {
 	}
 	slices.SortStableFunc(wanted, func(a, b *replicaSet) int {
 		return cmp.Or(
+			workloads.CompareBools(b.isPromoted(), a.isPromoted()),
 			compareEqual(a, b, target),
 			cmp.Compare(ptr.Deref(b.Spec.Replicas, 1), ptr.Deref(a.Spec.Replicas, 1)),
 			compareAge(a, b),
@@ -105,28 +105,86 @@ func compareAge(a, b *replicaSet) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
 
-// preserve sees to it that an empty ReplicaSet has the template that the keeper is
-// about to lose, and that none that is older than the keeper has the one that it
-// gets: the Deployment would take that for its own, and recreate every pod.
+// promote gives the keeper the template of the Deployment. Its number in the history
+// is given by the controller of Deployments; the one that it had is kept for the
+// template that it had.
+func (w deployment) promote(ctx context.Context, r *Reconciler, s *scope) error {
+	before := previous{
+		revision: s.history.Find(s.keeper.template).Name(),
+		number:   s.keeper.Annotations[revisionAnnotation], cause: s.keeper.Annotations[changeCauseAnnotation],
+	}
+	return patchTemplate(ctx, r.client, s.keeper.ReplicaSet, &w.Spec.Template, map[string]any{
+		native.PreviousRevisionAnnotation: before.String(), changeCauseAnnotation: nil,
+	})
+}
+
+// previous is what a promoted ReplicaSet was in the history.
+type previous struct {
+	// revision is the name of the ControllerRevision with its template, number the one
+	// in the history of the Deployment.
+	revision, number string
+	// cause is its change cause; empty if there is none.
+	cause string
+}
+
+func (p previous) String() string {
+	return strings.TrimSpace(p.revision + " " + p.number + " " + p.cause)
+}
+
+// annotations returns those of a ReplicaSet that is the same in the history.
+func (p previous) annotations() map[string]string {
+	annotations := map[string]string{revisionAnnotation: p.number}
+	if p.cause != "" {
+		annotations[changeCauseAnnotation] = p.cause
+	}
+	return annotations
+}
+
+// isPromoted reports whether a ReplicaSet has got its template here, and others are to
+// be changed for that.
+func (rs *replicaSet) isPromoted() bool {
+	return rs.Annotations[native.PreviousRevisionAnnotation] != ""
+}
+
+// previous returns what a promoted ReplicaSet was before; the zero value for others.
+func (rs *replicaSet) previous() previous {
+	parts := append(strings.SplitN(rs.Annotations[native.PreviousRevisionAnnotation], " ", 3), "", "")
+	return previous{parts[0], parts[1], parts[2]}
+}
+
+// settle ends the promotion of the keeper.
+func (s *scope) settle(ctx context.Context, r *Reconciler) error {
+	return workloads.PatchMetadata(ctx, r.client, s.keeper.ReplicaSet, s.keeper.reference(), map[string]any{
+		"annotations": map[string]any{native.PreviousRevisionAnnotation: nil, native.StatusAnnotation: nil},
+	})
+}
+
+// preserve sees to it that an empty ReplicaSet has the template that the keeper had,
+// and that none that is older than the keeper has the one that it has now: the
+// Deployment would take that for its own, and recreate every pod.
 func (w deployment) preserve(ctx context.Context, r *Reconciler, s *scope) error {
+	before := s.history.Get(s.keeper.previous().revision)
+	if before == nil {
+		return nil // somebody deleted it: there is nothing to preserve
+	}
 	empty, err := w.emptyReplicaSets(ctx, r)
 	if err != nil {
 		return err
 	}
-	isPreserved := slices.ContainsFunc(empty, func(rs *replicaSet) bool { return rs.template.Equal(s.keeper.template) })
+	isPreserved := slices.ContainsFunc(empty, func(rs *replicaSet) bool { return rs.template.Equal(before.Template) })
 	for _, twin := range empty {
-		if !twin.template.Equal(s.template) || isPreserved && compareAge(twin, s.keeper) > 0 {
+		if !twin.template.Equal(s.keeper.template) || isPreserved && compareAge(twin, s.keeper) > 0 {
 			continue
 		}
-		if err := w.giveTemplate(ctx, r, twin, s.keeper); err != nil {
-			return fmt.Errorf("write template of ReplicaSet %s/%s: %w", w.Namespace, twin.Name, err)
+		if err := w.giveTemplate(ctx, r, twin, s.keeper, before.Template); err != nil {
+			return err
 		}
 		isPreserved = true
 	}
 	if isPreserved || ptr.Deref(w.Spec.RevisionHistoryLimit, 1) == 0 {
 		return nil
 	}
-	return w.createEmpty(ctx, r, s.keeper)
+	return w.createEmpty(ctx, r, s.keeper, before.Template)
 }
 
 // emptyReplicaSets reads those without pods, with their templates, from the API
@@ -148,26 +206,30 @@ func (w deployment) emptyReplicaSets(ctx context.Context, r *Reconciler) ([]*rep
 	return found, err
 }
 
-// giveTemplate writes into an empty ReplicaSet what another one is in the history.
-func (w deployment) giveTemplate(ctx context.Context, r *Reconciler, to, from *replicaSet) error {
-	annotations := map[string]any{}
-	for _, key := range []string{revisionAnnotation, changeCauseAnnotation} {
-		annotations[key] = nil
-		if value, ok := from.Annotations[key]; ok {
-			annotations[key] = value
-		}
+// giveTemplate makes an empty ReplicaSet what the keeper was in the history.
+func (w deployment) giveTemplate(ctx context.Context, r *Reconciler, to, keeper *replicaSet, before *inplace.Template) error {
+	template, err := podTemplate(before)
+	if err != nil {
+		return err
 	}
-	return patchTemplate(ctx, r.client, to.ReplicaSet, &from.Spec.Template, annotations)
+	annotations := map[string]any{changeCauseAnnotation: nil, native.StatusAnnotation: nil}
+	for key, value := range keeper.previous().annotations() {
+		annotations[key] = value
+	}
+	return patchTemplate(ctx, r.client, to.ReplicaSet, template, annotations)
 }
 
-// promote makes the keeper the ReplicaSet of the Deployment's template. Its number in
-// the history is given by the controller of Deployments.
-func (w deployment) promote(ctx context.Context, r *Reconciler, s *scope) error {
-	annotations := map[string]any{revisionAnnotation: nil, changeCauseAnnotation: nil}
-	if before := s.history.Find(s.keeper.template); before != nil {
-		annotations[previousRevisionAnnotation] = before.Name()
+// podTemplate returns a template of the history as that of a ReplicaSet.
+func podTemplate(template *inplace.Template) (*corev1.PodTemplateSpec, error) {
+	raw, err := template.MarshalJSON()
+	if err != nil {
+		return nil, err
 	}
-	return patchTemplate(ctx, r.client, s.keeper.ReplicaSet, &w.Spec.Template, annotations)
+	found := &corev1.PodTemplateSpec{}
+	if err := json.Unmarshal(raw, found); err != nil {
+		return nil, fmt.Errorf("read template of the history: %w", err)
+	}
+	return found, nil
 }
 
 // patchTemplate replaces the template of a ReplicaSet, but for the label by which it
@@ -193,15 +255,24 @@ func patchTemplate(
 	if err != nil {
 		return err
 	}
-	target := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: rs.Namespace, Name: rs.Name}}
-	return c.Patch(ctx, target, client.RawPatch(types.StrategicMergePatchType, body))
+	if err := c.Patch(ctx, (&replicaSet{ReplicaSet: rs}).reference(), client.RawPatch(types.StrategicMergePatchType, body)); err != nil {
+		return fmt.Errorf("write template of ReplicaSet %s/%s: %w", rs.Namespace, rs.Name, err)
+	}
+	return nil
 }
 
-// createEmpty makes an empty ReplicaSet with the template of another one, and its
-// place in the history.
-func (w deployment) createEmpty(ctx context.Context, r *Reconciler, from *replicaSet) error {
-	hash := hashOf(from)
-	template := from.Spec.Template.DeepCopy()
+// reference names a ReplicaSet for a write, whose answer goes into it.
+func (rs *replicaSet) reference() *appsv1.ReplicaSet {
+	return &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: rs.Namespace, Name: rs.Name}}
+}
+
+// createEmpty makes an empty ReplicaSet that is what the keeper was in the history.
+func (w deployment) createEmpty(ctx context.Context, r *Reconciler, keeper *replicaSet, before *inplace.Template) error {
+	template, err := podTemplate(before)
+	if err != nil {
+		return err
+	}
+	hash := hashOf(keeper)
 	metav1.SetMetaDataLabel(&template.ObjectMeta, appsv1.DefaultDeploymentUniqueLabelKey, hash)
 	selector := w.Spec.Selector.DeepCopy()
 	metav1.AddLabelToSelector(selector, appsv1.DefaultDeploymentUniqueLabelKey, hash)
@@ -209,34 +280,31 @@ func (w deployment) createEmpty(ctx context.Context, r *Reconciler, from *replic
 		ObjectMeta: metav1.ObjectMeta{
 			Name: w.Name + "-" + hash, Namespace: w.Namespace,
 			Labels:          maps.Clone(template.Labels),
-			Annotations:     maps.Clone(from.Annotations),
+			Annotations:     keeper.previous().annotations(),
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(w.Deployment, Deployment.groupVersionKind())},
 		},
 		Spec: appsv1.ReplicaSetSpec{
 			Replicas: ptr.To[int32](0), MinReadySeconds: w.Spec.MinReadySeconds, Selector: selector, Template: *template,
 		},
 	}
-	delete(rs.Annotations, previousRevisionAnnotation)
 	if err := r.client.Create(ctx, rs); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create ReplicaSet %s/%s: %w", rs.Namespace, rs.Name, err)
 	}
 	return nil
 }
 
-// hashOf names what a ReplicaSet holds now. No other controller makes the same name
+// hashOf names what a promoted ReplicaSet had. No other controller makes the same name
 // from it.
-func hashOf(rs *replicaSet) string {
-	raw, _ := rs.template.MarshalJSON() // what was read marshals
+func hashOf(keeper *replicaSet) string {
 	h := fnv.New32a()
 	// Writes to a hash never fail.
-	_, _ = h.Write(raw)
-	_, _ = h.Write([]byte(string(rs.UID) + rs.Annotations[revisionAnnotation]))
+	_, _ = h.Write([]byte(string(keeper.UID) + " " + keeper.Annotations[native.PreviousRevisionAnnotation]))
 	return rand.SafeEncodeString(strconv.FormatUint(uint64(h.Sum32()), 10))
 }
 
 // truncateHistory deletes the revisions that no pod is at any more.
 func (s *scope) truncateHistory(ctx context.Context, r *Reconciler) error {
-	inUse := sets.New(s.target.Name, s.keeper.Annotations[previousRevisionAnnotation])
+	inUse := sets.New(s.target.Name)
 	for _, facts := range s.pods {
 		inUse.Insert(podRevision(facts.Pod))
 	}

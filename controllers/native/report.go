@@ -82,9 +82,12 @@ func (s *scope) status(before native.Status) native.Status {
 			status.Updated++
 		}
 	}
+	if before.Revision != status.Revision {
+		before = native.Status{} // of another update; kubectl rollout undo brings back annotations, too
+	}
 	status.Blockers = workloads.Blockers(s.plan, s.result.Failed, before.Blockers, s.now)
 	status.ProgressTime = before.ProgressTime
-	if before.Revision != status.Revision || status.Updated > before.Updated || status.Available > before.Available || before.ProgressTime.IsZero() {
+	if status.Updated > before.Updated || status.Available > before.Available || before.ProgressTime.IsZero() {
 		status.ProgressTime = metav1.NewTime(s.now).Rfc3339Copy()
 	}
 	status.State, status.Message = s.state(status)

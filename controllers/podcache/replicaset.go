@@ -9,6 +9,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/insitu-dev/insitu/apis/native"
 )
 
 const (
@@ -29,7 +31,7 @@ func HasTemplate(replicaSet *appsv1.ReplicaSet) bool {
 // trimReplicaSet keeps of a ReplicaSet what decisions read:
 //
 //   - what identifies it, its labels and owners, and of the annotations those that
-//     tell a revision of a Deployment;
+//     tell a revision of a Deployment, and ours;
 //   - how many pods it is to have, its selector, and its template while it has pods
 //     or is to have some;
 //   - how many pods of which kind it has.
@@ -69,7 +71,7 @@ func replicaSetMeta(whole *metav1.ObjectMeta) metav1.ObjectMeta {
 		OwnerReferences:   whole.OwnerReferences,
 	}
 	for name, value := range whole.Annotations {
-		if strings.HasPrefix(name, deploymentAnnotations) || name == changeCauseAnnotation {
+		if strings.HasPrefix(name, deploymentAnnotations) || name == changeCauseAnnotation || name == native.PreviousRevisionAnnotation {
 			metav1.SetMetaDataAnnotation(&meta, name, value)
 		}
 	}

@@ -33,6 +33,7 @@ const (
 func SetDefaults(c *InsituConfiguration) {
 	setDefault(&c.Controllers.CloneSet.MaxConcurrentReconciles, DefaultMaxConcurrentReconciles)
 	setDefault(&c.Controllers.StatefulSet.MaxConcurrentReconciles, DefaultMaxConcurrentReconciles)
+	setDefault(&c.Controllers.Native.MaxConcurrentReconciles, DefaultMaxConcurrentReconciles)
 	setLeaderElectionDefaults(&c.LeaderElection)
 	setDefault(&c.ClientConnection.QPS, NoLimit)
 	setDefault(&c.ClientConnection.Burst, *c.ClientConnection.QPS)

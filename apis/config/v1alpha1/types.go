@@ -61,6 +61,11 @@ type ControllersConfiguration struct {
 	// apps.kruise.io.
 	// +optional
 	StatefulSet ControllerConfiguration `json:"statefulSet,omitzero"`
+
+	// native is for the controllers of Deployments, StatefulSets and DaemonSets of
+	// Kubernetes, each.
+	// +optional
+	Native ControllerConfiguration `json:"native,omitzero"`
 }
 
 // ControllerConfiguration holds what can be set for one controller.

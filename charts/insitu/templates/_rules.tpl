@@ -58,11 +58,21 @@
   resources:
   - daemonsets
   - deployments
-  - replicasets
   - statefulsets
   verbs:
   - get
   - list
+  - patch
+  - watch
+- apiGroups:
+  - apps
+  resources:
+  - replicasets
+  verbs:
+  - create
+  - get
+  - list
+  - patch
   - watch
 - apiGroups:
   - apps.kruise.io
