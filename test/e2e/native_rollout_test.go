@@ -8,6 +8,7 @@ package e2e
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -40,21 +41,21 @@ var _ = forEachKind("A rollout", func(kind string) {
 		expectInPlace(before, after, 1)
 		Expect(images(after)).To(HaveEach(nginxLatest))
 		Expect(web.wish(ctx)).To(Equal(wish))
-		Expect(web.revisions(ctx)).To(Equal(map[string]string{"1": nginxAlpine, "2": nginxLatest}))
+		Expect(web.history(ctx)).To(Equal([]string{nginxAlpine, nginxLatest}))
 
 		web.kubectl(ctx, "rollout", "undo", web.resource())
 		after = web.updated(ctx)
 		expectInPlace(before, after, 2)
 		Expect(images(after)).To(HaveEach(nginxAlpine))
 		Expect(web.wish(ctx)).To(Equal(wish))
-		Expect(web.revisions(ctx)).To(Equal(map[string]string{"2": nginxLatest, "3": nginxAlpine}))
+		Expect(web.history(ctx)).To(Equal([]string{nginxLatest, nginxAlpine}))
 
 		By("and forth again")
 		web.kubectl(ctx, "rollout", "undo", web.resource())
 		after = web.updated(ctx)
 		expectInPlace(before, after, 3)
 		Expect(images(after)).To(HaveEach(nginxLatest))
-		Expect(web.revisions(ctx)).To(Equal(map[string]string{"3": nginxAlpine, "4": nginxLatest}))
+		Expect(web.history(ctx)).To(Equal([]string{nginxAlpine, nginxLatest}))
 	})
 
 	It("changes resources without a restart", func(ctx context.Context) {
@@ -258,17 +259,18 @@ func (b builtin) annotation(ctx context.Context, key string) string {
 	return b.get(ctx).GetAnnotations()[key]
 }
 
-// revisions returns the images by the revisions that kubectl rollout history lists.
-func (b builtin) revisions(ctx context.Context) map[string]string {
+// history returns the images of the revisions that kubectl rollout history lists, the
+// oldest first.
+func (b builtin) history(ctx context.Context) []string {
 	GinkgoHelper()
-	found := map[string]string{}
+	var found []string
 	for line := range strings.Lines(b.kubectl(ctx, "rollout", "history", b.resource())) {
 		number, _, _ := strings.Cut(line, " ")
-		if number == "" || strings.Trim(number, "0123456789") != "" {
-			continue
+		if _, err := strconv.Atoi(number); err != nil {
+			continue // the heading
 		}
 		_, rest, _ := strings.Cut(b.kubectl(ctx, "rollout", "history", b.resource(), "--revision="+number), "Image:")
-		found[number] = strings.Fields(rest)[0]
+		found = append(found, strings.Fields(rest)[0])
 	}
 	return found
 }

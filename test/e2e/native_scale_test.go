@@ -122,7 +122,7 @@ var _ = Describe("A Deployment", func() {
 			}
 		}
 		Expect(withPods(web.replicaSets(ctx))).To(HaveLen(1))
-		Expect(web.revisions(ctx)).To(Equal(map[string]string{"1": nginxAlpine, "2": nginxMissing, "3": nginxLatest}))
+		Expect(web.history(ctx)).To(Equal([]string{nginxAlpine, nginxMissing, nginxLatest}))
 	})
 
 	It("keeps as much history as it says, whichever ReplicaSet is the older", func(ctx context.Context) {
@@ -136,10 +136,10 @@ var _ = Describe("A Deployment", func() {
 
 		web.kubectl(ctx, "rollout", "undo", web.resource())
 		expectInPlace(before, web.updated(ctx), 1)
-		Expect(web.revisions(ctx)).To(Equal(map[string]string{"2": nginxLatest, "3": nginxAlpine}))
+		Expect(web.history(ctx)).To(Equal([]string{nginxLatest, nginxAlpine}))
 		web.kubectl(ctx, "rollout", "undo", web.resource())
 		expectInPlace(before, web.updated(ctx), 2)
-		Expect(web.revisions(ctx)).To(Equal(map[string]string{"3": nginxAlpine, "4": nginxLatest}))
+		Expect(web.history(ctx)).To(Equal([]string{nginxAlpine, nginxLatest}))
 	})
 
 	It("goes in place without a history", func(ctx context.Context) {
@@ -160,6 +160,21 @@ var _ = Describe("A Deployment", func() {
 		history := web.kubectl(ctx, "rollout", "history", web.resource())
 		Expect(history).To(MatchRegexp(`(?m)^1 +first$`))
 		Expect(history).To(MatchRegexp(`(?m)^2 +second$`))
+	})
+
+	It("keeps its annotations when its rollout is undone", func(ctx context.Context) {
+		web.start(ctx, web.gated(nginxAlpine))
+		web.kubectl(ctx, "annotate", web.resource(), "example.io/team=storage")
+		web.half(ctx, nginxLatest)
+		web.kubectl(ctx, "annotate", web.resource(), native.PausedAnnotation+"-")
+		web.updated(ctx)
+		for _, image := range []string{nginxAlpine, nginxLatest} {
+			web.kubectl(ctx, "rollout", "undo", web.resource())
+			Expect(images(web.updated(ctx))).To(HaveEach(image))
+			Expect(web.get(ctx).GetAnnotations()).To(And(
+				HaveKeyWithValue("example.io/team", "storage"), HaveKeyWithValue(native.GracePeriodSecondsAnnotation, "3"),
+				Not(HaveKey(native.PausedAnnotation))))
+		}
 	})
 
 	It("changes the labels of its pods in place", func(ctx context.Context) {
