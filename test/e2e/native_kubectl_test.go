@@ -41,9 +41,10 @@ type builtin struct {
 // container is the container of its pods.
 const container = "main"
 
-// resource names the workload to kubectl.
+// resource names the workload to kubectl. StatefulSets and DaemonSets are kinds of
+// Kruise, too.
 func (b builtin) resource() string {
-	return strings.ToLower(b.kind) + "/web"
+	return strings.ToLower(b.kind) + "s.apps/web"
 }
 
 // manifest returns the workload as its user keeps it in a file. It is opted in.
