@@ -173,9 +173,10 @@ func (e *evidence) missing() (reason, message string) {
 //
 // One thing is taken for what it is not: a container that restarts by itself,
 // from the old image, after the change was written and before the kubelet sees
-// it. It counts as done until the kubelet stops it, a moment later. To exclude
-// it, every update to another name of the same content would have to wait for
-// the settle time.
+// it, or in the second before it was written, for that is how exact the times are.
+// It counts as done until the kubelet stops it, a moment later. To exclude it,
+// every update to another name of the same content would have to wait for the
+// settle time.
 //
 // The kubelet leaves a sidecar alone that is still starting, so for that time
 // decides nothing until it has started.
@@ -245,7 +246,7 @@ func (e *evidence) provesRestart(started, changed time.Time) bool {
 	if e.entry.Superseding {
 		return false
 	}
-	return e.status.ImageID != e.entry.ImageID || !e.entry.Resizing && started.After(changed)
+	return e.status.ImageID != e.entry.ImageID || !e.entry.Resizing && !started.Before(changed)
 }
 
 func isImageFailure(waiting *corev1.ContainerStateWaiting) bool {

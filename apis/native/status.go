@@ -25,6 +25,8 @@ type Status struct {
 	Available int32 `json:"available"`
 	// ProgressTime is when the last pod was updated or became available.
 	ProgressTime metav1.Time `json:"progressTime,omitzero"`
+	// Time is when this was said. What differs in no more than numbers is said every 5 s.
+	Time metav1.Time `json:"time,omitzero"`
 	// Blockers says why pods wait, at most 10, the worst first.
 	Blockers []appsv1beta1.Blocker `json:"blockers,omitempty"`
 }

@@ -185,7 +185,12 @@ func (w deployment) conclude(ctx context.Context, r *Reconciler, s *scope) (bool
 	case !s.isComplete():
 		// Its controller may be about to make a pod from the template before.
 		return false, nil
-	case !s.keeper.isPromoted():
+	}
+	s.isConcluding = true
+	if !s.keeper.isPromoted() {
+		if err := r.withdraw(ctx, s); err != nil {
+			return false, err
+		}
 		return false, w.promote(ctx, r, s)
 	}
 	if err := w.preserve(ctx, r, s); err != nil {

@@ -34,6 +34,7 @@ type options struct {
 // ownAnnotations are those with the prefix of options that are none.
 var ownAnnotations = []string{
 	native.HeldPartitionAnnotation, native.HeldMaxUnavailableAnnotation, native.HeldMaxSurgeAnnotation, native.StatusAnnotation,
+	native.PreviousRevisionAnnotation, // kubectl rollout undo may bring it from a ReplicaSet
 }
 
 // parser reads the value of one option.

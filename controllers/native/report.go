@@ -7,8 +7,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,20 +19,30 @@ import (
 	"github.com/insitu-dev/insitu/inplace"
 )
 
+// reportPeriod is how often a status is written that differs in no more than numbers.
+// For a Deployment, each is a new generation.
+const reportPeriod = 5 * time.Second
+
 // report says in the workload's annotation how far its update is, if that differs
 // from what it says already. A workload that was released says nothing.
 func (r *Reconciler) report(ctx context.Context, s *scope) error {
-	if s.ending != nil || !s.planned && s.invalid == nil {
+	if s.ending != nil || s.isConcluding || !s.planned && s.invalid == nil {
 		return nil
 	}
 	before := statusOf(s.object)
 	status := s.status(before)
+	if apiequality.Semantic.DeepEqual(before, status) {
+		return nil
+	}
+	left := before.Time.Add(reportPeriod).Sub(s.now)
+	if before.Revision == status.Revision && before.State == status.State && left > 0 {
+		s.requeue.Within(left)
+		return nil
+	}
+	status.Time = metav1.NewTime(s.now).Rfc3339Copy()
 	after, err := json.Marshal(status)
 	if err != nil {
 		return err
-	}
-	if s.object.GetAnnotations()[native.StatusAnnotation] == string(after) {
-		return nil
 	}
 	patch := map[string]any{"metadata": map[string]any{
 		"uid": s.object.GetUID(), "resourceVersion": s.object.GetResourceVersion(),
@@ -41,6 +53,19 @@ func (r *Reconciler) report(ctx context.Context, s *scope) error {
 	}
 	r.tell(s, before, status)
 	return nil
+}
+
+// withdraw takes the report off. The controller of Deployments copies annotations to
+// the ReplicaSet that it takes for the present one, and kubectl rollout undo brings
+// them back from there.
+func (r *Reconciler) withdraw(ctx context.Context, s *scope) error {
+	if _, ok := s.object.GetAnnotations()[native.StatusAnnotation]; !ok {
+		return nil
+	}
+	return r.patch(ctx, s, map[string]any{"metadata": map[string]any{
+		"uid": s.object.GetUID(), "resourceVersion": s.object.GetResourceVersion(),
+		"annotations": map[string]any{native.StatusAnnotation: nil},
+	}})
 }
 
 // tell records events for what was not reported before.
@@ -71,7 +96,7 @@ func statusOf(obj client.Object) native.Status {
 // status returns what is to be reported.
 func (s *scope) status(before native.Status) native.Status {
 	if s.invalid != nil {
-		return native.Status{State: native.InvalidOptions, Message: s.invalid.Error(), Replicas: int32(s.spec.replicas)} //nolint:gosec // from an int32
+		return native.Status{State: native.InvalidOptions, Message: s.invalid.Error(), Replicas: int32(s.spec.replicas), Time: before.Time} //nolint:gosec // from an int32
 	}
 	status := native.Status{Revision: s.target.Name, Replicas: int32(s.spec.replicas)} //nolint:gosec // from an int32
 	for i, pod := range s.plan.Pods {
@@ -85,6 +110,7 @@ func (s *scope) status(before native.Status) native.Status {
 	if before.Revision != status.Revision {
 		before = native.Status{} // of another update; kubectl rollout undo brings back annotations, too
 	}
+	status.Time = before.Time
 	status.Blockers = workloads.Blockers(s.plan, s.result.Failed, before.Blockers, s.now)
 	status.ProgressTime = before.ProgressTime
 	if status.Updated > before.Updated || status.Available > before.Available || before.ProgressTime.IsZero() {

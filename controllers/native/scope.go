@@ -52,6 +52,8 @@ type scope struct {
 	requeue workloads.Requeue
 	// invalid is what is not as accepted of the options.
 	invalid error
+	// isConcluding: all pods are updated, and the hold is about to end.
+	isConcluding bool
 	// ending is why the hold ends now; nil if it goes on.
 	ending *ending
 }

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command chart writes those parts of charts/insitu that have their source in
-// config/: the CustomResourceDefinitions and the rules of the roles. The other
-// templates have no other source and are written by hand; a test of the chart
-// compares them with config/.
+// config/: the CustomResourceDefinitions, the rules of the roles and the admission
+// policies. The other templates have no other source and are written by hand; a test
+// of the chart compares them with config/.
 //
 // Run it from the root of the repository: go run ./hack/chart
 package main
@@ -30,6 +30,9 @@ func generate(source, target string) error {
 	}
 	if err := generateRules(filepath.Join(source, "config", "rbac"), filepath.Join(templates, "_rules.tpl")); err != nil {
 		return fmt.Errorf("generate rules: %w", err)
+	}
+	if err := generatePolicies(filepath.Join(source, "config", "policies"), filepath.Join(templates, "policies")); err != nil {
+		return fmt.Errorf("generate policies: %w", err)
 	}
 
 	return nil

@@ -1,0 +1,80 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package charts_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Servers with admission policies, and older ones.
+const (
+	withPolicies    = "--api-versions=admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
+	withoutPolicies = "--api-versions=admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy"
+)
+
+// TestPolicies compares the policies that the chart installs with those of
+// config/policies.
+func TestPolicies(t *testing.T) {
+	g := NewWithT(t)
+	got := policiesOf(render(t, withoutCRDs, withPolicies))
+	var files objects
+	paths, err := filepath.Glob("../config/policies/*.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, path := range paths {
+		files = append(files, decode(t, readFile(t, path))...)
+	}
+
+	g.Expect(specsOf(t, got)).To(Equal(specsOf(t, policiesOf(files))))
+	g.Expect(got).To(HaveLen(6))
+
+	output, err := runTool(t, kustomize, "build", "config/default")
+	g.Expect(err).NotTo(HaveOccurred(), output)
+	g.Expect(specsOf(t, policiesOf(decode(t, output)))).To(Equal(specsOf(t, got)))
+}
+
+func TestPoliciesAreLeftOut(t *testing.T) {
+	g := NewWithT(t)
+
+	g.Expect(policiesOf(render(t, withoutCRDs, withoutPolicies))).To(BeEmpty(), "the server does not know their kind")
+	g.Expect(policiesOf(render(t, withoutCRDs, withPolicies, "--set=holdPolicies.install=false"))).To(BeEmpty())
+}
+
+// TestPoliciesHoldWhereTheManagerActs looks at the namespaces of the policies.
+func TestPoliciesHoldWhereTheManagerActs(t *testing.T) {
+	g := NewWithT(t)
+	for _, kind := range []string{"deployments", "statefulsets", "daemonsets"} {
+		var binding admissionregistrationv1.MutatingAdmissionPolicyBinding
+		render(t, withoutCRDs, withPolicies, "--set=config.namespaces={shop,bank}", "--set=fullnameOverride=changer").
+			find(t, "MutatingAdmissionPolicyBinding", "changer-hold-"+kind, &binding)
+
+		g.Expect(binding.Spec.PolicyName).To(Equal("changer-hold-" + kind))
+		g.Expect(binding.Spec.MatchResources.NamespaceSelector.MatchExpressions).To(HaveLen(1))
+		requirement := binding.Spec.MatchResources.NamespaceSelector.MatchExpressions[0]
+		g.Expect(requirement.Key).To(Equal("kubernetes.io/metadata.name"))
+		g.Expect(requirement.Values).To(Equal([]string{"shop", "bank"}))
+	}
+}
+
+func policiesOf(all objects) objects {
+	return all.ofKind("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding")
+}
+
+// specsOf returns the specs of objects by kind and name.
+func specsOf(t *testing.T, all objects) map[string]any {
+	t.Helper()
+	specs := map[string]any{}
+	for _, obj := range all {
+		spec, found, err := unstructured.NestedMap(obj.Object, "spec")
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		NewWithT(t).Expect(found).To(BeTrue())
+		specs[obj.GetKind()+"/"+obj.GetName()] = spec
+	}
+
+	return specs
+}

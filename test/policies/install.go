@@ -1,0 +1,104 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policies
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/insitu-dev/insitu/apis/native"
+	manifests "github.com/insitu-dev/insitu/config/policies"
+)
+
+// The API server takes up policies when its watch shows them.
+const (
+	patience = 30 * time.Second
+	pause    = 100 * time.Millisecond
+)
+
+// Install creates the policies of config/policies and their bindings, and returns
+// when the API server acts by them.
+func Install(ctx context.Context, c client.Client) error {
+	files, err := fs.Glob(manifests.Manifests, "*.yaml")
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		objects, err := objectsIn(file)
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		for _, obj := range objects {
+			if err := c.Create(ctx, obj); err != nil {
+				return fmt.Errorf("install policy: %w", err)
+			}
+		}
+	}
+	cases, err := Cases()
+	if err != nil {
+		return err
+	}
+	for _, kind := range kinds {
+		if err := awaitHold(ctx, c, cases[kind.name][0].Old); err != nil {
+			return fmt.Errorf("wait until a %s is held: %w", kind.name, err)
+		}
+	}
+
+	return nil
+}
+
+// objectsIn returns the objects of a manifest.
+func objectsIn(file string) ([]*unstructured.Unstructured, error) {
+	data, err := manifests.Manifests.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var objects []*unstructured.Unstructured
+	for reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data))); ; {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return objects, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		obj := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(document, &obj.Object); err != nil {
+			return nil, err
+		}
+		objects = append(objects, obj)
+	}
+}
+
+// awaitHold asks, by dry runs, for a hold of a workload that is deleted again.
+func awaitHold(ctx context.Context, c client.Client, workload client.Object) error {
+	workload.SetNamespace(metav1.NamespaceDefault)
+	workload.SetName("is-there-a-policy")
+	if err := c.Create(ctx, workload); err != nil {
+		return err
+	}
+	held := func(ctx context.Context) (bool, error) {
+		probe := workload.DeepCopyObject().(client.Object)
+		probe.GetLabels()[native.HeldLabel] = "probe"
+		err := c.Update(ctx, probe, client.DryRunAll)
+
+		return probe.GetLabels()[native.HeldLabel] == native.Held, err
+	}
+	err := wait.PollUntilContextTimeout(ctx, pause, patience, true, held)
+
+	return errors.Join(err, c.Delete(ctx, workload))
+}
