@@ -23,7 +23,7 @@ import (
 )
 
 // storySeeds is in how many ways the model plays a story.
-const storySeeds = 500
+const storySeeds = 2000
 
 // storyImages are the images of stories in the lab.
 var storyImages = map[sim.Image]string{

@@ -20,8 +20,9 @@ import (
 // can tell. A pod has one worker, which does one thing after the other: it
 // publishes the generation that it has seen together with the statuses from
 // before, stops the containers that do not match that generation, and starts them
-// again from that generation. Until then it sees nothing newer. The conformance
-// suite (test/e2e) runs the same stories on both.
+// again from that generation. Until then it sees nothing newer; and then what it sees
+// and shows may be behind (kubelet_view.go). The conformance suite (test/e2e) runs the
+// same stories on both.
 type kubelet struct {
 	world *World
 	node  string
@@ -78,6 +79,8 @@ type container struct {
 	tries   int
 	// crashed: it ended by itself at least once.
 	crashed bool
+	// silent: it answers no probe, because it was stopped.
+	silent bool
 }
 
 func newKubelet(w *World, node string, old bool) *kubelet {
@@ -125,6 +128,7 @@ func (w *worker) step(pod *corev1.Pod) {
 	case pod.DeletionTimestamp != nil:
 		w.end(pod)
 	case w.now().Before(w.stopUntil):
+		w.probeStopped()
 	case len(w.stopping) > 0:
 		w.restart()
 		// What was started may be published with the next generation only.
@@ -167,16 +171,18 @@ func (w *worker) sync(pod *corev1.Pod) {
 	if !w.admit(pod) {
 		return
 	}
-	pod = w.next(pod)
+	pod = w.view(pod)
 	w.levels = levels(pod)
-	if w.seen != pod.Generation {
-		w.seen = pod.Generation
-		w.wanted = images(pod)
-		w.grant(pod)
+	isNew := w.seen != pod.Generation
+	if isNew {
+		w.seen, w.wanted = pod.Generation, images(pod)
 		w.admitCrashLoops()
-		w.publish()
-	} else if w.grant(pod) {
-		w.publish()
+	}
+	overtaken := false
+	if w.grant(pod) || isNew {
+		if overtaken = w.isOvertaken(); !overtaken {
+			w.publish()
+		}
 	}
 	var ours []string
 	for _, name := range slices.Sorted(maps.Keys(w.wanted)) {
@@ -205,7 +211,9 @@ func (w *worker) sync(pod *corev1.Pod) {
 	w.makeSizes()
 	w.admitCrashLoops()
 	w.startMissing()
-	w.publish()
+	if !overtaken {
+		w.publish()
+	}
 }
 
 // admitCrashLoops lets containers show why they are not started again, sooner or
@@ -394,7 +402,7 @@ func waitingFor(reason string) corev1.ContainerState {
 // isReady reports whether a container passes its readiness probe.
 func (w *worker) isReady(name string) bool {
 	c := w.running[name]
-	if c == nil || c.waiting != "" || w.crashes(name) {
+	if c == nil || c.waiting != "" || c.silent || w.crashes(name) {
 		return false
 	}
 	takes := w.kubelet.world.settings.readyTime

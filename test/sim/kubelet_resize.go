@@ -324,23 +324,3 @@ func putCondition(pod *corev1.Pod, conditionType corev1.PodConditionType, c *cor
 		pod.Status.Conditions = append(pod.Status.Conditions, *c)
 	}
 }
-
-// next is what a worker gets to see of a pod: of a resize and what follows it, it
-// may see one after the other, though both have been written.
-func (w *worker) next(pod *corev1.Pod) *corev1.Pod {
-	if w.seen == 0 || pod.Generation <= w.seen+1 {
-		return pod
-	}
-	for _, e := range slices.Backward(w.kubelet.world.server.log["Pod"]) {
-		held, ok := e.object.(*corev1.Pod)
-		if !ok || held.UID != w.uid || held.Generation != w.seen+1 {
-			continue
-		}
-		isResize := !sizesOf(&held.Spec).equal(w.size.granted) || !sizesOf(&pod.Spec).equal(w.size.granted)
-		if isResize && w.kubelet.world.choices.oneIn(2) {
-			return held
-		}
-		return pod
-	}
-	return pod
-}
