@@ -196,7 +196,7 @@ func (w deployment) conclude(ctx context.Context, r *Reconciler, s *scope) (bool
 	if err := w.preserve(ctx, r, s); err != nil {
 		return false, err
 	}
-	return false, s.settle(ctx, r)
+	return false, w.settle(ctx, r, s.keeper)
 }
 
 // isComplete reports whether the keeper has all its pods, as it is now, and they are

@@ -30,12 +30,6 @@ import (
 	"github.com/insitu-dev/insitu/inplace"
 )
 
-// Annotations by which ReplicaSets tell kubectl rollout history what they are.
-const (
-	revisionAnnotation    = "deployment.kubernetes.io/revision"
-	changeCauseAnnotation = "kubernetes.io/change-cause"
-)
-
 // replicaSet is a ReplicaSet, and its template as that of its Deployment.
 type replicaSet struct {
 	*appsv1.ReplicaSet
@@ -131,15 +125,6 @@ func (p previous) String() string {
 	return strings.TrimSpace(p.revision + " " + p.number + " " + p.cause)
 }
 
-// annotations returns those of a ReplicaSet that is the same in the history.
-func (p previous) annotations() map[string]string {
-	annotations := map[string]string{revisionAnnotation: p.number}
-	if p.cause != "" {
-		annotations[changeCauseAnnotation] = p.cause
-	}
-	return annotations
-}
-
 // isPromoted reports whether a ReplicaSet has got its template here, and others are to
 // be changed for that.
 func (rs *replicaSet) isPromoted() bool {
@@ -153,10 +138,8 @@ func (rs *replicaSet) previous() previous {
 }
 
 // settle ends the promotion of the keeper.
-func (s *scope) settle(ctx context.Context, r *Reconciler) error {
-	return workloads.PatchMetadata(ctx, r.client, s.keeper.ReplicaSet, s.keeper.reference(), map[string]any{
-		"annotations": map[string]any{native.PreviousRevisionAnnotation: nil, native.StatusAnnotation: nil},
-	})
+func (w deployment) settle(ctx context.Context, r *Reconciler, keeper *replicaSet) error {
+	return workloads.PatchMetadata(ctx, r.client, keeper.ReplicaSet, keeper.reference(), map[string]any{"annotations": w.settledAnnotations()})
 }
 
 // preserve sees to it that an empty ReplicaSet has the template that the keeper had,
@@ -212,10 +195,7 @@ func (w deployment) giveTemplate(ctx context.Context, r *Reconciler, to, keeper 
 	if err != nil {
 		return err
 	}
-	annotations := map[string]any{changeCauseAnnotation: nil, native.StatusAnnotation: nil}
-	for key, value := range keeper.previous().annotations() {
-		annotations[key] = value
-	}
+	annotations := replacing(to.Annotations, w.annotationsInHistory(keeper.previous()))
 	return patchTemplate(ctx, r.client, to.ReplicaSet, template, annotations)
 }
 
@@ -280,7 +260,7 @@ func (w deployment) createEmpty(ctx context.Context, r *Reconciler, keeper *repl
 		ObjectMeta: metav1.ObjectMeta{
 			Name: w.Name + "-" + hash, Namespace: w.Namespace,
 			Labels:          maps.Clone(template.Labels),
-			Annotations:     keeper.previous().annotations(),
+			Annotations:     w.annotationsInHistory(keeper.previous()),
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(w.Deployment, Deployment.groupVersionKind())},
 		},
 		Spec: appsv1.ReplicaSetSpec{
