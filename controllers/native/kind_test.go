@@ -100,7 +100,7 @@ func TestPreviousIsReadAsItIsWritten(t *testing.T) {
 
 func TestAnnotationsInHistory(t *testing.T) {
 	g := NewWithT(t)
-	w := deployment{labelled(map[string]string{
+	w := deployment{annotated(map[string]string{
 		"example.io/team": "a", "insitu.dev/gracePeriodSeconds": "1", "insitu.dev/paused": "true", "insitu.dev/status": "{}",
 		"deployment.kubernetes.io/revision": "4", "kubernetes.io/change-cause": "new", "kubectl.kubernetes.io/last-applied-configuration": "{}",
 	})}

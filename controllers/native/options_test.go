@@ -16,8 +16,8 @@ import (
 	"github.com/insitu-dev/insitu/apis/native"
 )
 
-// labelled returns a Deployment with annotations.
-func labelled(annotations map[string]string) *appsv1.Deployment {
+// annotated returns a Deployment with annotations.
+func annotated(annotations map[string]string) *appsv1.Deployment {
 	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
 		Labels: map[string]string{native.UpdatePolicyLabel: "InPlaceOnly"}, Annotations: annotations,
 	}}
@@ -26,7 +26,7 @@ func labelled(annotations map[string]string) *appsv1.Deployment {
 func TestOptions(t *testing.T) {
 	g := NewWithT(t)
 
-	o, err := parseOptions(labelled(map[string]string{
+	o, err := parseOptions(annotated(map[string]string{
 		"insitu.dev/gracePeriodSeconds":  "10",
 		"insitu.dev/keepReady":           `["proxy","log"]`,
 		"insitu.dev/deadlineSeconds":     "600",
@@ -74,7 +74,7 @@ func TestOptionsThatAreNotAccepted(t *testing.T) {
 		"text after number": {"insitu.dev/partition", "1 pod", `found "1 pod"`},
 	} {
 		t.Run(name+" "+test.key, func(t *testing.T) {
-			_, err := parseOptions(labelled(map[string]string{test.key: test.value}), Deployment)
+			_, err := parseOptions(annotated(map[string]string{test.key: test.value}), Deployment)
 
 			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(test.want)))
 		})
