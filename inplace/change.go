@@ -72,6 +72,8 @@ func (c ImageChange) String() string {
 		return fmt.Sprintf("image of %s: %s to %s", c.Container, c.From, c.To)
 	case c.Reads == "":
 		return fmt.Sprintf("restart of %s as %s", c.Container, c.To)
+	case c.Reads == restartedAtField:
+		return fmt.Sprintf("restart of %s as %s, as annotation %s asks", c.Container, c.To, RestartedAtAnnotation)
 	default:
 		return fmt.Sprintf("restart of %s as %s, since it reads %s", c.Container, c.To, c.Reads)
 	}

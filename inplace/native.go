@@ -4,8 +4,6 @@
 package inplace
 
 import (
-	"fmt"
-
 	"github.com/distribution/reference"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,6 +20,8 @@ import (
 // RestartedAtAnnotation is what kubectl rollout restart changes in a pod template.
 const RestartedAtAnnotation = "kubectl.kubernetes.io/restartedAt"
 
+const restartedAtField = "metadata.annotations['" + RestartedAtAnnotation + "']"
+
 // Native returns the template as that of a workload of Kubernetes: without the label
 // that ReplicaSets add, and such that every container that runs is restarted when
 // RestartedAtAnnotation changes.
@@ -30,11 +30,7 @@ func (t *Template) Native() *Template {
 	unstructured.RemoveNestedField(fields, "metadata", "labels", appsv1beta1.PodTemplateHashLabel)
 	native := newTemplate(fields)
 	for _, c := range native.live {
-		native.fieldRefs = append(native.fieldRefs, fieldRef{
-			env:       fmt.Sprintf("metadata.annotations[%s]", RestartedAtAnnotation),
-			field:     fmt.Sprintf("metadata.annotations['%s']", RestartedAtAnnotation),
-			container: c.Name,
-		})
+		native.fieldRefs = append(native.fieldRefs, fieldRef{field: restartedAtField, container: c.Name})
 	}
 	return native
 }

@@ -146,7 +146,11 @@ func (c containerChange) refuse() *Refusal {
 	}
 	why := fmt.Sprintf("it can be restarted by spelling its image otherwise only, and of %s no other spelling is known", c.base)
 	refused := &Refusal{Reason: ReasonEnvFromMetadata, Message: fmt.Sprintf("container %s: %s", c.wanted.Name, why)}
-	if c.stale != nil {
+	switch {
+	case c.stale == nil:
+	case c.stale.env == "":
+		refused.Field = c.stale.field
+	default:
 		refused.Field = c.stale.env
 		refused.Message = fmt.Sprintf("%s reads %s, which was changed, and a running container keeps the old value; %s",
 			c.stale.env, c.stale.field, why)

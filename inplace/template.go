@@ -50,7 +50,8 @@ var containerKinds = []string{kindInitContainers, kindContainers}
 // fieldRef is an environment variable that is read from a field of the pod when
 // its container starts.
 type fieldRef struct {
-	// env names the variable: spec.containers[main].env[LEVEL].
+	// env names the variable: spec.containers[main].env[LEVEL]. It is empty where the
+	// container reads nothing, and is restarted when the field changes.
 	env string
 	// field is the field of the pod: metadata.annotations['level'].
 	field string

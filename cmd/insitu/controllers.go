@@ -12,6 +12,7 @@ import (
 
 	configv1alpha1 "github.com/insitu-dev/insitu/apis/config/v1alpha1"
 	"github.com/insitu-dev/insitu/controllers/cloneset"
+	"github.com/insitu-dev/insitu/controllers/gates"
 	"github.com/insitu-dev/insitu/controllers/native"
 	"github.com/insitu-dev/insitu/controllers/statefulset"
 	"github.com/insitu-dev/insitu/controllers/workload"
@@ -37,10 +38,14 @@ func addControllers(manager ctrl.Manager, config configv1alpha1.ControllersConfi
 	if err != nil {
 		return err
 	}
-	return native.Add(manager, native.Options{
+	err = native.Add(manager, native.Options{
 		MaxConcurrentReconciles: int(*config.Native.MaxConcurrentReconciles),
 		Capabilities:            capabilities,
 	})
+	if err != nil {
+		return err
+	}
+	return gates.Add(manager)
 }
 
 // newCapabilities returns what the controllers ask for the capabilities of the

@@ -156,7 +156,7 @@ func namesUID(err error) bool {
 func (e *Executor) write(ctx context.Context, move inplace.Move) error {
 	switch move.Step.Action {
 	case inplace.MarkNotReady, inplace.MarkReady:
-		return e.setReadiness(ctx, move)
+		return SetReadiness(ctx, e.client, move.Pod, move.Step, e.clock.Now())
 	case inplace.SetLifecycle:
 		return SetLifecycle(ctx, e.client, move.Pod, move.Step, e.clock.Now())
 	case inplace.Patch:
@@ -172,13 +172,15 @@ func (e *Executor) write(ctx context.Context, move inplace.Move) error {
 	}
 }
 
-func (e *Executor) setReadiness(ctx context.Context, move inplace.Move) error {
-	body, err := inplace.ReadinessPatch(move.Pod, move.Step, metav1.NewTime(e.clock.Now()))
+// SetReadiness carries out a MarkReady or MarkNotReady step. A pod is marked ready
+// only if it is still the one that this was decided on.
+func SetReadiness(ctx context.Context, c client.Client, pod *corev1.Pod, step inplace.Step, now time.Time) error {
+	body, err := inplace.ReadinessPatch(pod, step, metav1.NewTime(now))
 	if err != nil {
 		return err
 	}
-	if err := e.client.Status().Patch(ctx, reference(move.Pod), client.RawPatch(types.StrategicMergePatchType, body)); err != nil {
-		return fmt.Errorf("set readiness of pod %s/%s: %w", move.Pod.Namespace, move.Pod.Name, err)
+	if err := c.Status().Patch(ctx, reference(pod), client.RawPatch(types.StrategicMergePatchType, body)); err != nil {
+		return fmt.Errorf("set readiness of pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
 	return nil
 }

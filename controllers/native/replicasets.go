@@ -26,14 +26,9 @@ import (
 
 	"github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/controllers/history"
+	"github.com/insitu-dev/insitu/controllers/podcache"
 	workloads "github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/inplace"
-)
-
-// Annotations by which ReplicaSets tell kubectl rollout history what they are.
-const (
-	revisionAnnotation    = "deployment.kubernetes.io/revision"
-	changeCauseAnnotation = "kubernetes.io/change-cause"
 )
 
 // replicaSet is a ReplicaSet, and its template as that of its Deployment.
@@ -55,11 +50,39 @@ func replicaSets(objects []appsv1.ReplicaSet) ([]*replicaSet, error) {
 	return found, nil
 }
 
-// liveReplicaSets returns those that have pods, or are to have some. Of others, the
-// cache does not have the template.
+// readPromoted reads the ReplicaSet that is being promoted from the API server, if its
+// pods were taken off meanwhile: the cache does not have its template then.
+func readPromoted(ctx context.Context, live client.Reader, objects []appsv1.ReplicaSet) error {
+	for i := range objects {
+		rs := &replicaSet{ReplicaSet: &objects[i]}
+		if !rs.isPromoted() || podcache.HasTemplate(rs.ReplicaSet) {
+			continue
+		}
+		if err := live.Get(ctx, client.ObjectKeyFromObject(rs), rs.ReplicaSet); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("get ReplicaSet %s/%s: %w", rs.Namespace, rs.Name, err)
+		}
+	}
+	return nil
+}
+
+// liveReplicaSets returns those that have pods, or are to have some, and the one that
+// is being promoted.
 func liveReplicaSets(objects []appsv1.ReplicaSet) ([]*replicaSet, error) {
-	live := slices.DeleteFunc(objects, func(rs appsv1.ReplicaSet) bool { return !isLive(&rs) })
+	live := slices.DeleteFunc(objects, func(rs appsv1.ReplicaSet) bool {
+		return !isLive(&rs) && (!(&replicaSet{ReplicaSet: &rs}).isPromoted() || rs.DeletionTimestamp != nil)
+	})
 	return replicaSets(live)
+}
+
+// lastNumber returns the highest number that a ReplicaSet has in the history.
+func lastNumber(objects []appsv1.ReplicaSet) int {
+	last := 0
+	for i := range objects {
+		if number, err := strconv.Atoi(objects[i].Annotations[revisionAnnotation]); err == nil {
+			last = max(last, number)
+		}
+	}
+	return last
 }
 
 func isLive(rs *appsv1.ReplicaSet) bool {
@@ -70,7 +93,9 @@ func isLive(rs *appsv1.ReplicaSet) bool {
 // one that the Deployment takes for that of its template or, if there is none, the one with the most pods. It
 // is nil if none is to have pods.
 func chooseKeeper(live []*replicaSet, target *inplace.Template) *replicaSet {
-	wanted := slices.DeleteFunc(slices.Clone(live), func(rs *replicaSet) bool { return ptr.Deref(rs.Spec.Replicas, 1) == 0 })
+	wanted := slices.DeleteFunc(slices.Clone(live), func(rs *replicaSet) bool {
+		return ptr.Deref(rs.Spec.Replicas, 1) == 0 && !rs.isPromoted()
+	})
 	if len(wanted) == 0 {
 		return nil
 	}
@@ -131,15 +156,6 @@ func (p previous) String() string {
 	return strings.TrimSpace(p.revision + " " + p.number + " " + p.cause)
 }
 
-// annotations returns those of a ReplicaSet that is the same in the history.
-func (p previous) annotations() map[string]string {
-	annotations := map[string]string{revisionAnnotation: p.number}
-	if p.cause != "" {
-		annotations[changeCauseAnnotation] = p.cause
-	}
-	return annotations
-}
-
 // isPromoted reports whether a ReplicaSet has got its template here, and others are to
 // be changed for that.
 func (rs *replicaSet) isPromoted() bool {
@@ -152,11 +168,14 @@ func (rs *replicaSet) previous() previous {
 	return previous{parts[0], parts[1], parts[2]}
 }
 
-// settle ends the promotion of the keeper.
-func (s *scope) settle(ctx context.Context, r *Reconciler) error {
-	return workloads.PatchMetadata(ctx, r.client, s.keeper.ReplicaSet, s.keeper.reference(), map[string]any{
-		"annotations": map[string]any{native.PreviousRevisionAnnotation: nil, native.StatusAnnotation: nil},
-	})
+// settle ends the promotion of the keeper. The controller of Deployments gives it the
+// next number in the history, unless the Deployment has yet another template by now.
+func (w deployment) settle(ctx context.Context, r *Reconciler, s *scope) error {
+	keeper, annotations := s.keeper, w.settledAnnotations()
+	if !keeper.template.Equal(s.template) && keeper.Annotations[revisionAnnotation] == keeper.previous().number {
+		annotations[revisionAnnotation] = strconv.Itoa(s.lastNumber + 1)
+	}
+	return workloads.PatchMetadata(ctx, r.client, keeper.ReplicaSet, keeper.reference(), map[string]any{"annotations": annotations})
 }
 
 // preserve sees to it that an empty ReplicaSet has the template that the keeper had,
@@ -212,10 +231,7 @@ func (w deployment) giveTemplate(ctx context.Context, r *Reconciler, to, keeper 
 	if err != nil {
 		return err
 	}
-	annotations := map[string]any{changeCauseAnnotation: nil, native.StatusAnnotation: nil}
-	for key, value := range keeper.previous().annotations() {
-		annotations[key] = value
-	}
+	annotations := replacing(to.Annotations, w.annotationsInHistory(keeper.previous()))
 	return patchTemplate(ctx, r.client, to.ReplicaSet, template, annotations)
 }
 
@@ -280,7 +296,7 @@ func (w deployment) createEmpty(ctx context.Context, r *Reconciler, keeper *repl
 		ObjectMeta: metav1.ObjectMeta{
 			Name: w.Name + "-" + hash, Namespace: w.Namespace,
 			Labels:          maps.Clone(template.Labels),
-			Annotations:     keeper.previous().annotations(),
+			Annotations:     w.annotationsInHistory(keeper.previous()),
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(w.Deployment, Deployment.groupVersionKind())},
 		},
 		Spec: appsv1.ReplicaSetSpec{

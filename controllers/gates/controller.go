@@ -1,0 +1,95 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package gates opens the readiness gates of pods of Deployments, StatefulSets and
+// DaemonSets of Kubernetes, and of ReplicaSets without a Deployment, that nobody
+// updates in place.
+//
+// While a workload is held for an update, its controller says when a pod may serve
+// (package native). At any other time nobody would: neither for a new pod, which is
+// not ready before its gate was opened once, nor for one that was out of service when
+// the update was given up. Such a pod may be in the middle of a change. It is opened
+// nevertheless: it is Kubernetes' pod then, and ready when its containers are.
+//
+// Each reconciliation is about one pod. At rest there is none: a pod whose gates are
+// open causes neither reads nor writes.
+package gates
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/insitu-dev/insitu/controllers/executor"
+	"github.com/insitu-dev/insitu/controllers/workload"
+	"github.com/insitu-dev/insitu/inplace"
+)
+
+// What this needs beside the reads that the cache is for: the condition of a gate is
+// in the status of the pod.
+//
+// +kubebuilder:rbac:groups="",resources=pods/status,verbs=patch
+
+// Reconciler opens gates of pods.
+type Reconciler struct {
+	// client reads from the cache, which shows our own writes, see Add.
+	client client.Client
+	// live reads from the API server.
+	live  client.Reader
+	clock clock.PassiveClock
+}
+
+// NewReconciler returns a Reconciler. The client reads from a cache with the options
+// and indexes of package podcache that waits for its own writes
+// (client.CacheOptions.EnableReadYourWritesConsistency), live from the API server.
+func NewReconciler(c client.Client, live client.Reader, clock clock.PassiveClock) *Reconciler {
+	return &Reconciler{client: c, live: live, clock: clock}
+}
+
+// Reconcile opens the gates of one pod, unless its workload is held.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	pod := &corev1.Pod{}
+	if err := r.client.Get(ctx, request.NamespacedName, pod); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	step := nextStep(pod)
+	if step == nil {
+		return ctrl.Result{}, nil
+	}
+	if held, err := r.isHeld(ctx, pod); held || err != nil {
+		return ctrl.Result{}, err
+	}
+	ctrl.LoggerFrom(ctx).Info("Opening gates of pod", "note", step.Message)
+	err := executor.SetReadiness(ctx, r.client, pod, *step, r.clock.Now())
+	var requeue workload.Requeue
+	if apierrors.IsConflict(err) {
+		requeue.AfterConflict()
+	}
+	return requeue.Result(), client.IgnoreNotFound(workload.IgnoreConflict(err))
+}
+
+// nextStep returns the step that opens the gates of a pod of a kind of Kubernetes;
+// nil if there is nothing to open, or it is not for us to do so.
+func nextStep(pod *corev1.Pod) *inplace.Step {
+	if !isOfKubernetes(pod) {
+		return nil
+	}
+	return inplace.Opening(pod)
+}
+
+// isHeld reports whether the workload of a pod is held for an update.
+//
+// The cache may be late. To open a pod that never served does no harm then: it is what
+// an update would begin with. But a pod that was taken out of service may be waiting
+// for the moment in which nobody uses it any more, so the API server is asked about it.
+func (r *Reconciler) isHeld(ctx context.Context, pod *corev1.Pod) (bool, error) {
+	held, err := isHeld(ctx, r.client, pod)
+	if held || err != nil || !inplace.IsMarkedNotReady(pod) {
+		return held, err
+	}
+	return isHeld(ctx, r.live, pod)
+}
