@@ -17,7 +17,10 @@ import (
 )
 
 // kinds are what the manager caches.
-var kinds = []string{"StatefulSet", "CloneSet", "Pod", "PersistentVolumeClaim", "ControllerRevision", "EndpointSlice"}
+var kinds = []string{
+	"StatefulSet", "CloneSet", "Deployment", nativeStatefulSet, "DaemonSet", "ReplicaSet",
+	"Pod", "PersistentVolumeClaim", "ControllerRevision", "EndpointSlice",
+}
 
 // cache is what a manager sees of the server: of each kind the state after some
 // write, never an earlier one than it showed before. A new cache begins with what

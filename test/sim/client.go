@@ -304,8 +304,6 @@ func (e *evictionClient) Create(_ context.Context, pod, sub client.Object, opts 
 
 // liveReader reads from the server.
 type liveReader struct {
-	client.Reader // nil: lists are not used
-
 	server *server
 }
 
@@ -322,6 +320,19 @@ func (r *liveReader) Get(_ context.Context, key client.ObjectKey, obj client.Obj
 	}
 	copyInto(obj, found)
 	return nil
+}
+
+// List lists everything of a kind that has the labels.
+func (r *liveReader) List(_ context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	options := (&client.ListOptions{}).ApplyOptions(opts)
+	var found []runtime.Object
+	for _, key := range r.server.keys() {
+		obj := r.server.objects[key]
+		if key.kind == kindOf(list) && (options.LabelSelector == nil || options.LabelSelector.Matches(labels.Set(obj.GetLabels()))) {
+			found = append(found, obj.DeepCopyObject())
+		}
+	}
+	return meta.SetList(list, found)
 }
 
 // copyInto makes dst a copy of src, which has the same type.

@@ -196,7 +196,7 @@ func (w *worker) sync(pod *corev1.Pod) {
 		}
 		isOwn := w.kubelet.world.isOwnWork(pod, resized)
 		switch {
-		case c.image != w.wanted[name], isOwn && !w.size.waited:
+		case c.image != w.wanted[name], w.kubelet.world.isOwnWork(pod, w.atOnce(name, resized)):
 			ours = append(ours, name)
 		case len(resized) > 0 && !isOwn:
 			c.crashed = true // somebody else restarts it

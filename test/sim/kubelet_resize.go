@@ -22,8 +22,9 @@ type sized struct {
 	// refused are the sizes that were not granted, and pending says why.
 	refused sizes
 	pending *corev1.PodCondition
-	// waited: what was granted last had to wait for room. The pod serves meanwhile.
-	waited bool
+	// waited is what had to wait for room before something was granted, that or more;
+	// nil if nothing had. The pod serves meanwhile.
+	waited sizes
 	// progress tells that what was granted is still to be made; from actsAt on.
 	progress *corev1.PodCondition
 	actsAt   time.Time
@@ -105,7 +106,7 @@ func (w *worker) grant(pod *corev1.Pod) bool {
 	}
 	w.makeUnshown(pod)
 	w.say("grants a resize")
-	s.waited = s.pending != nil && s.refused.equal(wanted)
+	s.waited = s.refused
 	s.pending, s.refused = nil, nil
 	s.granted = wanted
 	w.skipStopped()
@@ -194,6 +195,16 @@ func (w *worker) hasSize() bool {
 func (w *worker) mustRestart(pod *corev1.Pod, name string) []sizeKey {
 	changes := sizes{name: w.size.actual[name]}.changes(sizes{name: w.size.granted[name]})
 	return slices.DeleteFunc(changes, func(key sizeKey) bool { return !restartsFor(pod, name, key.resource) })
+}
+
+// atOnce returns which of the numbers of a container did not wait for room before they
+// were granted.
+func (w *worker) atOnce(name string, keys []sizeKey) []sizeKey {
+	if w.size.waited == nil {
+		return keys
+	}
+	changed := sizes{name: w.size.waited[name]}.changes(sizes{name: w.size.granted[name]})
+	return slices.DeleteFunc(slices.Clone(keys), func(key sizeKey) bool { return !slices.Contains(changed, key) })
 }
 
 // willRestart returns the numbers for which a container is to be restarted, seen by

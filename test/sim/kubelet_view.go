@@ -13,12 +13,17 @@ import (
 // it may finish what it saw then, and publish it, after a newer generation was
 // written; and of two that were written in between, it may see one after the other.
 func (w *worker) view(pod *corev1.Pod) *corev1.Pod {
-	for generation := w.seen; generation > 0 && generation < pod.Generation && generation <= w.seen+1; generation++ {
-		if w.kubelet.world.choices.oneIn(3) {
-			return w.heldAt(generation, pod)
-		}
+	if w.seen == 0 || pod.Generation <= w.seen {
+		return pod
 	}
-	return pod
+	switch w.kubelet.world.choices.intN(3) {
+	case 1:
+		return w.heldAt(w.seen+1, pod)
+	case 2:
+		return w.heldAt(w.seen, pod)
+	default:
+		return pod
+	}
 }
 
 // heldAt returns the pod as the server held it last in a generation; the newest

@@ -57,6 +57,26 @@ func newLaw(w *World) *law {
 	}
 }
 
+// rules are what is asserted of a run, as it goes.
+type rules interface {
+	// begin is called before, notice during, end after a reconciliation, and forget
+	// when a manager begins its life.
+	begin()
+	notice(list client.ObjectList)
+	end()
+	forget()
+	// attempted is told of each write, judge of those that were carried out.
+	attempted()
+	judge(w write)
+	// look sees what is, once a second.
+	look()
+	// checkRest asserts how a run ends; whatIsMissing says what is not so.
+	checkRest()
+	whatIsMissing() string
+}
+
+func (l *law) attempted() { l.attempts++ }
+
 // begin is called before, notice during, end after a reconciliation.
 func (l *law) begin() {
 	l.look()
@@ -251,6 +271,9 @@ func (w *World) isBack(pod *corev1.Pod) bool {
 // minReadySeconds returns how long a pod must have been ready, as far as the
 // operator was shown: without a rolling update there is no such time.
 func (w *World) minReadySeconds() int32 {
+	if w.native != nil {
+		return int32(w.settings.minReadySeconds) //nolint:gosec // small
+	}
 	return w.shownSet().GetMinReadySeconds()
 }
 

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/insitu-dev/insitu/controllers/cloneset"
+	nativecontroller "github.com/insitu-dev/insitu/controllers/native"
 	"github.com/insitu-dev/insitu/controllers/statefulset"
 	"github.com/insitu-dev/insitu/inplace"
 )
@@ -47,13 +48,13 @@ func (w *World) startManager(ctx context.Context) error {
 	m.cache.observe = m.observe
 	m.client = &managerClient{
 		server: w.server, cache: m.cache, indexes: indexes, scheme: scheme, written: map[string]int64{},
-		fateOf: w.fateOf, stray: w.takeStray, done: m.done, listed: w.law.notice,
+		fateOf: w.fateOf, stray: w.takeStray, done: m.done, listed: w.rules.notice,
 	}
 	m.reconciler = m.newReconciler()
 	m.ctx = ctrl.LoggerInto(ctx, funcr.New(func(_, line string) { w.say("manager means to: %s", noteIn(line)) }, funcr.Options{}))
 	m.due = w.clock.Now()
 	w.manager = m
-	w.law.forget()
+	w.rules.forget()
 	return nil
 }
 
@@ -61,6 +62,11 @@ func (w *World) startManager(ctx context.Context) error {
 func (m *manager) newReconciler() reconcile.Reconciler {
 	w := m.world
 	live, events := &liveReader{server: w.server}, &recorder{w}
+	if w.native != nil {
+		r := nativecontroller.NewReconciler(w.native.kind, m.client, live, events, w.clock)
+		r.WriteInOrder()
+		return r
+	}
 	if w.settings.clones.is {
 		r := cloneset.NewReconciler(m.client, live, events, w.clock, w.newID)
 		r.WriteInOrder()
@@ -78,6 +84,10 @@ func (m *manager) observe(kind string, before, after client.Object) {
 		if before != nil && after != nil && before.GetGeneration() == after.GetGeneration() && before.GetUID() == after.GetUID() {
 			return
 		}
+	case "Deployment", nativeStatefulSet, "DaemonSet":
+		if !isOfNativeInterest(before, after) {
+			return
+		}
 	case "Pod":
 		// Owned pods and orphans: the controller watches both.
 	case "EndpointSlice":
@@ -85,9 +95,21 @@ func (m *manager) observe(kind string, before, after client.Object) {
 			return
 		}
 	case "ControllerRevision":
+		if m.world.native == nil {
+			return
+		}
+	}
+	if m.world.native != nil && kind != m.world.native.key().kind && !m.showsHold() {
 		return
 	}
 	m.queue(m.world.clock.Now())
+}
+
+// showsHold reports whether the cache shows a native workload as held: nothing of
+// others is mapped to them.
+func (m *manager) showsHold() bool {
+	obj := m.cache.objects[m.world.native.key()]
+	return obj != nil && isHeld(obj)
 }
 
 // isDraining reports whether the cache shows a pod that may wait for an
@@ -149,7 +171,7 @@ func (m *manager) step() {
 func (m *manager) reconcile(now time.Time) {
 	w := m.world
 	m.due = time.Time{}
-	w.law.begin()
+	w.rules.begin()
 	result, err := m.reconciler.Reconcile(m.ctx, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: namespace, Name: setName}})
 	if m.client.dead {
 		m.startsAt = now.Add(w.choices.seconds(20))
@@ -166,19 +188,19 @@ func (m *manager) reconcile(now time.Time) {
 	if result.RequeueAfter > 0 {
 		m.queue(now.Add(result.RequeueAfter))
 	}
-	w.law.end()
+	w.rules.end()
 }
 
 // done is told of every write that was carried out.
 func (m *manager) done(written write) {
 	m.world.say("manager: %s", written.words)
 	m.world.log = append(m.world.log, written.words)
-	m.world.law.judge(written)
+	m.world.rules.judge(written)
 }
 
 // fateOf decides what becomes of a write of the manager.
 func (w *World) fateOf(written write) fate {
-	w.law.attempts++
+	w.rules.attempted()
 	if w.fate != nil {
 		return w.fate(written)
 	}
@@ -223,6 +245,11 @@ type recorder struct{ world *World }
 //
 //nolint:revive // the interface has that many arguments
 func (r *recorder) Eventf(regarding, _ runtime.Object, eventType, reason, _, note string, args ...any) {
+	if n := r.world.native; n != nil {
+		r.world.say("event: %s: %s", reason, fmt.Sprintf(note, args...))
+		n.law.tell(reason)
+		return
+	}
 	if eventType == corev1.EventTypeWarning && kindOf(regarding) == r.world.setKey().kind {
 		r.world.say("event: %s: %s", reason, fmt.Sprintf(note, args...))
 	}

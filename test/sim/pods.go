@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -43,6 +44,14 @@ func prepareForCreate(obj client.Object) {
 		typed.Status = appsv1beta1.StatefulSetStatus{}
 	case *appsv1beta1.CloneSet:
 		typed.Status = appsv1beta1.CloneSetStatus{}
+	case *appsv1.Deployment:
+		typed.Status = appsv1.DeploymentStatus{}
+	case *appsv1.ReplicaSet:
+		typed.Status = appsv1.ReplicaSetStatus{}
+	case *appsv1.StatefulSet:
+		typed.Status = appsv1.StatefulSetStatus{}
+	case *appsv1.DaemonSet:
+		typed.Status = appsv1.DaemonSetStatus{}
 	case *corev1.PersistentVolumeClaim:
 		// Volumes are there at once: what they do has its own suites.
 		typed.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound, Capacity: typed.Spec.Resources.Requests}
@@ -60,6 +69,8 @@ func keepStatus(held, obj client.Object) {
 		typed.Status = *held.(*appsv1beta1.StatefulSet).Status.DeepCopy() //nolint:forcetypeassert // the type of obj
 	case *appsv1beta1.CloneSet:
 		typed.Status = *held.(*appsv1beta1.CloneSet).Status.DeepCopy() //nolint:forcetypeassert // the type of obj
+	default:
+		keepNativeStatus(held, obj)
 	}
 }
 
@@ -88,6 +99,8 @@ func bumpGeneration(held, obj client.Object) {
 		changed = !apiequality.Semantic.DeepEqual(held.(*appsv1beta1.StatefulSet).Spec, typed.Spec) //nolint:forcetypeassert // the type of obj
 	case *appsv1beta1.CloneSet:
 		changed = !apiequality.Semantic.DeepEqual(held.(*appsv1beta1.CloneSet).Spec, typed.Spec) //nolint:forcetypeassert // the type of obj
+	default:
+		changed = isNewNativeGeneration(held, obj)
 	}
 	if changed {
 		obj.SetGeneration(held.GetGeneration() + 1)

@@ -51,7 +51,7 @@ func (w *World) rest() {
 		w.replaceManager() // nothing told this one of a status or a revision that arrived
 		w.settle()
 	}
-	w.law.checkRest()
+	w.rules.checkRest()
 	version := w.server.version
 	w.replaceManager()
 	if w.server.version != version {

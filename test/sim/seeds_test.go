@@ -40,7 +40,7 @@ func TestSeeds(t *testing.T) {
 				coverage.Add(result.Coverage)
 				if result.Err != nil {
 					failed++
-					fail(t, fmt.Sprintf("seed-%d", seed), choices, result)
+					failIn(t, "FuzzRun", fmt.Sprintf("seed-%d", seed), choices, result)
 				}
 				if done%1000 == 0 {
 					fmt.Printf("%6d of %d runs after %s, %d failed\n", done, *seeds, time.Since(began).Round(time.Second), failed)
@@ -60,14 +60,14 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// fail reports a run that failed, and keeps it as a test.
-func fail(t *testing.T, name string, choices *Choices, result Result) {
+// failIn reports a run that failed, and keeps it as a test of a fuzzer.
+func failIn(t *testing.T, fuzzer, name string, choices *Choices, result Result) {
 	t.Helper()
 	t.Errorf("%s: %v\n%s", name, result.Err, result.Story)
 	if !*keep {
 		return
 	}
-	path := filepath.Join("testdata", "fuzz", "FuzzRun", name)
+	path := filepath.Join("testdata", "fuzz", fuzzer, name)
 	corpus := fmt.Sprintf("go test fuzz v1\n[]byte(%q)\n", choices.Taken())
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Error(err)
@@ -75,7 +75,7 @@ func fail(t *testing.T, name string, choices *Choices, result Result) {
 	if err := os.WriteFile(path, []byte(corpus), 0o600); err != nil {
 		t.Error(err)
 	}
-	t.Errorf("The run is kept in %s: go test -run FuzzRun/%s", path, name)
+	t.Errorf("The run is kept in %s: go test -run %s/%s", path, fuzzer, name)
 }
 
 // FuzzRun lets the fuzzer choose. Its corpus are runs that failed once.

@@ -79,6 +79,14 @@ func kindOf(obj any) string {
 		return "StatefulSet"
 	case *appsv1beta1.CloneSet, *appsv1beta1.CloneSetList:
 		return "CloneSet"
+	case *appsv1.Deployment, *appsv1.DeploymentList:
+		return "Deployment"
+	case *appsv1.StatefulSet, *appsv1.StatefulSetList:
+		return nativeStatefulSet
+	case *appsv1.DaemonSet, *appsv1.DaemonSetList:
+		return "DaemonSet"
+	case *appsv1.ReplicaSet, *appsv1.ReplicaSetList:
+		return "ReplicaSet"
 	case *metav1.PartialObjectMetadata:
 		return typed.Kind
 	default:
@@ -201,6 +209,7 @@ func (s *server) patch(request patchRequest) (client.Object, error) {
 		keepAllButSizes(held, obj)
 	default:
 		keepStatus(held, obj)
+		admitNative(held, obj)
 	}
 	bumpGeneration(held, obj)
 	if err := s.validateUpdate(held, obj, request.subresource); err != nil {

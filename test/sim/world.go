@@ -18,6 +18,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	nativecontroller "github.com/insitu-dev/insitu/controllers/native"
 )
 
 // setName is the name of the set.
@@ -45,6 +46,10 @@ type World struct {
 	hook     *hookController
 	manager  *manager
 	law      *law
+	// rules are what is asserted: the law, or that of native workloads.
+	rules rules
+	// native is a workload of Kubernetes itself; nil if the set is one of ours.
+	native   *nativeWorkload
 	story    *story
 	coverage *Coverage
 
@@ -87,6 +92,7 @@ func newWorld(choices *Choices, s settings) (*World, error) {
 	}
 	w.server = newServer(w.clock)
 	w.slices, w.law, w.hook, w.server.budget = newEndpoints(w), newLaw(w), newHookController(w), newBudget(w)
+	w.rules = w.law
 	for i := range 2 {
 		w.nodes = append(w.nodes, newKubelet(w, fmt.Sprintf("node-%d", i), s.oldKubelets))
 	}
@@ -122,10 +128,14 @@ func (w *World) step() {
 		actors[i]()
 	}
 	w.arrive()
-	if !w.calm && w.choices.oneIn(w.settings.changes) {
+	switch {
+	case w.calm || !w.choices.oneIn(w.settings.changes):
+	case w.native != nil:
+		w.native.disturb()
+	default:
 		w.disturb()
 	}
-	w.law.look()
+	w.rules.look()
 }
 
 // stepKubernetes is a second of all that is not under test.
@@ -136,6 +146,9 @@ func (w *World) stepKubernetes() {
 	}
 	w.controlNodes()
 	w.slices.step()
+	if w.native != nil {
+		w.native.step()
+	}
 	w.hook.step()
 	w.server.budget.step()
 	w.server.collectGarbage()
@@ -179,7 +192,7 @@ func (w *World) controlNodes() {
 			if away >= unreadyAfter {
 				mutate(w.server, name, func(pod *corev1.Pod) { setPodCondition(pod, corev1.PodReady, false, w.clock.Now()) })
 			}
-			if away >= evictAfter {
+			if away >= evictAfter && (w.native == nil || w.native.kind != nativecontroller.DaemonSet) {
 				_ = w.server.delete(objectKey{"Pod", name}, nil) // it is there: it was just seen
 			}
 		}
@@ -202,7 +215,7 @@ func (w *World) arrive() {
 		err := s.write.do()
 		w.lateArrival = true
 		w.say("a write of a dead manager arrives: %s: %v", s.write.words, err)
-		if err == nil {
+		if err == nil && w.native == nil {
 			w.law.judgeStray(s.write, s.set)
 		}
 		return true
@@ -237,7 +250,7 @@ const (
 // time to come.
 func (w *World) settle() {
 	if !w.settleOr(restless) {
-		w.violate("liveness: not at rest after %s: %s", restless, w.law.whatIsMissing())
+		w.violate("liveness: not at rest after %s: %s", restless, w.rules.whatIsMissing())
 	}
 }
 

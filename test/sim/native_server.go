@@ -1,0 +1,99 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"maps"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/insitu-dev/insitu/apis/native"
+)
+
+// What an API server does to the workloads of Kubernetes.
+
+// nativeStatefulSet is the kind of the StatefulSets of Kubernetes, here, where those
+// of apps.kruise.io have the name.
+const nativeStatefulSet = "StatefulSet.apps"
+
+// keepNativeStatus makes a write to a workload leave its status alone.
+func keepNativeStatus(held, obj client.Object) {
+	switch typed := obj.(type) {
+	case *appsv1.Deployment:
+		typed.Status = *held.(*appsv1.Deployment).Status.DeepCopy() //nolint:forcetypeassert // the type of obj
+	case *appsv1.ReplicaSet:
+		typed.Status = *held.(*appsv1.ReplicaSet).Status.DeepCopy() //nolint:forcetypeassert // the type of obj
+	case *appsv1.StatefulSet:
+		typed.Status = *held.(*appsv1.StatefulSet).Status.DeepCopy() //nolint:forcetypeassert // the type of obj
+	case *appsv1.DaemonSet:
+		typed.Status = *held.(*appsv1.DaemonSet).Status.DeepCopy() //nolint:forcetypeassert // the type of obj
+	}
+}
+
+// isNewNativeGeneration reports whether a change counts as a generation: of a
+// Deployment, that of an annotation does.
+func isNewNativeGeneration(held, obj client.Object) bool {
+	if _, ok := obj.(*appsv1.Deployment); ok && !maps.Equal(held.GetAnnotations(), obj.GetAnnotations()) {
+		return true
+	}
+	return !apiequality.Semantic.DeepEqual(nativeSpec(held), nativeSpec(obj))
+}
+
+func nativeSpec(obj client.Object) any {
+	switch typed := obj.(type) {
+	case *appsv1.Deployment:
+		return typed.Spec
+	case *appsv1.ReplicaSet:
+		return typed.Spec
+	case *appsv1.StatefulSet:
+		return typed.Spec
+	case *appsv1.DaemonSet:
+		return typed.Spec
+	default:
+		return nil
+	}
+}
+
+// mutateStatus changes an object as a write to its status does: it may change
+// annotations, and counts as no generation.
+func mutateStatus[T client.Object](s *server, name string, change func(T)) {
+	held, ok := get[T](s, name)
+	if !ok {
+		return
+	}
+	obj := held.DeepCopyObject().(T) //nolint:forcetypeassert // a copy has the type of its original
+	change(obj)
+	if !apiequality.Semantic.DeepEqual(held, obj) {
+		s.store(objectKey{kindOf(obj), name}, obj)
+	}
+}
+
+// isOfNativeInterest is what the controllers of native workloads are told of a
+// workload, see controllers/native/watches.go.
+func isOfNativeInterest(before, after client.Object) bool {
+	if before == nil || after == nil || before.GetUID() != after.GetUID() || before.GetGeneration() != after.GetGeneration() {
+		return true
+	}
+	withoutStatus := func(obj client.Object) map[string]string {
+		annotations := maps.Clone(obj.GetAnnotations())
+		delete(annotations, native.StatusAnnotation)
+		return annotations
+	}
+	return !maps.Equal(before.GetLabels(), after.GetLabels()) || !maps.Equal(withoutStatus(before), withoutStatus(after)) ||
+		observedBy(before) != observedBy(after)
+}
+
+// observedBy is what is told of the status of a workload.
+func observedBy(obj client.Object) [2]int64 {
+	switch typed := obj.(type) {
+	case *appsv1.StatefulSet:
+		return [2]int64{typed.Status.ObservedGeneration}
+	case *appsv1.DaemonSet:
+		return [2]int64{typed.Status.ObservedGeneration, int64(typed.Status.DesiredNumberScheduled)}
+	default:
+		return [2]int64{}
+	}
+}
