@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -33,6 +34,20 @@ func (w *world) settle() {
 		w.play()
 	}
 	Fail(fmt.Sprintf("the Deployment is still held: %v", w.manager.Writes("")))
+}
+
+// untilPromoted reconciles until a ReplicaSet has got the new template, and nothing
+// after that was done.
+func (w *world) untilPromoted(rs *appsv1.ReplicaSet) {
+	GinkgoHelper()
+	for range maxRounds {
+		w.reconcile(native.Deployment)
+		w.play()
+		if get(w, &appsv1.ReplicaSet{}, rs.Name).Annotations[apinative.PreviousRevisionAnnotation] != "" {
+			return
+		}
+	}
+	Fail("it is not promoted")
 }
 
 // history returns the ReplicaSets as a user sees them: image, pods, number, cause.
@@ -135,13 +150,7 @@ var _ = Describe("A held Deployment", func() {
 		d := w.deployment(nil)
 		keeper := w.replicaSet(d, "old", oldImage, 2)
 		w.pods(keeper)
-		for range maxRounds {
-			w.reconcile(native.Deployment)
-			w.play()
-			if get(w, &appsv1.ReplicaSet{}, keeper.Name).Annotations[apinative.PreviousRevisionAnnotation] != "" {
-				break
-			}
-		}
+		w.untilPromoted(keeper)
 		By("making a pod from the template that the ReplicaSet had a moment ago")
 		late := keeper.DeepCopy()
 		Expect(w.api.Delete(w.ctx, get(w, &corev1.Pod{}, keeper.Name+"-0"), client.GracePeriodSeconds(0))).To(Succeed())
@@ -195,5 +204,58 @@ var _ = Describe("A held Deployment", func() {
 		Expect(d.Spec.Paused).To(BeTrue())
 		Expect(d.Annotations[apinative.StatusAnnotation]).To(And(ContainSubstring(`"state":"Stalled"`), ContainSubstring("spec.hostNetwork")))
 		Expect(w.told()).To(ContainElement(ContainSubstring("spec.hostNetwork")))
+	})
+
+	It("finishes what was begun when its pods are taken off in the middle", func() {
+		d := w.deployment(nil)
+		keeper := w.replicaSet(d, "old", oldImage, 2)
+		w.pods(keeper)
+		w.untilPromoted(keeper)
+		By("scaling it to nothing")
+		for _, pod := range []string{keeper.Name + "-0", keeper.Name + "-1"} {
+			Expect(w.api.Delete(w.ctx, get(w, &corev1.Pod{}, pod), client.GracePeriodSeconds(0))).To(Succeed())
+		}
+		for _, obj := range []client.Object{get(w, &appsv1.ReplicaSet{}, keeper.Name), get(w, &appsv1.Deployment{}, name)} {
+			Expect(w.api.Patch(w.ctx, obj, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":0}}`)))).To(Succeed())
+		}
+		w.play()
+
+		w.settle()
+
+		Expect(w.history()).To(Equal([]string{"nginx:alpine 0 number 1 cause first", "nginx:latest 0 number 1 cause "}))
+	})
+
+	It("gives no number twice when it is overtaken in the middle", func() {
+		d := w.deployment(nil)
+		keeper := w.replicaSet(d, "old", oldImage, 2)
+		w.pods(keeper)
+		w.untilPromoted(keeper)
+		d = get(w, &appsv1.Deployment{}, name)
+		d.Spec.Template.Spec.Containers[0].Image = "nginx:3"
+		Expect(w.api.Update(w.ctx, d)).To(Succeed())
+
+		w.settle()
+
+		Expect(w.history()).To(Equal([]string{
+			"nginx:3 2 number 2 cause ", "nginx:alpine 0 number 1 cause first", "nginx:latest 0 number 2 cause ",
+		}), "the number of the keeper is for the controller of Deployments to raise")
+	})
+
+	It("is released when a broken pod that is not updated takes all the room", func() {
+		d := w.deployment(nil)
+		w.pods(w.replicaSet(d, "old", oldImage, 1))
+		stuck := w.replicaSet(d, "stuck", "nginx:no-such-tag", 1)
+		w.pods(stuck)
+		pod := get(w, &corev1.Pod{}, stuck.Name+"-0")
+		before := pod.DeepCopy()
+		pod.Status.Conditions[0].Status = corev1.ConditionFalse
+		pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}
+		Expect(w.api.Status().Patch(w.ctx, pod, client.MergeFrom(before))).To(Succeed())
+
+		w.reconcile(native.Deployment)
+
+		Expect(get(w, &appsv1.Deployment{}, name).Labels).NotTo(HaveKey(apinative.HeldLabel))
+		Expect(w.told()).To(ContainElement(ContainSubstring("pod web-stuck-0 of an unfinished rollout is broken")))
+		Expect(w.manager.Writes("patch Pod")).To(BeEmpty())
 	})
 })
