@@ -13,11 +13,12 @@ BENCH_PODS ?= 500 2000# how many pods make bench updates, once for each number
 BENCH_KINDS ?= StatefulSet# the kinds of their workloads
 BENCH_CHANGES ?= image resize# what of them is changed
 BENCH_FLAGS ?=# flags for the measurement, e.g. --service
+BENCH_FOREIGN ?=# beside how many pods that nobody opted in make bench measures a manager at rest
 BENCH ?= .# which benchmarks make bench-go runs
 VERSION ?=# what make build calls itself, instead of what git says
 CGO_ENABLED ?= 0# 1 with TEST_FLAGS=-race: needs a C compiler
 
-export LAB_DIR E2E_FLAGS TEST_FLAGS KEEP_LAB BENCH_PODS BENCH_KINDS BENCH_CHANGES BENCH_FLAGS CGO_ENABLED
+export LAB_DIR E2E_FLAGS TEST_FLAGS KEEP_LAB BENCH_PODS BENCH_KINDS BENCH_CHANGES BENCH_FLAGS BENCH_FOREIGN CGO_ENABLED
 
 
 .DEFAULT_GOAL := help

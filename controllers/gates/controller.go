@@ -60,12 +60,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if step == nil {
 		return ctrl.Result{}, nil
 	}
-	if held, err := r.isHeld(ctx, pod); held || err != nil {
+	var requeue workload.Requeue
+	held, err := isHeld(ctx, r.client, pod)
+	if held || err != nil {
 		return ctrl.Result{}, err
 	}
+	if held, err = r.isHeldLive(ctx, pod); err != nil {
+		return ctrl.Result{}, err
+	}
+	if held {
+		requeue.AfterConflict() // the cache may never show a hold that ends soon
+		return requeue.Result(), nil
+	}
 	ctrl.LoggerFrom(ctx).Info("Opening gates of pod", "note", step.Message)
-	err := executor.SetReadiness(ctx, r.client, pod, *step, r.clock.Now())
-	var requeue workload.Requeue
+	err = executor.SetReadiness(ctx, r.client, pod, *step, r.clock.Now())
 	if apierrors.IsConflict(err) {
 		requeue.AfterConflict()
 	}
@@ -81,15 +89,13 @@ func nextStep(pod *corev1.Pod) *inplace.Step {
 	return inplace.Opening(pod)
 }
 
-// isHeld reports whether the workload of a pod is held for an update.
-//
-// The cache may be late. To open a pod that never served does no harm then: it is what
-// an update would begin with. But a pod that was taken out of service may be waiting
-// for the moment in which nobody uses it any more, so the API server is asked about it.
-func (r *Reconciler) isHeld(ctx context.Context, pod *corev1.Pod) (bool, error) {
-	held, err := isHeld(ctx, r.client, pod)
-	if held || err != nil || !inplace.IsMarkedNotReady(pod) {
-		return held, err
+// isHeldLive reports whether the workload of a pod is held that is not by the cache,
+// which may be late. To open a pod that never served does no harm then: it is what an
+// update would begin with. But a pod that was taken out of service may be waiting for
+// the moment in which nobody uses it any more, so the API server is asked about it.
+func (r *Reconciler) isHeldLive(ctx context.Context, pod *corev1.Pod) (bool, error) {
+	if !inplace.IsMarkedNotReady(pod) {
+		return false, nil
 	}
 	return isHeld(ctx, r.live, pod)
 }

@@ -71,9 +71,10 @@ var _ = Describe("gates", func() {
 			w.drained(create(held))
 			w.reconciler = gates.NewReconciler(blind{w.manager}, w.live, &clocktesting.FakeClock{})
 
-			w.reconcile()
+			result := w.reconcile()
 
 			Expect(w.manager.Writes("")).To(BeEmpty())
+			Expect(result.RequeueAfter).NotTo(BeZero(), "no event may come of a hold that the cache does not see")
 		})
 	}
 

@@ -35,7 +35,7 @@ func Add(mgr ctrl.Manager) error {
 	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), clock.RealClock{})
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
-		For(&corev1.Pod{}, builder.WithPredicates(predicate.NewPredicateFuncs(isClosed))).
+		For(&corev1.Pod{}, builder.WithPredicates(closed())).
 		WithOptions(workload.ControllerOptions(executor.DefaultParallelism))
 	pods := handler.EnqueueRequestsFromMapFunc(r.closedPods)
 	for _, object := range []client.Object{&appsv1.Deployment{}, &appsv1.StatefulSet{}, &appsv1.DaemonSet{}} {
@@ -52,6 +52,19 @@ func Add(mgr ctrl.Manager) error {
 func isClosed(object client.Object) bool {
 	pod, ok := object.(*corev1.Pod)
 	return ok && nextStep(pod) != nil
+}
+
+// closed passes pods whose gates are closed, once: one that stays closed is held, and
+// the end of its hold is an event of its own.
+func closed() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return isClosed(e.Object) },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			isAnother := e.ObjectOld.GetUID() != e.ObjectNew.GetUID() || controllerUID(e.ObjectOld) != controllerUID(e.ObjectNew)
+			return isClosed(e.ObjectNew) && (isAnother || !isClosed(e.ObjectOld))
+		},
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+	}
 }
 
 // holdEnded passes workloads whose hold ends. In the cache, one from which the label

@@ -32,7 +32,7 @@ type kind struct {
 	progress func(workload client.Object) progress
 }
 
-// parts are pointers into the spec of a workload.
+// parts are pointers into the spec of a workload; inPlace is nil if it has none.
 type parts struct {
 	pod            *corev1.PodSpec
 	maxUnavailable **intstr.IntOrString
@@ -52,6 +52,7 @@ type progress struct {
 
 // kinds are the kinds by the name that --kind takes.
 var kinds = map[string]kind{
+	"Deployment": deploymentKind,
 	"StatefulSet": {
 		build: func(pods int) client.Object {
 			return builders.StatefulSet(namespace, workloadName, image(0)).Replicas(int32(pods)).Build()

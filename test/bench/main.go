@@ -7,10 +7,12 @@
 //
 //	bench measure --kind StatefulSet --pods 500 --out FILE
 //	bench report --out .out/bench.json FILE...
+//	bench foreign --pods 2000 --out .out/bench-foreign.json
 //
 // A measurement creates one workload, lets the manager update it in place, then
 // stops the manager and lets a minimal client do the same to the same pods. All
-// that both asked of the API server is read from its audit log.
+// that both asked of the API server is read from its audit log. Foreign is another
+// measurement: the memory of a manager that has nothing to do.
 //
 // Start reading at measure.go; minimal.go is what the manager is compared with.
 package main
@@ -41,7 +43,7 @@ func main() {
 }
 
 // usage is what is said when no verb, or an unknown one, is given.
-const usage = "want measure or report, see --help of each"
+const usage = "want measure, report or foreign, see --help of each"
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
@@ -52,6 +54,8 @@ func run(ctx context.Context, args []string) error {
 		return runMeasure(ctx, args[1:])
 	case "report":
 		return runReport(args[1:])
+	case "foreign":
+		return runForeign(ctx, args[1:])
 	default:
 		return fmt.Errorf("unknown verb %q: %s", args[0], usage)
 	}
@@ -99,4 +103,27 @@ func runReport(args []string) error {
 	}
 	fmt.Print(r.table())
 	return r.check()
+}
+
+func runForeign(ctx context.Context, args []string) error {
+	var s foreignSettings
+	out := ""
+	flags := flag.NewFlagSet("foreign", flag.ContinueOnError)
+	flags.IntVar(&s.pods, "pods", 2000, "how many pods there are, ten of each Deployment")
+	flags.StringVar(&s.lab, "lab", ".lab-bench", "`folder` of the lab")
+	flags.StringVar(&s.manager, "manager", "bin/insitu", "`path` of the manager's binary")
+	flags.StringVar(&out, "out", "", "`file` for the figures, as JSON")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("read kubeconfig: %w", err)
+	}
+	f, err := foreign(ctx, config, s)
+	if err != nil {
+		return err
+	}
+	fmt.Print(f.table())
+	return writeJSON(out, f)
 }

@@ -101,6 +101,25 @@ func newBench(admin *rest.Config, s settings) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
+	api, err := newAPI(admin)
+	if err != nil {
+		return nil, err
+	}
+	workload := k.build(s.pods)
+	parts := k.parts(workload)
+	if s.change == "resize" && parts.inPlace == nil {
+		return nil, fmt.Errorf("change %s of kind %q cannot be measured", s.change, s.kind)
+	}
+	tolerateSimulation(parts.pod)
+	c.set(&parts.pod.Containers[0], 0)
+	return &bench{
+		settings: s, kind: k, change: c, admin: admin, api: api, programs: programs, workload: workload,
+		result: result{Kind: s.kind, Change: s.change, Pods: s.pods, Service: s.service, Machine: thisMachine()},
+	}, nil
+}
+
+// newAPI returns a client of an administrator, without limits.
+func newAPI(admin *rest.Config) (client.Client, error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), appsv1beta1.AddToScheme(scheme)); err != nil {
 		return nil, fmt.Errorf("register API types: %w", err)
@@ -110,14 +129,7 @@ func newBench(admin *rest.Config, s settings) (*bench, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create client: %w", err)
 	}
-	workload := k.build(s.pods)
-	pod := k.parts(workload).pod
-	tolerateSimulation(pod)
-	c.set(&pod.Containers[0], 0)
-	return &bench{
-		settings: s, kind: k, change: c, admin: admin, api: api, programs: programs, workload: workload,
-		result: result{Kind: s.kind, Change: s.change, Pods: s.pods, Service: s.service, Machine: thisMachine()},
-	}, nil
+	return api, nil
 }
 
 func (b *bench) observePods(ctx context.Context) ([]observe.Pod, error) {
