@@ -7,6 +7,7 @@ package e2e
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -96,33 +97,44 @@ var _ = Describe("A Deployment", func() {
 		Expect(after).To(HaveEach(HaveField("Ready", true)))
 	})
 
-	It("keeps the pods of one ReplicaSet when an unfinished rollout left several", func(ctx context.Context) {
-		manifest := strings.Replace(web.manifest(nginxAlpine), native.UpdatePolicyLabel, "example.io/other", 1)
-		web.start(ctx, manifest)
-		web.setImage(ctx, nginxMissing)
-		Eventually(ctx, web.pods).Should(ContainElement(HaveField("Image", nginxMissing)))
-		Eventually(ctx, func(ctx context.Context) []string { return withPods(web.replicaSets(ctx)) }).Should(HaveLen(2))
-		var stay []observe.Pod
-		Eventually(ctx, func(g Gomega, ctx context.Context) {
-			stay = web.pods(ctx)
-			g.Expect(countImage(stay, nginxAlpine)).To(Equal(2), "maxUnavailable is 1")
-			g.Expect(stay).To(HaveLen(4), "maxSurge is 1")
-		}).Should(Succeed())
-
-		web.kubectl(ctx, "label", web.resource(), native.UpdatePolicyLabel+"=InPlaceIfPossible")
-		Expect(web.isHeld(ctx)).To(BeFalse())
-		web.setImage(ctx, nginxLatest)
-		Expect(web.isHeld(ctx)).To(BeTrue())
-		after := web.updated(ctx)
-		Expect(after).To(HaveLen(3))
-		Expect(images(after)).To(HaveEach(nginxLatest))
-		for _, pod := range stay {
-			if pod.Image == nginxAlpine {
-				Expect(after).To(ContainElement(And(HaveField("UID", pod.UID), HaveField("Restarts", BeEquivalentTo(1)))))
-			}
+	Context("with several ReplicaSets that an unfinished rollout left", func() {
+		// stuck begins a native rollout that cannot end, and opts the Deployment in. It
+		// returns the pods that still serve.
+		stuck := func(ctx context.Context, rolling string, serving int) []observe.Pod {
+			GinkgoHelper()
+			manifest := strings.Replace(web.manifest(nginxAlpine), native.UpdatePolicyLabel, "example.io/other", 1)
+			web.start(ctx, strings.Replace(manifest, "maxSurge: 1, maxUnavailable: 1", rolling, 1))
+			web.setImage(ctx, nginxMissing)
+			Eventually(ctx, func(g Gomega, ctx context.Context) {
+				found := web.pods(ctx)
+				g.Expect(found).To(HaveLen(4), "maxSurge")
+				g.Expect(countImage(found, nginxAlpine)).To(Equal(serving), "maxUnavailable")
+			}).Should(Succeed())
+			web.kubectl(ctx, "label", web.resource(), native.UpdatePolicyLabel+"=InPlaceIfPossible")
+			Expect(web.isHeld(ctx)).To(BeFalse())
+			return slices.DeleteFunc(web.pods(ctx), func(pod observe.Pod) bool { return pod.Image != nginxAlpine })
 		}
-		Expect(withPods(web.replicaSets(ctx))).To(HaveLen(1))
-		Expect(web.history(ctx)).To(Equal([]string{nginxAlpine, nginxMissing, nginxLatest}))
+
+		It("keeps the pods that serve", func(ctx context.Context) {
+			before := stuck(ctx, "maxSurge: 25%, maxUnavailable: 25%", 3)
+			web.setImage(ctx, nginxLatest)
+			Expect(web.isHeld(ctx)).To(BeTrue())
+			after := web.updated(ctx)
+			expectInPlace(before, after, 1)
+			Expect(withPods(web.replicaSets(ctx))).To(HaveLen(1))
+			Expect(web.history(ctx)).To(Equal([]string{nginxAlpine, nginxMissing, nginxLatest}))
+		})
+
+		It("is left to Kubernetes when the broken pods leave no room, and says so", func(ctx context.Context) {
+			before := stuck(ctx, "maxSurge: 1, maxUnavailable: 1", 2)
+			web.setImage(ctx, nginxLatest)
+			after := web.updated(ctx)
+			Expect(after).To(HaveLen(3))
+			Expect(images(after)).To(HaveEach(nginxLatest))
+			Expect(uids(after)).NotTo(ContainElement(BeElementOf(uids(before))))
+			Expect(withPods(web.replicaSets(ctx))).To(HaveLen(1))
+			expectEvent(ctx, web.namespace, deployment, reasonReleased, "takes the room of maxUnavailable")
+		})
 	})
 
 	It("keeps as much history as it says, whichever ReplicaSet is the older", func(ctx context.Context) {
