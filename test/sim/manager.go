@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/insitu-dev/insitu/controllers/cloneset"
+	"github.com/insitu-dev/insitu/controllers/gates"
 	nativecontroller "github.com/insitu-dev/insitu/controllers/native"
 	"github.com/insitu-dev/insitu/controllers/statefulset"
 	"github.com/insitu-dev/insitu/inplace"
@@ -30,6 +31,8 @@ type manager struct {
 	cache      *cache
 	client     *managerClient
 	reconciler reconcile.Reconciler
+	// gates opens gates of native pods; nil for other sets.
+	gates reconcile.Reconciler
 	// due is when the set is reconciled next; zero for not at all.
 	due time.Time
 	// retries counts the failures in a row.
@@ -63,6 +66,7 @@ func (m *manager) newReconciler() reconcile.Reconciler {
 	w := m.world
 	live, events := &liveReader{server: w.server}, &recorder{w}
 	if w.native != nil {
+		m.gates = gates.NewReconciler(m.client, live, w.clock)
 		r := nativecontroller.NewReconciler(w.native.kind, m.client, live, events, w.clock)
 		r.WriteInOrder()
 		return r
@@ -165,6 +169,25 @@ func (m *manager) step() {
 	case !w.calm && w.settings.lag > 0 && w.choices.oneIn(4): // other sets are reconciled first
 	default:
 		m.reconcile(now)
+	}
+	if m.gates != nil {
+		m.openGates()
+	}
+}
+
+// openGates lets gates of pods be opened that nobody updates. It is asked every second:
+// what its queue would do with errors is of no interest here.
+func (m *manager) openGates() {
+	for _, obj := range m.cache.list("Pod") {
+		if m.client.dead || !m.world.calm && m.world.choices.oneIn(4) {
+			continue
+		}
+		if _, err := m.gates.Reconcile(m.ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(obj)}); err != nil && !m.client.dead {
+			m.world.say("opening gates failed: %v", err)
+		}
+	}
+	if m.client.dead && m.startsAt.Before(m.world.clock.Now()) {
+		m.startsAt = m.world.clock.Now().Add(m.world.choices.seconds(20))
 	}
 }
 

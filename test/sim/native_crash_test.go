@@ -72,7 +72,6 @@ var nativeRollouts = []nativeRollout{
 // begin brings the rollout to its change, and makes that, with a clean log.
 func (r nativeRollout) begin(g Gomega) (*World, map[types.UID]bool) {
 	s, first := reference(), firstWish()
-	s.gated = gatesAreOpened
 	r.wish(&first)
 	w, err := newNativeWorld(FromBytes(nil), s, r.kind, first)
 	g.Expect(err).NotTo(HaveOccurred())

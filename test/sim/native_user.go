@@ -169,7 +169,7 @@ func (n *nativeWorkload) calmDown(last revision) {
 // chosenNative returns settings and a workload as the choices have it.
 func chosenNative(c *Choices) (settings, nativecontroller.Kind, wish) {
 	s := reference()
-	s.gated = gatesAreOpened && c.oneIn(2)
+	s.gated = c.oneIn(2)
 	s.sidecar = c.oneIn(4)
 	s.minReadySeconds = pick(c, []int{0, 0, 3})
 	s.minStopTime, s.maxStopTime, s.readyTime, s.endpointDelay = 0, 1+c.intN(10), c.seconds(5), c.intN(6)
@@ -192,9 +192,6 @@ func chosenNative(c *Choices) (settings, nativecontroller.Kind, wish) {
 	}
 	return s, kind, first
 }
-
-// gatesAreOpened tells whether the operator opens the gates of native pods.
-const gatesAreOpened = false
 
 // firstWish is a workload of three pods.
 func firstWish() wish {
