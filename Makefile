@@ -29,7 +29,7 @@ MAKEFLAGS += --no-builtin-rules
 ##@ See it
 
 .PHONY: demo
-demo: ## Bring up a cluster, install Insitu, update a StatefulSet in place and show the result
+demo: ## Bring up a cluster, install Insitu, update a StatefulSet and a Deployment in place, show the result
 	@hack/demo
 
 .PHONY: lab-up

@@ -33,7 +33,7 @@ func TestDeletionGuard(t *testing.T) {
 	helm := newHelm(t)
 	helm("install", "guarded", "charts/insitu", "--create-namespace", "--set=deletionGuard.enabled=true", "--set=crds.install=false",
 		"--set=rbac.create=false", "--set=fullnameOverride=guarded")
-	defer helm("uninstall", "guarded")
+	defer helm("uninstall", "guarded", "--no-hooks")
 	everybody := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "everybody-deletes"},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "system:authenticated"}},

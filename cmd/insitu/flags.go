@@ -19,6 +19,8 @@ type flags struct {
 	// version asks for the version instead of a manager, help for the usage,
 	// which has been printed already.
 	version, help bool
+	// releaseHeld asks for the release of all held workloads instead of a manager.
+	releaseHeld bool
 }
 
 // parseFlags reads the command line. Usage goes to output if it is asked for.
@@ -27,6 +29,8 @@ func parseFlags(args []string, output io.Writer) (flags, error) {
 	set := flag.NewFlagSet("insitu", flag.ContinueOnError)
 	set.SetOutput(io.Discard)
 	set.StringVar(&f.config, "config", "", "path of the configuration `file` (InsituConfiguration); without it, the defaults apply")
+	set.BoolVar(&f.releaseHeld, "release-held", false,
+		"release the Deployments, StatefulSets and DaemonSets that are held, so that Kubernetes goes on with them, and exit")
 	set.BoolVar(&f.version, "version", false, "print the version and exit")
 	clientconfig.RegisterFlags(set)
 

@@ -39,6 +39,9 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	if flags.releaseHeld {
+		return releaseHeld(ctx, config, os.Stdout)
+	}
 
 	return runManager(ctx, config)
 }

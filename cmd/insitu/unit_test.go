@@ -32,6 +32,7 @@ func TestParseFlags(t *testing.T) {
 		"nothing":          {},
 		"a file":           {args: []string{"--config=/etc/insitu/config.yaml"}, want: flags{config: "/etc/insitu/config.yaml"}},
 		"the version":      {args: []string{"--version"}, want: flags{version: true}},
+		"a release":        {args: []string{"--release-held"}, want: flags{releaseHeld: true}},
 		"help":             {args: []string{"-h"}, want: flags{help: true}},
 		"an unknown flag":  {args: []string{"--leader-elect"}, err: "flag provided but not defined: -leader-elect"},
 		"an argument":      {args: []string{"config.yaml"}, err: `found argument "config.yaml": accepted are flags only`},

@@ -113,10 +113,8 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) error {
 		s.ending = lost(s)
 		return r.release(ctx, s)
 	}
-	var err error
-	if s.options, err = parseOptions(s.object, s.kind); err != nil {
-		s.invalid = err
-		return nil
+	if s.options, s.invalid = parseOptions(s.object, s.kind); s.invalid != nil {
+		return nil // it is reported
 	}
 	if err := s.readTemplate(); err != nil {
 		return err
@@ -212,6 +210,9 @@ func (s *scope) recreation() *ending {
 			others++
 		}
 	}
+	if broken := s.brokenOther(); broken != "" && len(s.plan.Moves) == 0 && s.isWaiting() {
+		return recreated(s, "pod "+broken+" of an unfinished rollout is broken, and takes the room of maxUnavailable")
+	}
 	// A single pod is deleted, and comes back at the new revision; not that of a
 	// ReplicaSet, which has the old template still.
 	if refused == nil || others > 0 && s.kind != Deployment {
@@ -225,4 +226,30 @@ func (s *scope) recreation() *ending {
 func (s *scope) needsOtherQOSClass(step inplace.Step) bool {
 	keeps := s.options.strategy.Resize != nil && s.options.strategy.Resize.OnError != ""
 	return step.Reason == string(resize.OtherQOSClass) && !keeps
+}
+
+// brokenOther returns the name of a broken pod that is not updated in place: it is of a
+// ReplicaSet that is not to stay, and only Kubernetes takes it away, when it goes on.
+func (s *scope) brokenOther() string {
+	for i, facts := range s.pods {
+		if s.isOfOther(i) && inplace.IsBroken(facts.Pod) {
+			return facts.Pod.Name
+		}
+	}
+	return ""
+}
+
+// isWaiting reports whether all pods that are still to be updated wait for others.
+func (s *scope) isWaiting() bool {
+	waiting := false
+	for i, pod := range s.plan.Pods {
+		if s.pods[i].Held || pod.Updated {
+			continue
+		}
+		if !pod.Available {
+			return false
+		}
+		waiting = true
+	}
+	return waiting
 }

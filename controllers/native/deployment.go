@@ -62,6 +62,10 @@ func (w deployment) observe(ctx context.Context, r *Reconciler, s *scope) error 
 	if err := podcache.ByOwner(ctx, r.client, w.Deployment, list); err != nil {
 		return err
 	}
+	s.lastNumber = lastNumber(list.Items)
+	if err := readPromoted(ctx, r.live, list.Items); err != nil {
+		return err
+	}
 	live, err := liveReplicaSets(list.Items)
 	if err != nil {
 		return err
@@ -196,7 +200,7 @@ func (w deployment) conclude(ctx context.Context, r *Reconciler, s *scope) (bool
 	if err := w.preserve(ctx, r, s); err != nil {
 		return false, err
 	}
-	return false, w.settle(ctx, r, s.keeper)
+	return false, w.settle(ctx, r, s)
 }
 
 // isComplete reports whether the keeper has all its pods, as it is now, and they are

@@ -26,6 +26,7 @@ import (
 
 	"github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/controllers/history"
+	"github.com/insitu-dev/insitu/controllers/podcache"
 	workloads "github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/inplace"
 )
@@ -49,11 +50,39 @@ func replicaSets(objects []appsv1.ReplicaSet) ([]*replicaSet, error) {
 	return found, nil
 }
 
-// liveReplicaSets returns those that have pods, or are to have some. Of others, the
-// cache does not have the template.
+// readPromoted reads the ReplicaSet that is being promoted from the API server, if its
+// pods were taken off meanwhile: the cache does not have its template then.
+func readPromoted(ctx context.Context, live client.Reader, objects []appsv1.ReplicaSet) error {
+	for i := range objects {
+		rs := &replicaSet{ReplicaSet: &objects[i]}
+		if !rs.isPromoted() || podcache.HasTemplate(rs.ReplicaSet) {
+			continue
+		}
+		if err := live.Get(ctx, client.ObjectKeyFromObject(rs), rs.ReplicaSet); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("get ReplicaSet %s/%s: %w", rs.Namespace, rs.Name, err)
+		}
+	}
+	return nil
+}
+
+// liveReplicaSets returns those that have pods, or are to have some, and the one that
+// is being promoted.
 func liveReplicaSets(objects []appsv1.ReplicaSet) ([]*replicaSet, error) {
-	live := slices.DeleteFunc(objects, func(rs appsv1.ReplicaSet) bool { return !isLive(&rs) })
+	live := slices.DeleteFunc(objects, func(rs appsv1.ReplicaSet) bool {
+		return !isLive(&rs) && (!(&replicaSet{ReplicaSet: &rs}).isPromoted() || rs.DeletionTimestamp != nil)
+	})
 	return replicaSets(live)
+}
+
+// lastNumber returns the highest number that a ReplicaSet has in the history.
+func lastNumber(objects []appsv1.ReplicaSet) int {
+	last := 0
+	for i := range objects {
+		if number, err := strconv.Atoi(objects[i].Annotations[revisionAnnotation]); err == nil {
+			last = max(last, number)
+		}
+	}
+	return last
 }
 
 func isLive(rs *appsv1.ReplicaSet) bool {
@@ -64,7 +93,9 @@ func isLive(rs *appsv1.ReplicaSet) bool {
 // one that the Deployment takes for that of its template or, if there is none, the one with the most pods. It
 // is nil if none is to have pods.
 func chooseKeeper(live []*replicaSet, target *inplace.Template) *replicaSet {
-	wanted := slices.DeleteFunc(slices.Clone(live), func(rs *replicaSet) bool { return ptr.Deref(rs.Spec.Replicas, 1) == 0 })
+	wanted := slices.DeleteFunc(slices.Clone(live), func(rs *replicaSet) bool {
+		return ptr.Deref(rs.Spec.Replicas, 1) == 0 && !rs.isPromoted()
+	})
 	if len(wanted) == 0 {
 		return nil
 	}
@@ -137,9 +168,16 @@ func (rs *replicaSet) previous() previous {
 	return previous{parts[0], parts[1], parts[2]}
 }
 
-// settle ends the promotion of the keeper.
-func (w deployment) settle(ctx context.Context, r *Reconciler, keeper *replicaSet) error {
-	return workloads.PatchMetadata(ctx, r.client, keeper.ReplicaSet, keeper.reference(), map[string]any{"annotations": w.settledAnnotations()})
+// settle ends the promotion of the keeper. The controller of Deployments gives it the
+// next number in the history, unless the Deployment has yet another template by now,
+// or keeps no other ReplicaSet.
+func (w deployment) settle(ctx context.Context, r *Reconciler, s *scope) error {
+	keeper, annotations := s.keeper, w.settledAnnotations()
+	isLeft := !keeper.template.Equal(s.template) || ptr.Deref(w.Spec.RevisionHistoryLimit, 1) == 0
+	if isLeft && keeper.Annotations[revisionAnnotation] == keeper.previous().number {
+		annotations[revisionAnnotation] = strconv.Itoa(s.lastNumber + 1)
+	}
+	return workloads.PatchMetadata(ctx, r.client, keeper.ReplicaSet, keeper.reference(), map[string]any{"annotations": annotations})
 }
 
 // preserve sees to it that an empty ReplicaSet has the template that the keeper had,
@@ -154,6 +192,7 @@ func (w deployment) preserve(ctx context.Context, r *Reconciler, s *scope) error
 	if err != nil {
 		return err
 	}
+	empty = slices.DeleteFunc(empty, func(rs *replicaSet) bool { return rs.UID == s.keeper.UID })
 	isPreserved := slices.ContainsFunc(empty, func(rs *replicaSet) bool { return rs.template.Equal(before.Template) })
 	for _, twin := range empty {
 		if !twin.template.Equal(s.keeper.template) || isPreserved && compareAge(twin, s.keeper) > 0 {

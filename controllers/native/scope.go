@@ -45,6 +45,8 @@ type scope struct {
 	// keeper is the ReplicaSet of a Deployment whose pods are updated; nil if there is
 	// none, and for other kinds.
 	keeper *replicaSet
+	// lastNumber is the last one in the history of a Deployment.
+	lastNumber int
 
 	plan    inplace.Plan
 	planned bool

@@ -215,7 +215,7 @@ func TestGenerateRefuses(t *testing.T) {
 		"no policy": {crd: definition, role: roles, want: "find policies: no *.yaml in"},
 		"a policy without its binding": {
 			crd: definition, role: roles, policy: "kind: MutatingAdmissionPolicy\nmetadata: {name: insitu-hold-widgets}\n",
-			want: `found ["MutatingAdmissionPolicy insitu-hold-widgets"]: accepted is`,
+			want: `found ["MutatingAdmissionPolicy insitu-hold-widgets"]: accepted is a policy and its binding`,
 		},
 	}
 	for name, test := range tests {

@@ -19,21 +19,18 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/test/observe"
 )
 
 const (
-	manifest  = "config/samples/statefulset.yaml"
 	namespace = "default"
-	name      = "sample"
-	selector  = "app=sample"
 	replicas  = 3
 	oldImage  = "nginx:alpine"
 	newImage  = "nginx:latest"
 	patience  = 5 * time.Minute
 )
 
+// demo is what all acts use: the cluster, and where to tell what happens.
 type demo struct {
 	client     client.Client
 	kubernetes kubernetes.Interface
@@ -56,28 +53,32 @@ func newDemo(config *rest.Config, out io.Writer) (*demo, error) {
 	return &demo{client: c, kubernetes: clientset, out: out}, nil
 }
 
-// run is the demo. It starts from the old image, also when it ran before.
+// run shows one act after the other.
 func (d *demo) run(ctx context.Context) error {
-	if err := d.kubectl(ctx, "apply", "-f", manifest); err != nil {
-		return err
+	acts := []struct {
+		title string
+		play  func(*demo, context.Context) error
+	}{
+		{"Act one: a StatefulSet of apps.kruise.io", (*demo).updateStatefulSet},
+		{"Act two: a plain Deployment", (*demo).updateDeployment},
 	}
-	before, err := d.settled(ctx, oldImage)
-	if err != nil {
-		return err
+	for _, act := range acts {
+		fmt.Fprintf(d.out, "\n=== %s\n", act.title)
+		if err := act.play(d, ctx); err != nil {
+			return fmt.Errorf("%s: %w", act.title, err)
+		}
 	}
-	if err := d.kubectl(ctx, "patch", "statefulsets.apps.kruise.io", name, "--type=json", "--patch",
-		`[{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "`+newImage+`"}]`); err != nil {
-		return err
+	return nil
+}
+
+// kubectlInTurn runs kubectl several times. Each line is a command without quotes.
+func (d *demo) kubectlInTurn(ctx context.Context, lines ...string) error {
+	for _, line := range lines {
+		if err := d.kubectl(ctx, strings.Fields(line)...); err != nil {
+			return err
+		}
 	}
-	after, err := d.settled(ctx, newImage)
-	if err != nil {
-		return err
-	}
-	printTable(d.out, before, after)
-	if err := d.kubectl(ctx, "get", "statefulsets.apps.kruise.io,pods"); err != nil {
-		return err
-	}
-	return judge(d.out, before, after)
+	return nil
 }
 
 // kubectl runs kubectl as a user would, and shows the command.
@@ -106,25 +107,8 @@ func kubectlPath() string {
 	return "kubectl"
 }
 
-// settled waits until the set runs an image everywhere, showing how it gets
-// there, and returns its pods with the pages that they serve.
-func (d *demo) settled(ctx context.Context, image string) ([]observe.Pod, error) {
-	shown := ""
-	err := wait.PollUntilContextTimeout(ctx, 500*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		set := &appsv1beta1.StatefulSet{}
-		err := d.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, set)
-		if client.IgnoreNotFound(err) != nil {
-			return false, err
-		}
-		if line := progress(set); line != shown && err == nil {
-			fmt.Fprintln(d.out, " ", line)
-			shown = line
-		}
-		return err == nil && isSettled(set, image), nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("StatefulSet %s/%s does not settle at image %s: %w (last seen: %s)", namespace, name, image, err, shown)
-	}
+// pods returns the pods that a label selector selects, with the pages they serve.
+func (d *demo) pods(ctx context.Context, selector string) ([]observe.Pod, error) {
 	pods, err := observe.Pods(ctx, d.kubernetes, namespace, selector)
 	if err != nil {
 		return nil, err
@@ -143,20 +127,4 @@ func (d *demo) pages(ctx context.Context, pods []observe.Pod) error {
 		return errors.Join(err, last)
 	}
 	return err
-}
-
-func isSettled(set *appsv1beta1.StatefulSet, image string) bool {
-	return set.Spec.Template.Spec.Containers[0].Image == image &&
-		set.Status.ObservedGeneration == set.Generation &&
-		set.Status.UpdatedAvailableReplicas == replicas &&
-		set.Status.CurrentRevision == set.Status.UpdateRevision
-}
-
-func progress(set *appsv1beta1.StatefulSet) string {
-	s := set.Status
-	line := fmt.Sprintf("%d of %d pods available, %d of them at the new revision", s.AvailableReplicas, replicas, s.UpdatedAvailableReplicas)
-	for _, b := range s.Blockers {
-		line += fmt.Sprintf("; %s: %s", b.Pod, b.Reason)
-	}
-	return line
 }

@@ -1,9 +1,10 @@
 // Copyright 2026 The Insitu Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command demo updates a StatefulSet in place on the cluster that KUBECONFIG
-// names, and shows what became of its pods. It exits with 0 only if every pod is
-// the one that it was, restarted once, and serves the new page.
+// Command demo updates workloads in place on the cluster that KUBECONFIG names, and
+// shows what became of their pods: a StatefulSet of apps.kruise.io, and a plain
+// Deployment. It exits with 0 only if every pod is the one that it was, restarted
+// once by each update, and serves the new page.
 package main
 
 import (

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -42,19 +43,13 @@ func printTable(out io.Writer, before, after []observe.Pod) {
 	_ = w.Flush()
 }
 
-// judge says which claims hold, and returns an error if one does not.
-func judge(out io.Writer, before, after []observe.Pod) error {
-	wrong := observe.Differences(before, after, 1)
-	if len(after) != replicas {
-		wrong = append(wrong, fmt.Sprintf("there are %d pods instead of %d", len(after), replicas))
-	}
-	for i, p := range after {
-		if p.Image != newImage || !p.Ready {
-			wrong = append(wrong, fmt.Sprintf("pod %s: image %s, ready %t", p.Name, p.Image, p.Ready))
-		}
-		if i < len(before) && p.Page == before[i].Page {
-			wrong = append(wrong, fmt.Sprintf("pod %s still serves %q", p.Name, p.Page))
-		}
+// report shows every pod before and after, and says which claims hold. It returns an
+// error if one does not.
+func report(out io.Writer, before, after []observe.Pod, image string) error {
+	printTable(out, before, after)
+	wrong := recreated(before, after)
+	if len(wrong) == 0 {
+		wrong = append(observe.Differences(before, after, 1), unlike(before, after, image)...)
 	}
 	if len(wrong) > 0 {
 		for _, w := range wrong {
@@ -64,4 +59,32 @@ func judge(out io.Writer, before, after []observe.Pod) error {
 	}
 	fmt.Fprintf(out, "\nAll %d pods kept their UID, IP and node, restarted once, and serve the new page.\n", len(after))
 	return nil
+}
+
+// recreated names the pods that are gone.
+func recreated(before, after []observe.Pod) []string {
+	var gone []string
+	for _, b := range before {
+		if !slices.ContainsFunc(after, func(a observe.Pod) bool { return a.UID == b.UID }) {
+			gone = append(gone, fmt.Sprintf("pod %s was recreated: no pod has the UID %s any more", b.Name, b.UID))
+		}
+	}
+	return gone
+}
+
+// unlike tells how pods are not as they should be at an image.
+func unlike(before, after []observe.Pod, image string) []string {
+	var wrong []string
+	if len(after) != replicas {
+		wrong = append(wrong, fmt.Sprintf("there are %d pods instead of %d", len(after), replicas))
+	}
+	for i, p := range after {
+		if p.Image != image || !p.Ready {
+			wrong = append(wrong, fmt.Sprintf("pod %s: image %s, ready %t", p.Name, p.Image, p.Ready))
+		}
+		if i < len(before) && p.Page == before[i].Page {
+			wrong = append(wrong, fmt.Sprintf("pod %s still serves %q", p.Name, p.Page))
+		}
+	}
+	return wrong
 }

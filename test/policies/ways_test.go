@@ -156,7 +156,7 @@ func (l life) remains(workload *unstructured.Unstructured) string {
 	slices.Sort(left.Annotations)
 	for _, entry := range workload.GetManagedFields() {
 		if entry.Manager != "insitu" {
-			text := strings.ReplaceAll(string(entry.FieldsV1.Raw), "example.io/other", "insitu.dev/update-policy")
+			text := strings.ReplaceAll(entry.FieldsV1.GetRawString(), "example.io/other", "insitu.dev/update-policy")
 			left.Managers = append(left.Managers, fields{entry.Manager, string(entry.Operation), text})
 		}
 	}

@@ -1,0 +1,118 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package native
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/insitu-dev/insitu/inplace"
+)
+
+func TestMaxUnavailable(t *testing.T) {
+	for name, test := range map[string]struct {
+		value    string
+		replicas int
+		roundUp  bool
+		want     int
+	}{
+		"a number":                     {"2", 10, false, 2},
+		"a percentage":                 {"25%", 10, false, 2},
+		"rounded up":                   {"25%", 10, true, 3},
+		"of few":                       {"25%", 3, false, 1},
+		"of none":                      {"25%", 0, false, 1},
+		"0 is 0":                       {"0", 10, false, 0},
+		"0% is 0":                      {"0%", 10, true, 0},
+		"what the server never stores": {"many", 10, true, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(maxUnavailable(intstr.Parse(test.value), test.replicas, test.roundUp)).To(Equal(test.want))
+		})
+	}
+}
+
+// rs returns a ReplicaSet with an image, made in the n-th minute.
+func rs(name, image string, replicas int32, minute int) *replicaSet {
+	object := &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(time.Unix(int64(minute)*60, 0)), Annotations: map[string]string{}},
+		Spec:       appsv1.ReplicaSetSpec{Replicas: ptr.To(replicas), Template: templateOf(image)},
+	}
+	found, err := replicaSets([]appsv1.ReplicaSet{*object})
+	if err != nil {
+		panic(err) // the template marshals
+	}
+	return found[0]
+}
+
+func templateOf(image string) corev1.PodTemplateSpec {
+	return corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: image}}}}
+}
+
+func TestChooseKeeper(t *testing.T) {
+	promoted := rs("promoted", "nginx:3", 1, 4)
+	promoted.Annotations["insitu.dev/previous-revision"] = "web-1 7"
+	for name, test := range map[string]struct {
+		live []*replicaSet
+		want string
+	}{
+		"the one with the most pods":             {[]*replicaSet{rs("few", "nginx:1", 1, 1), rs("many", "nginx:2", 2, 2)}, "many"},
+		"of equal ones the older":                {[]*replicaSet{rs("young", "nginx:1", 1, 2), rs("old", "nginx:2", 1, 1)}, "old"},
+		"the one that has the template":          {[]*replicaSet{rs("many", "nginx:1", 5, 1), rs("new", "nginx:9", 1, 2)}, "new"},
+		"of two that have it the older":          {[]*replicaSet{rs("young", "nginx:9", 5, 2), rs("old", "nginx:9", 1, 1)}, "old"},
+		"made in the same second, by name":       {[]*replicaSet{rs("b", "nginx:9", 5, 1), rs("a", "nginx:9", 1, 1)}, "a"},
+		"the one that is being promoted":         {[]*replicaSet{rs("new", "nginx:9", 5, 1), promoted}, "promoted"},
+		"not one whose pods are being taken off": {[]*replicaSet{rs("leaving", "nginx:9", 0, 1), rs("many", "nginx:1", 1, 2)}, "many"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			target, err := inplace.NewTemplate(templateOf("nginx:9"))
+			g.Expect(err).NotTo(HaveOccurred())
+
+			g.Expect(chooseKeeper(test.live, target.Native()).Name).To(Equal(test.want))
+		})
+	}
+	NewWithT(t).Expect(chooseKeeper([]*replicaSet{rs("leaving", "nginx:9", 0, 1)}, nil)).To(BeNil())
+}
+
+func TestPreviousIsReadAsItIsWritten(t *testing.T) {
+	for name, before := range map[string]previous{
+		"all":           {"web-5d8f", "3", "kubectl set image deployment/web nginx=nginx:2"},
+		"without cause": {"web-5d8f", "3", ""},
+		"bare":          {"web-5d8f", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := rs("web", "nginx:1", 1, 1)
+			set.Annotations["insitu.dev/previous-revision"] = before.String()
+
+			NewWithT(t).Expect(set.previous()).To(Equal(before))
+		})
+	}
+	NewWithT(t).Expect(rs("web", "nginx:1", 1, 1).previous()).To(Equal(previous{}))
+}
+
+func TestAnnotationsInHistory(t *testing.T) {
+	g := NewWithT(t)
+	w := deployment{annotated(map[string]string{
+		"example.io/team": "a", "insitu.dev/gracePeriodSeconds": "1", "insitu.dev/paused": "true", "insitu.dev/status": "{}",
+		"deployment.kubernetes.io/revision": "4", "kubernetes.io/change-cause": "new", "kubectl.kubernetes.io/last-applied-configuration": "{}",
+	})}
+
+	g.Expect(w.annotationsInHistory(previous{"web-1", "3", "old"})).To(Equal(map[string]string{
+		"example.io/team": "a", "insitu.dev/gracePeriodSeconds": "1",
+		"deployment.kubernetes.io/revision": "3", "kubernetes.io/change-cause": "old",
+	}))
+	g.Expect(replacing(map[string]string{"insitu.dev/paused": "true", "deployment.kubernetes.io/max-replicas": "4"}, map[string]string{"a": "b"})).
+		To(Equal(map[string]any{"insitu.dev/paused": nil, "a": "b"}))
+	g.Expect(w.settledAnnotations()).To(And(
+		HaveKeyWithValue("insitu.dev/previous-revision", BeNil()), HaveKeyWithValue("insitu.dev/partition", BeNil()),
+		Not(HaveKey("insitu.dev/gracePeriodSeconds")),
+	))
+}

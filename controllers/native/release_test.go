@@ -1,0 +1,105 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package native_test
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	apinative "github.com/insitu-dev/insitu/apis/native"
+	"github.com/insitu-dev/insitu/controllers/native"
+)
+
+func intOrString(value string) intstr.IntOrString { return intstr.Parse(value) }
+
+var _ = Describe("Without policies", func() {
+	var w *world
+	BeforeEach(func(ctx context.Context) { w = newWorld(ctx) })
+
+	It("a StatefulSet gets back the strategy that was replaced", func() {
+		set := &appsv1.StatefulSet{
+			ObjectMeta: w.meta(map[string]string{"insitu.dev/held-partition": "2", "insitu.dev/status": "{}", "example.io/team": "a"}),
+			Spec: appsv1.StatefulSetSpec{
+				Selector: selector, Template: template(newImage),
+				UpdateStrategy: appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType},
+			},
+		}
+		set.Labels[apinative.HeldLabel] = apinative.Release
+		create(w, set)
+
+		w.reconcile(native.StatefulSet)
+
+		set = get(w, &appsv1.StatefulSet{}, name)
+		Expect(set.Spec.UpdateStrategy.Type).To(Equal(appsv1.RollingUpdateStatefulSetStrategyType))
+		Expect(set.Spec.UpdateStrategy.RollingUpdate.Partition).To(Equal(ptr.To[int32](2)))
+		Expect(set.Labels).To(Equal(map[string]string{apinative.UpdatePolicyLabel: "InPlaceIfPossible"}))
+		Expect(set.Annotations).To(Equal(map[string]string{"example.io/team": "a"}))
+	})
+
+	It("a DaemonSet gets back the strategy that was replaced", func() {
+		set := &appsv1.DaemonSet{
+			ObjectMeta: w.meta(map[string]string{"insitu.dev/held-max-unavailable": "10%", "insitu.dev/held-max-surge": "0"}),
+			Spec: appsv1.DaemonSetSpec{
+				Selector: selector, Template: template(newImage),
+				UpdateStrategy: appsv1.DaemonSetUpdateStrategy{Type: appsv1.OnDeleteDaemonSetStrategyType},
+			},
+		}
+		set.Labels[apinative.HeldLabel] = apinative.Release
+		create(w, set)
+
+		w.reconcile(native.DaemonSet)
+
+		set = get(w, &appsv1.DaemonSet{}, name)
+		Expect(set.Spec.UpdateStrategy).To(Equal(appsv1.DaemonSetUpdateStrategy{
+			Type: appsv1.RollingUpdateDaemonSetStrategyType,
+			RollingUpdate: &appsv1.RollingUpdateDaemonSet{
+				MaxUnavailable: ptr.To(intstr.FromString("10%")), MaxSurge: ptr.To(intstr.FromInt32(0)),
+			},
+		}))
+		Expect(set.Annotations).NotTo(HaveKey("insitu.dev/held-max-unavailable"))
+	})
+
+	It("a workload whose hold was undone is let go, and that is said", func() {
+		d := w.deployment(func(d *appsv1.Deployment) { d.Spec.Paused = false })
+		w.pods(w.replicaSet(d, "old", oldImage, 2))
+
+		w.reconcile(native.Deployment)
+
+		Expect(get(w, &appsv1.Deployment{}, name).Labels).NotTo(HaveKey(apinative.HeldLabel))
+		Expect(w.told()).To(ConsistOf(HavePrefix("Warning HoldLost ")))
+		Expect(w.manager.Writes("patch Pod")).To(BeEmpty())
+	})
+})
+
+var _ = Describe("Options that are not accepted", func() {
+	It("keep everything as it is, and are named until they are", func(ctx context.Context) {
+		w := newWorld(ctx)
+		d := w.deployment(func(d *appsv1.Deployment) { d.Annotations["insitu.dev/gracePeriod"] = "10" })
+		w.pods(w.replicaSet(d, "old", oldImage, 2))
+
+		w.reconcile(native.Deployment)
+
+		Expect(w.manager.Writes("")).To(Equal([]string{"patch Deployment web"}))
+		Expect(get(w, &appsv1.Deployment{}, name).Annotations[apinative.StatusAnnotation]).To(ContainSubstring(`"state":"InvalidOptions"`))
+		Expect(w.told()).To(ConsistOf(HavePrefix("Warning InvalidOptions annotation insitu.dev/gracePeriod is no option of a Deployment: accepted are ")))
+
+		By("looking again")
+		w.manager.Forget()
+		w.reconcile(native.Deployment)
+		Expect(w.manager.Writes("")).To(BeEmpty())
+		Expect(w.told()).To(BeEmpty())
+
+		By("taking it off")
+		d = get(w, &appsv1.Deployment{}, name)
+		delete(d.Annotations, "insitu.dev/gracePeriod")
+		Expect(w.api.Update(w.ctx, d)).To(Succeed())
+		w.settle()
+		Expect(w.history()).To(ContainElement(HavePrefix("nginx:latest 2 ")))
+	})
+})

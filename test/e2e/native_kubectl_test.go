@@ -1,0 +1,248 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/insitu-dev/insitu/apis/native"
+	"github.com/insitu-dev/insitu/test/observe"
+)
+
+// The kinds of Kubernetes whose rollouts go in place.
+const (
+	deployment  = "Deployment"
+	statefulSet = "StatefulSet"
+	daemonSet   = "DaemonSet"
+)
+
+// builtin is a workload of one of these kinds, handled with kubectl as its user does.
+type builtin struct {
+	kind, namespace string
+}
+
+// container is the container of its pods.
+const container = "main"
+
+// resource names the workload to kubectl. StatefulSets and DaemonSets are kinds of
+// Kruise, too.
+func (b builtin) resource() string {
+	return strings.ToLower(b.kind) + "s.apps/web"
+}
+
+// manifest returns the workload as its user keeps it in a file. It is opted in.
+func (b builtin) manifest(image string) string {
+	size := small.resources()
+	lines := []string{
+		"apiVersion: apps/v1",
+		"kind: " + b.kind,
+		"metadata:",
+		"  name: web",
+		"  labels: {" + native.UpdatePolicyLabel + ": InPlaceIfPossible}",
+		"spec:",
+		"  selector: {matchLabels: {app: web}}",
+	}
+	switch b.kind {
+	case deployment:
+		lines = append(lines, "  replicas: 3", "  strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 1, maxUnavailable: 1}}")
+	case statefulSet:
+		lines = append(lines, "  replicas: 3", "  serviceName: web", "  updateStrategy: {type: RollingUpdate, rollingUpdate: {partition: 0}}")
+	case daemonSet:
+		lines = append(lines, "  updateStrategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: 1}}")
+	}
+	lines = append(
+		lines,
+		"  template:",
+		"    metadata: {labels: {app: web}}",
+		"    spec:",
+		"      terminationGracePeriodSeconds: 1",
+		"      containers:",
+		"      - name: "+container,
+		"        image: "+image,
+		"        imagePullPolicy: IfNotPresent",
+		fmt.Sprintf("        resources: {requests: {cpu: %s, memory: %s}, limits: {cpu: %s, memory: %s}}",
+			small.cpu, small.memory, size.Limits.Cpu(), size.Limits.Memory()),
+	)
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// gated is the manifest of a workload whose pods can be drained, which takes its time.
+func (b builtin) gated(image string) string {
+	manifest := strings.Replace(b.manifest(image), "    spec:\n", "    spec:\n      readinessGates: [{conditionType: InPlaceUpdateReady}]\n", 1)
+	return strings.Replace(manifest, "  name: web\n", "  name: web\n  annotations: {"+native.GracePeriodSecondsAnnotation+": \"3\"}\n", 1)
+}
+
+// kubectl runs a command on the namespace of the workload, and returns what it printed.
+func (b builtin) kubectl(ctx context.Context, args ...string) string {
+	GinkgoHelper()
+	output, err := kubectl(ctx, append([]string{"--namespace", b.namespace}, args...)...)
+	Expect(err).NotTo(HaveOccurred(), "kubectl %s: %s", strings.Join(args, " "), output)
+	return output
+}
+
+// apply applies a manifest.
+func (b builtin) apply(ctx context.Context, manifest string, flags ...string) string {
+	GinkgoHelper()
+	path := filepath.Join(GinkgoT().TempDir(), "web.yaml")
+	Expect(os.WriteFile(path, []byte(manifest), 0o600)).To(Succeed())
+	return b.kubectl(ctx, append([]string{"apply", "-f", path}, flags...)...)
+}
+
+// start applies a manifest and waits until the pods are there.
+func (b builtin) start(ctx context.Context, manifest string, flags ...string) []observe.Pod {
+	GinkgoHelper()
+	b.apply(ctx, manifest, flags...)
+	b.rolledOut(ctx)
+	return b.pods(ctx)
+}
+
+func (b builtin) setImage(ctx context.Context, image string) {
+	GinkgoHelper()
+	b.kubectl(ctx, "set", "image", b.resource(), container+"="+image)
+}
+
+// rolledOut waits for the rollout in the way of kubectl.
+func (b builtin) rolledOut(ctx context.Context) {
+	GinkgoHelper()
+	Expect(b.kubectl(ctx, "rollout", "status", b.resource(), "--timeout="+patience.String())).To(Or(
+		ContainSubstring("successfully rolled out"), ContainSubstring("roll out complete")))
+}
+
+// get returns the workload.
+func (b builtin) get(ctx context.Context) *unstructured.Unstructured {
+	GinkgoHelper()
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind(b.kind))
+	Expect(api.Get(ctx, client.ObjectKey{Namespace: b.namespace, Name: "web"}, object)).To(Succeed())
+	return object
+}
+
+// wish returns what the user wrote into the spec besides the template.
+func (b builtin) wish(ctx context.Context) map[string]any {
+	GinkgoHelper()
+	spec := b.get(ctx).Object["spec"].(map[string]any)
+	delete(spec, "template")
+	return spec
+}
+
+// isHeld reports whether Kubernetes is kept from recreating the pods.
+func (b builtin) isHeld(ctx context.Context) bool {
+	GinkgoHelper()
+	object := b.get(ctx)
+	paused, _, _ := unstructured.NestedBool(object.Object, "spec", "paused")
+	strategy, _, _ := unstructured.NestedString(object.Object, "spec", "updateStrategy", "type")
+	return object.GetLabels()[native.HeldLabel] == native.Held && (paused || strategy == string(appsv1.OnDeleteDaemonSetStrategyType))
+}
+
+// released waits until the hold has ended. What it was is not seen in the object any
+// more.
+func (b builtin) released(ctx context.Context) {
+	GinkgoHelper()
+	Eventually(ctx, b.isHeld).Should(BeFalse())
+	b.expectNoTraces(ctx)
+}
+
+// expectNoTraces checks that nothing of a hold is left in the object.
+func (b builtin) expectNoTraces(ctx context.Context) {
+	GinkgoHelper()
+	object := b.get(ctx)
+	Expect(object.GetLabels()).NotTo(HaveKey(native.HeldLabel))
+	for _, key := range []string{
+		native.StatusAnnotation, native.HeldPartitionAnnotation, native.HeldMaxUnavailableAnnotation, native.HeldMaxSurgeAnnotation,
+	} {
+		Expect(object.GetAnnotations()).NotTo(HaveKey(key))
+	}
+}
+
+// updated waits until an update in place has ended, as Insitu and as kubectl see it.
+func (b builtin) updated(ctx context.Context) []observe.Pod {
+	GinkgoHelper()
+	b.released(ctx)
+	b.rolledOut(ctx)
+	return b.pods(ctx)
+}
+
+// pods returns the pods that are not about to go.
+func (b builtin) pods(ctx context.Context) []observe.Pod {
+	GinkgoHelper()
+	found, err := observe.Pods(ctx, kube, b.namespace, "app=web")
+	Expect(err).NotTo(HaveOccurred())
+	live := map[types.UID]bool{}
+	for _, pod := range b.livePods(ctx) {
+		live[pod.UID] = true
+	}
+	return slices.DeleteFunc(found, func(pod observe.Pod) bool { return !live[pod.UID] })
+}
+
+// livePods returns the pods that are not about to go, as they are.
+func (b builtin) livePods(ctx context.Context) []corev1.Pod {
+	GinkgoHelper()
+	list := &corev1.PodList{}
+	Expect(api.List(ctx, list, client.InNamespace(b.namespace), client.MatchingLabels{"app": "web"})).To(Succeed())
+	return slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil })
+}
+
+// reached waits until so many pods have an image.
+func (b builtin) reached(ctx context.Context, image string, count int) {
+	GinkgoHelper()
+	Eventually(ctx, func(ctx context.Context) int { return countImage(b.pods(ctx), image) }).
+		WithPolling(50 * time.Millisecond).Should(BeNumerically(">=", count))
+}
+
+func countImage(found []observe.Pod, image string) int {
+	count := 0
+	for _, pod := range found {
+		if pod.Image == image {
+			count++
+		}
+	}
+	return count
+}
+
+// pause keeps further pods from starting their update, or lets them.
+func (b builtin) pause(ctx context.Context, paused bool) {
+	GinkgoHelper()
+	b.kubectl(ctx, "annotate", "--overwrite", b.resource(), fmt.Sprintf("%s=%t", native.PausedAnnotation, paused))
+}
+
+// half brings an update to its middle: a pod has the image, and at least one has not
+// and will not begin.
+func (b builtin) half(ctx context.Context, image string) {
+	GinkgoHelper()
+	b.setImage(ctx, image)
+	Expect(b.isHeld(ctx)).To(BeTrue(), "the hold is in the write that changes the template")
+	b.reached(ctx, image, 1)
+	b.pause(ctx, true)
+	Expect(images(b.pods(ctx))).To(ContainElement(Not(Equal(image))), "the update was over before it was paused")
+}
+
+// expectRecreated checks that all pods run an image, and none was there before.
+func expectRecreated(before, after []observe.Pod, image string) {
+	GinkgoHelper()
+	Expect(after).To(HaveLen(len(before)))
+	Expect(images(after)).To(HaveEach(image))
+	Expect(uids(after)).NotTo(ContainElement(BeElementOf(uids(before))))
+}
+
+// forEachKind makes specs for each kind.
+func forEachKind(text string, specs func(kind string)) bool {
+	return DescribeTableSubtree(text, specs,
+		Entry("of a Deployment", deployment), Entry("of a StatefulSet", statefulSet), Entry("of a DaemonSet", daemonSet))
+}

@@ -1,0 +1,197 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/insitu-dev/insitu/apis/native"
+	"github.com/insitu-dev/insitu/test/observe"
+)
+
+// scale scales the workload, and waits for the pods.
+func (b builtin) scale(ctx context.Context, replicas int) {
+	GinkgoHelper()
+	b.kubectl(ctx, "scale", b.resource(), "--replicas="+strconv.Itoa(replicas))
+	Eventually(ctx, b.pods).Should(HaveLen(replicas))
+}
+
+// replicaSets returns the ReplicaSets of a Deployment.
+func (b builtin) replicaSets(ctx context.Context) []appsv1.ReplicaSet {
+	GinkgoHelper()
+	list := &appsv1.ReplicaSetList{}
+	Expect(api.List(ctx, list, client.InNamespace(b.namespace))).To(Succeed())
+	return list.Items
+}
+
+// withPods returns the names of the ReplicaSets that are to have pods.
+func withPods(all []appsv1.ReplicaSet) []string {
+	var found []string
+	for _, rs := range all {
+		if ptr.Deref(rs.Spec.Replicas, 1) > 0 {
+			found = append(found, rs.Name)
+		}
+	}
+	return found
+}
+
+var _ = DescribeTable("Scaling in the middle of a rollout in place", func(ctx context.Context, kind string) {
+	web := builtin{kind: kind, namespace: newNamespace(ctx)}
+	before := web.start(ctx, web.gated(nginxAlpine))
+	web.half(ctx, nginxLatest)
+
+	web.scale(ctx, 5)
+	grown := web.pods(ctx)
+	Expect(uids(grown)).To(ContainElements(uids(before)))
+	Expect(web.isHeld(ctx)).To(BeTrue())
+	web.pause(ctx, false)
+	web.reached(ctx, nginxLatest, 2)
+	web.scale(ctx, 2)
+
+	after := web.updated(ctx)
+	Expect(after).To(HaveLen(2))
+	expectNotRecreated(grown, after, nginxLatest)
+	By("and up again, with pods of the present template")
+	web.scale(ctx, 3)
+	web.rolledOut(ctx)
+	expectNotRecreated(web.pods(ctx), after, nginxLatest)
+},
+	Entry("of a Deployment", deployment), Entry("of a StatefulSet", statefulSet),
+)
+
+var _ = DescribeTable("A rollout in place without pods", func(ctx context.Context, kind string) {
+	web := builtin{kind: kind, namespace: newNamespace(ctx)}
+	web.start(ctx, web.manifest(nginxAlpine))
+	web.scale(ctx, 0)
+	web.setImage(ctx, nginxLatest)
+	web.released(ctx)
+	web.scale(ctx, 2)
+	web.rolledOut(ctx)
+	Expect(images(web.pods(ctx))).To(HaveEach(nginxLatest))
+},
+	Entry("of a Deployment", deployment), Entry("of a StatefulSet", statefulSet),
+)
+
+var _ = Describe("A Deployment", func() {
+	var web builtin
+	BeforeEach(func(ctx context.Context) { web = builtin{kind: deployment, namespace: newNamespace(ctx)} })
+
+	It("is waited for by kubectl rollout status, from the very write that changes it", func(ctx context.Context) {
+		before := web.start(ctx, web.gated(nginxAlpine))
+		web.setImage(ctx, nginxLatest)
+		web.rolledOut(ctx)
+		after := web.pods(ctx)
+		expectInPlace(before, after, 1)
+		Expect(after).To(HaveEach(HaveField("Ready", true)))
+	})
+
+	It("keeps the pods of one ReplicaSet when an unfinished rollout left several", func(ctx context.Context) {
+		manifest := strings.Replace(web.manifest(nginxAlpine), native.UpdatePolicyLabel, "example.io/other", 1)
+		web.start(ctx, manifest)
+		web.setImage(ctx, nginxMissing)
+		Eventually(ctx, web.pods).Should(ContainElement(HaveField("Image", nginxMissing)))
+		Eventually(ctx, func(ctx context.Context) []string { return withPods(web.replicaSets(ctx)) }).Should(HaveLen(2))
+		var stay []observe.Pod
+		Eventually(ctx, func(g Gomega, ctx context.Context) {
+			stay = web.pods(ctx)
+			g.Expect(countImage(stay, nginxAlpine)).To(Equal(2), "maxUnavailable is 1")
+			g.Expect(stay).To(HaveLen(4), "maxSurge is 1")
+		}).Should(Succeed())
+
+		web.kubectl(ctx, "label", web.resource(), native.UpdatePolicyLabel+"=InPlaceIfPossible")
+		Expect(web.isHeld(ctx)).To(BeFalse())
+		web.setImage(ctx, nginxLatest)
+		Expect(web.isHeld(ctx)).To(BeTrue())
+		after := web.updated(ctx)
+		Expect(after).To(HaveLen(3))
+		Expect(images(after)).To(HaveEach(nginxLatest))
+		for _, pod := range stay {
+			if pod.Image == nginxAlpine {
+				Expect(after).To(ContainElement(And(HaveField("UID", pod.UID), HaveField("Restarts", BeEquivalentTo(1)))))
+			}
+		}
+		Expect(withPods(web.replicaSets(ctx))).To(HaveLen(1))
+		Expect(web.history(ctx)).To(Equal([]string{nginxAlpine, nginxMissing, nginxLatest}))
+	})
+
+	It("keeps as much history as it says, whichever ReplicaSet is the older", func(ctx context.Context) {
+		// Two ReplicaSets by a native rollout: the one of the first template is older.
+		opted := web.manifest(nginxAlpine)
+		web.start(ctx, strings.Replace(opted, native.UpdatePolicyLabel, "example.io/other", 1)+"  revisionHistoryLimit: 1\n")
+		web.setImage(ctx, nginxLatest)
+		web.rolledOut(ctx)
+		web.kubectl(ctx, "label", web.resource(), native.UpdatePolicyLabel+"=InPlaceIfPossible")
+		before := web.pods(ctx)
+
+		web.kubectl(ctx, "rollout", "undo", web.resource())
+		expectInPlace(before, web.updated(ctx), 1)
+		Expect(web.history(ctx)).To(Equal([]string{nginxLatest, nginxAlpine}))
+		web.kubectl(ctx, "rollout", "undo", web.resource())
+		expectInPlace(before, web.updated(ctx), 2)
+		Expect(web.history(ctx)).To(Equal([]string{nginxAlpine, nginxLatest}))
+	})
+
+	It("goes in place without a history", func(ctx context.Context) {
+		before := web.start(ctx, web.manifest(nginxAlpine)+"  revisionHistoryLimit: 0\n")
+		web.setImage(ctx, nginxLatest)
+		expectInPlace(before, web.updated(ctx), 1)
+		web.setImage(ctx, nginxAlpine)
+		expectInPlace(before, web.updated(ctx), 2)
+		Expect(web.replicaSets(ctx)).To(HaveLen(1))
+	})
+
+	It("shows the causes of its changes in the history", func(ctx context.Context) {
+		web.start(ctx, web.manifest(nginxAlpine))
+		web.kubectl(ctx, "annotate", web.resource(), "kubernetes.io/change-cause=first")
+		web.kubectl(ctx, "patch", web.resource(), "--type=strategic", "-p", `{"metadata": {"annotations": {"kubernetes.io/change-cause": "second"}},
+			"spec": {"template": {"spec": {"containers": [{"name": "`+container+`", "image": "`+nginxLatest+`"}]}}}}`)
+		web.updated(ctx)
+		history := web.kubectl(ctx, "rollout", "history", web.resource())
+		Expect(history).To(MatchRegexp(`(?m)^1 +first$`))
+		Expect(history).To(MatchRegexp(`(?m)^2 +second$`))
+	})
+
+	It("keeps its annotations when its rollout is undone", func(ctx context.Context) {
+		web.start(ctx, web.gated(nginxAlpine))
+		web.kubectl(ctx, "annotate", web.resource(), "example.io/team=storage")
+		web.half(ctx, nginxLatest)
+		web.kubectl(ctx, "annotate", web.resource(), native.PausedAnnotation+"-")
+		web.updated(ctx)
+		for _, image := range []string{nginxAlpine, nginxLatest} {
+			web.kubectl(ctx, "rollout", "undo", web.resource())
+			Expect(images(web.updated(ctx))).To(HaveEach(image))
+			Expect(web.get(ctx).GetAnnotations()).To(And(
+				HaveKeyWithValue("example.io/team", "storage"), HaveKeyWithValue(native.GracePeriodSecondsAnnotation, "3"),
+				Not(HaveKey(native.PausedAnnotation))))
+		}
+	})
+
+	It("changes the labels of its pods in place", func(ctx context.Context) {
+		before := web.start(ctx, web.manifest(nginxAlpine))
+		web.kubectl(ctx, "patch", web.resource(), "--type=strategic", "-p", `{"spec": {"template": {"metadata": {"labels": {"tier": "front"}}}}}`)
+		expectInPlace(before, web.updated(ctx), 0)
+		for _, pod := range web.livePods(ctx) {
+			Expect(pod.Labels).To(HaveKeyWithValue("tier", "front"))
+		}
+	})
+
+	It("is not late because of the time that it was held", func(ctx context.Context) {
+		before := web.start(ctx, web.gated(nginxAlpine)+"  progressDeadlineSeconds: 8\n")
+		web.half(ctx, nginxLatest)
+		expectEvent(ctx, web.namespace, deployment, "ProgressDeadlineExceeded", "no progress")
+		web.pause(ctx, false)
+		web.rolledOut(ctx)
+		expectInPlace(before, web.updated(ctx), 1)
+	})
+})

@@ -1,0 +1,100 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policies_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	controllers "github.com/insitu-dev/insitu/controllers/native"
+)
+
+// TestReleaseAll holds what an uninstall leaves behind: workloads as their users wrote
+// them.
+func TestReleaseAll(t *testing.T) {
+	g := NewWithT(t)
+	u := newUser(t)
+	before := map[string]*unstructured.Unstructured{}
+	for _, kind := range []string{"Deployment", "StatefulSet", "DaemonSet"} {
+		base(t, u.c, kind, "leaving")
+		before[kind] = u.get(reference(kind, "leaving"))
+		u.kubectl(nil, "set", "image", kind+"/leaving", "main=nginx:2")
+		u.expectHeld(reference(kind, "leaving"), "before the uninstall")
+	}
+	elsewhere := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "elsewhere"}}
+	must(t, u.c.Create(t.Context(), elsewhere))
+	out := &bytes.Buffer{}
+
+	g.Expect(controllers.ReleaseAll(t.Context(), u.c, []string{"elsewhere"}, out)).To(Succeed())
+	g.Expect(out.String()).To(BeEmpty())
+	u.expectHeld(reference("Deployment", "leaving"), "for it is in another namespace")
+
+	g.Expect(controllers.ReleaseAll(t.Context(), u.c, nil, out)).To(Succeed())
+	g.Expect(out.String()).To(Equal("Released Deployment default/leaving\nReleased StatefulSet default/leaving\nReleased DaemonSet default/leaving\n"))
+	for kind, was := range before {
+		is := u.get(reference(kind, "leaving"))
+		g.Expect(withoutTemplate(is)).To(Equal(withoutTemplate(was)), kind)
+		g.Expect(is.GetLabels()).To(Equal(was.GetLabels()), kind)
+	}
+
+	out.Reset()
+	g.Expect(controllers.ReleaseAll(t.Context(), u.c, nil, out)).To(Succeed())
+	g.Expect(out.String()).To(BeEmpty(), "there is nothing left to release")
+}
+
+func withoutTemplate(workload *unstructured.Unstructured) any {
+	spec := workload.DeepCopy().Object["spec"].(map[string]any)
+	delete(spec, "template")
+
+	return spec
+}
+
+// TestReleaseAllNamesWhatItCannotRelease: what is refused does not keep the others.
+func TestReleaseAllNamesWhatItCannotRelease(t *testing.T) {
+	g := NewWithT(t)
+	u := newUser(t)
+	for _, kind := range []string{"Deployment", "DaemonSet"} {
+		base(t, u.c, kind, "torn")
+		u.kubectl(nil, "set", "image", kind+"/torn", "main=nginx:2")
+	}
+	out := &bytes.Buffer{}
+
+	err := controllers.ReleaseAll(t.Context(), deaf{Client: u.c, kind: "Deployment", answer: errors.New("no")}, nil, out)
+
+	g.Expect(err).To(MatchError("release Deployment default/torn: no"))
+	g.Expect(out.String()).To(Equal("Released DaemonSet default/torn\n"))
+	u.expectHeld(reference("Deployment", "torn"), "which was refused")
+
+	ctx, cancel := context.WithCancel(t.Context())
+	err = controllers.ReleaseAll(ctx, deaf{Client: u.c, kind: "Deployment", patched: cancel}, nil, out)
+	g.Expect(err).To(MatchError(ContainSubstring("release Deployment default/torn: it still has the label insitu.dev/held")))
+}
+
+// deaf is a client of a server that does nothing about patches of a kind.
+type deaf struct {
+	client.Client
+
+	kind    string
+	answer  error
+	patched func()
+}
+
+func (d deaf) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	if obj.GetObjectKind().GroupVersionKind().Kind != d.kind {
+		return d.Client.Patch(ctx, obj, patch, opts...)
+	}
+	if d.patched != nil {
+		d.patched()
+	}
+
+	return d.answer
+}
