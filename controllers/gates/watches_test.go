@@ -38,8 +38,8 @@ var _ = Describe("the controller", func() {
 		becomes(corev1.ConditionTrue)
 	})
 
-	DescribeTable("notices the end of a hold", func(ctx SpecContext, begin func() (workload, owner client.Object), end func(client.Object)) {
-		workload, owner := begin()
+	DescribeTable("notices the end of a hold", func(ctx SpecContext, create func() (workload, owner client.Object), end func(client.Object)) {
+		workload, owner := create()
 		w.drained(owner)
 		Consistently(w.gate, "500ms").Should(Equal(corev1.ConditionFalse))
 

@@ -113,7 +113,7 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) error {
 		s.ending = lost(s)
 		return r.release(ctx, s)
 	}
-	if s.options, s.invalid = parseOptions(s.object, s.kind); s.invalid != nil {
+	if !s.readOptions() {
 		return nil // it is reported
 	}
 	if err := s.readTemplate(); err != nil {

@@ -75,6 +75,12 @@ func newScope(obj client.Object, kind Kind, now time.Time) *scope {
 	}
 }
 
+// readOptions reads the options, and reports whether they are as accepted.
+func (s *scope) readOptions() bool {
+	s.options, s.invalid = parseOptions(s.object, s.kind)
+	return s.invalid == nil
+}
+
 // readTemplate reads the template of the spec.
 func (s *scope) readTemplate() error {
 	template, err := inplace.NewTemplate(s.spec.template)
