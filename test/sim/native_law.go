@@ -250,7 +250,8 @@ func (l *nativeLaw) whatIsWrongWithHistory() []string {
 		if *rs.Spec.Replicas > 0 {
 			live, at = live+1, number
 		}
-		if rs.Annotations[native.PreviousRevisionAnnotation] != "" {
+		// Once the user has opted out, nobody may finish that.
+		if rs.Annotations[native.PreviousRevisionAnnotation] != "" && l.n.wish.policy != "" {
 			words = append(words, rs.Name+" is still promoted")
 		}
 	}
