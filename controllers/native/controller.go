@@ -113,9 +113,7 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) error {
 		s.ending = lost(s)
 		return r.release(ctx, s)
 	}
-	if !s.readOptions() {
-		return nil // it is reported
-	}
+	s.readOptions()
 	if err := s.readTemplate(); err != nil {
 		return err
 	}
@@ -138,7 +136,7 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 	if !plan.Recheck.IsZero() {
 		s.requeue.Within(max(plan.Recheck.Sub(s.now), time.Millisecond))
 	}
-	if s.isDone() {
+	if s.invalid == nil && s.isDone() {
 		return r.finish(ctx, s)
 	}
 	s.result = tried.With(r.executor.Run(ctx, s.object, s.target.Name, plan.Moves))

@@ -85,8 +85,9 @@ var _ = Describe("Options that are not accepted", func() {
 
 		w.reconcile(native.Deployment)
 
-		Expect(w.manager.Writes("")).To(Equal([]string{"patch Deployment web"}))
-		Expect(get(w, &appsv1.Deployment{}, name).Annotations[apinative.StatusAnnotation]).To(ContainSubstring(`"state":"InvalidOptions"`))
+		Expect(w.manager.Writes("patch")).To(Equal([]string{"patch Deployment web"}))
+		Expect(get(w, &appsv1.Deployment{}, name).Annotations[apinative.StatusAnnotation]).To(And(
+			ContainSubstring(`"state":"InvalidOptions"`), ContainSubstring(`"available":2`)))
 		Expect(w.told()).To(ConsistOf(HavePrefix("Warning InvalidOptions annotation insitu.dev/gracePeriod is no option of a Deployment: accepted are ")))
 
 		By("looking again")

@@ -26,7 +26,7 @@ const reportPeriod = 5 * time.Second
 // report says in the workload's annotation how far its update is, if that differs
 // from what it says already. A workload that was released says nothing.
 func (r *Reconciler) report(ctx context.Context, s *scope) error {
-	if s.ending != nil || s.isConcluding || !s.planned && s.invalid == nil {
+	if s.ending != nil || s.isConcluding || !s.planned {
 		return nil
 	}
 	before := statusOf(s.object)
@@ -95,9 +95,6 @@ func statusOf(obj client.Object) native.Status {
 
 // status returns what is to be reported.
 func (s *scope) status(before native.Status) native.Status {
-	if s.invalid != nil {
-		return native.Status{State: native.InvalidOptions, Message: s.invalid.Error(), Replicas: int32(s.spec.replicas), Time: before.Time} //nolint:gosec // from an int32
-	}
 	status := native.Status{Revision: s.target.Name, Replicas: int32(s.spec.replicas)} //nolint:gosec // from an int32
 	for i, pod := range s.plan.Pods {
 		if pod.Available {
@@ -131,6 +128,8 @@ func (s *scope) state(status native.Status) (native.State, string) {
 	stall := workloads.FindStall(s.plan, s.result.Errors())
 	kept := s.keeps()
 	switch {
+	case s.invalid != nil:
+		return native.InvalidOptions, s.invalid.Error()
 	case stall.Stalled:
 		return native.Stalled, stall.Message
 	case s.options.paused:

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/executor"
 	"github.com/insitu-dev/insitu/controllers/history"
 	"github.com/insitu-dev/insitu/controllers/podcache"
@@ -75,10 +76,12 @@ func newScope(obj client.Object, kind Kind, now time.Time) *scope {
 	}
 }
 
-// readOptions reads the options, and reports whether they are as accepted.
-func (s *scope) readOptions() bool {
-	s.options, s.invalid = parseOptions(s.object, s.kind)
-	return s.invalid == nil
+// readOptions reads the options. While one of them is not as accepted, no pod begins
+// to change; those that have begun are finished, and new ones go into service.
+func (s *scope) readOptions() {
+	if s.options, s.invalid = parseOptions(s.object, s.kind); s.invalid != nil {
+		s.options = options{policy: appsv1beta1.InPlaceOnlyPodUpdateStrategyType, paused: true}
+	}
 }
 
 // readTemplate reads the template of the spec.

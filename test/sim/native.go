@@ -157,14 +157,6 @@ func (n *nativeWorkload) manifest() client.Object {
 	}
 }
 
-// maxUnavailable is how many pods our acts may take out of service.
-func (n *nativeWorkload) maxUnavailable() int {
-	if n.wish.bare && n.kind == nativecontroller.StatefulSet {
-		return 1
-	}
-	return int(n.wish.maxUnavailable)
-}
-
 func (n *nativeWorkload) replicas() int {
 	if n.kind == nativecontroller.DaemonSet {
 		return len(n.world.nodes)

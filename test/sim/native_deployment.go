@@ -18,7 +18,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/apimachinery/pkg/util/json"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/utils/ptr"
 )
 
@@ -172,7 +172,7 @@ func (s *deploymentSync) create(revision int) {
 
 // hashOf names a template.
 func hashOf(template *corev1.PodTemplateSpec, collisions int) string {
-	raw, _ := json.Marshal(template) // a template can be marshaled
+	raw, _ := utiljson.Marshal(template) // a template can be marshaled
 	h := fnv.New32a()
 	_, _ = fmt.Fprintf(h, "%s %d", raw, collisions)
 	return strconv.FormatUint(uint64(h.Sum32()), 36)

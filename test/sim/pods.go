@@ -91,7 +91,7 @@ func keepSpec(held, obj client.Object) {
 
 // bumpGeneration counts changes of the spec.
 func bumpGeneration(held, obj client.Object) {
-	changed := false
+	var changed bool
 	switch typed := obj.(type) {
 	case *corev1.Pod:
 		changed = !apiequality.Semantic.DeepEqual(held.(*corev1.Pod).Spec, typed.Spec) //nolint:forcetypeassert // the type of obj
