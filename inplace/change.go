@@ -63,6 +63,9 @@ type ImageChange struct {
 	// Reads is the field of the pod which the container's environment is read
 	// from, and which changes, too; empty if there is none.
 	Reads string
+	// Asked is true when the environment is not read from that field: its change asks
+	// for the restart.
+	Asked bool
 }
 
 // String says the change in words.
@@ -72,8 +75,8 @@ func (c ImageChange) String() string {
 		return fmt.Sprintf("image of %s: %s to %s", c.Container, c.From, c.To)
 	case c.Reads == "":
 		return fmt.Sprintf("restart of %s as %s", c.Container, c.To)
-	case c.Reads == restartedAtField:
-		return fmt.Sprintf("restart of %s as %s, as annotation %s asks", c.Container, c.To, RestartedAtAnnotation)
+	case c.Asked:
+		return fmt.Sprintf("restart of %s as %s, as %s asks", c.Container, c.To, c.Reads)
 	default:
 		return fmt.Sprintf("restart of %s as %s, since it reads %s", c.Container, c.To, c.Reads)
 	}

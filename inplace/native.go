@@ -4,6 +4,10 @@
 package inplace
 
 import (
+	"maps"
+	"slices"
+	"strings"
+
 	"github.com/distribution/reference"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,19 +24,40 @@ import (
 // RestartedAtAnnotation is what kubectl rollout restart changes in a pod template.
 const RestartedAtAnnotation = "kubectl.kubernetes.io/restartedAt"
 
-const restartedAtField = "metadata.annotations['" + RestartedAtAnnotation + "']"
-
 // Native returns the template as that of a workload of Kubernetes: without the label
 // that ReplicaSets add, and such that every container that runs is restarted when
-// RestartedAtAnnotation changes.
+// RestartedAtAnnotation changes, or another annotation that asks for that.
 func (t *Template) Native() *Template {
 	fields := runtime.DeepCopyJSON(t.fields)
 	unstructured.RemoveNestedField(fields, "metadata", "labels", appsv1beta1.PodTemplateHashLabel)
 	native := newTemplate(fields)
-	for _, c := range native.live {
-		native.fieldRefs = append(native.fieldRefs, fieldRef{field: restartedAtField, container: c.Name})
+	for _, key := range restartKeys(native.annotations) {
+		for _, c := range native.live {
+			native.fieldRefs = append(native.fieldRefs, fieldRef{field: annotationField(key), container: c.Name})
+		}
 	}
 	return native
+}
+
+// restartPrefixes begin the annotations of pod templates that people change to have
+// pods recreated: a checksum of the configuration, as Helm's documentation proposes, the
+// note of a tool that reloads configuration, a random text.
+var restartPrefixes = []string{"checksum/", "reloader.stakater.com/", "rollme"}
+
+// restartKeys returns the annotations whose change asks for a restart.
+func restartKeys(annotations map[string]string) []string {
+	keys := []string{RestartedAtAnnotation}
+	for _, key := range slices.Sorted(maps.Keys(annotations)) {
+		if slices.ContainsFunc(restartPrefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) }) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// annotationField returns the path of an annotation in the words of the downward API.
+func annotationField(key string) string {
+	return "metadata.annotations['" + key + "']"
 }
 
 // DefaultedLike returns the template with the pull policies of another one, where in

@@ -40,7 +40,7 @@ func TestNativeRestartsWhatRunsWhenAskedTo(t *testing.T) {
 	g.Expect(change.Images).To(HaveLen(1))
 	g.Expect(change.Images[0].Restart).To(BeTrue())
 	g.Expect(change.String()).To(HavePrefix("restart of main as "))
-	g.Expect(change.String()).To(ContainSubstring(", as annotation kubectl.kubernetes.io/restartedAt asks"))
+	g.Expect(change.String()).To(ContainSubstring(", as metadata.annotations['kubectl.kubernetes.io/restartedAt'] asks"))
 }
 
 func TestNativeRestartsSidecars(t *testing.T) {
@@ -67,6 +67,19 @@ func TestNativeSaysWhyItCannotRestart(t *testing.T) {
 
 	g.Expect(refused).To(HaveField("Field", "metadata.annotations['kubectl.kubernetes.io/restartedAt']"))
 	g.Expect(refused.Message).To(HavePrefix("container main: it can be restarted by spelling its image otherwise only"))
+}
+
+func TestNativeRestartsForAChecksum(t *testing.T) {
+	g := NewWithT(t)
+	pod := builders.Pod("web-0", "a", alpineImage).Build()
+	template := func(sum string) *Template {
+		return parse(t, `{"metadata":{"annotations":{"checksum/config":"`+sum+`"}},"spec":{"containers":[{"name":"main","image":"nginx:alpine"}]}}`).Native()
+	}
+
+	change, refused := Compare(pod, template("1"), template("2"), after(0))
+
+	g.Expect(refused).To(BeNil())
+	g.Expect(change.restarted()).To(Equal([]string{"main"}))
 }
 
 func TestNativeRestartsNothingForAnotherAnnotation(t *testing.T) {

@@ -71,7 +71,7 @@ func (c containerChange) decide() (*ImageChange, *Refusal) {
 	change := ImageChange{Container: c.wanted.Name, Sidecar: c.wanted.Sidecar, From: c.live.image}
 	change.Reads = c.pendingReads
 	if c.stale != nil {
-		change.Reads = c.stale.field
+		change.Reads, change.Asked = c.stale.field, c.stale.env == ""
 	}
 	// A restart that was to come for an earlier change of its environment is not
 	// forgotten, whatever overtakes it.

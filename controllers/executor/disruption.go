@@ -172,5 +172,5 @@ func refusalOf(err error) string {
 			words = append(words, cause.Message)
 		}
 	}
-	return shorten(strings.Join(words, " "))
+	return Shorten(strings.Join(words, " "))
 }

@@ -118,7 +118,7 @@ func (e *Executor) report(workload client.Object, pod *corev1.Pod, what *event) 
 
 func (e *Executor) reportOnPod(workload client.Object, pod *corev1.Pod, what *event) {
 	if what != nil {
-		e.recorder.Eventf(pod, workload, what.kind, what.reason, what.action, "%s", shorten(what.note))
+		e.recorder.Eventf(pod, workload, what.kind, what.reason, what.action, "%s", Shorten(what.note))
 	}
 }
 
@@ -137,7 +137,7 @@ func (e *Executor) reportOnWorkload(workload client.Object, moves []inplace.Move
 		pods[*what] = append(pods[*what], moves[i].Pod)
 	}
 	for _, what := range different {
-		e.recorder.Eventf(workload, pods[what][0], what.kind, what.reason, what.action, "%s: %s", naming(pods[what]), shorten(what.note))
+		e.recorder.Eventf(workload, pods[what][0], what.kind, what.reason, what.action, "%s: %s", naming(pods[what]), Shorten(what.note))
 	}
 }
 
@@ -158,8 +158,8 @@ func naming(pods []*corev1.Pod) string {
 	return text
 }
 
-// shorten cuts what is longer than maxNote.
-func shorten(text string) string {
+// Shorten cuts a note of an event that the API server would not accept for its length.
+func Shorten(text string) string {
 	if len(text) <= maxNote {
 		return text
 	}

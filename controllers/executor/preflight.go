@@ -168,7 +168,7 @@ func isNoDryRun(err error) bool {
 // newRefusal says who refused the change of which pod, in the words of the server.
 func newRefusal(pod *corev1.Pod, err error) inplace.Refusal {
 	refused := inplace.Refusal{Reason: deniedReason(err), Denied: true}
-	refused.Message = fmt.Sprintf("the API server refuses to %s pod %s in place: %s", refusedVerb(err), pod.Name, shorten(serverWords(err)))
+	refused.Message = fmt.Sprintf("the API server refuses to %s pod %s in place: %s", refusedVerb(err), pod.Name, Shorten(serverWords(err)))
 	return refused
 }
 

@@ -41,6 +41,11 @@ import (
 //
 // +kubebuilder:rbac:groups=apps,resources=deployments;statefulsets;daemonsets,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=apps,resources=replicasets,verbs=get;list;watch;create;patch
+//
+// What is made for a Deployment blocks its deletion in the foreground, as everything
+// that a controller owns; where admission asks for it, that takes this right.
+//
+// +kubebuilder:rbac:groups=apps,resources=deployments/finalizers,verbs=update
 
 // Reconciler reconciles the workloads of one kind.
 type Reconciler struct {
@@ -91,6 +96,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, workloads.IgnoreConflict(r.unhold(ctx, s))
 	}
 	err := r.advance(ctx, s)
+	s.failure = workloads.IgnoreConflict(err)
 	if reportErr := r.report(ctx, s); reportErr != nil {
 		err = errors.Join(err, reportErr)
 	}
@@ -165,8 +171,10 @@ func (s *scope) isDone() bool {
 	for i, pod := range s.plan.Pods {
 		isOther := s.pods[i].Held
 		switch {
-		case inplace.IsMarkedNotReady(pod.Pod), !pod.Proved, !isOther && !pod.Updated:
+		case inplace.IsMarkedNotReady(pod.Pod), !isOther && podRevision(pod.Pod) != s.target.Name:
 			return false
+		case !pod.Proved && pod.Pod.Spec.NodeName != "":
+			return false // its kubelet may have seen what the pod was before
 		case pod.Step.Action != inplace.Wait, pod.Step.IsResize():
 			return false
 		}
@@ -186,12 +194,12 @@ func (s *scope) keeps() int {
 }
 
 // recreation returns why Kubernetes has to go on with the update; nil if it can be
-// made in place, or the user wants no recreation.
+// made in place, if Kubernetes would do nothing, or the user wants no recreation.
 func (s *scope) recreation() *ending {
-	if s.options.policy == appsv1beta1.InPlaceOnlyPodUpdateStrategyType || s.options.paused {
+	switch {
+	case s.options.policy == appsv1beta1.InPlaceOnlyPodUpdateStrategyType, s.options.paused, s.isBack():
 		return nil
-	}
-	if s.spec.recreates != "" {
+	case s.spec.recreates != "":
 		return recreated(s, s.spec.recreates)
 	}
 	others, refused := 0, (*inplace.Step)(nil)
@@ -208,15 +216,12 @@ func (s *scope) recreation() *ending {
 			others++
 		}
 	}
-	if broken := s.brokenOther(); broken != "" && len(s.plan.Moves) == 0 && s.isWaiting() {
-		return recreated(s, "pod "+broken+" of an unfinished rollout is broken, and takes the room of maxUnavailable")
-	}
 	// A single pod is deleted, and comes back at the new revision; not that of a
 	// ReplicaSet, which has the old template still.
-	if refused == nil || others > 0 && s.kind != Deployment {
-		return nil
+	if refused != nil && (others == 0 || s.kind == Deployment) {
+		return recreated(s, refused.Message)
 	}
-	return recreated(s, refused.Message)
+	return s.blockedByOthers()
 }
 
 // needsOtherQOSClass reports whether a pod can never get its sizes, whatever happens,
@@ -224,30 +229,4 @@ func (s *scope) recreation() *ending {
 func (s *scope) needsOtherQOSClass(step inplace.Step) bool {
 	keeps := s.options.strategy.Resize != nil && s.options.strategy.Resize.OnError != ""
 	return step.Reason == string(resize.OtherQOSClass) && !keeps
-}
-
-// brokenOther returns the name of a broken pod that is not updated in place: it is of a
-// ReplicaSet that is not to stay, and only Kubernetes takes it away, when it goes on.
-func (s *scope) brokenOther() string {
-	for i, facts := range s.pods {
-		if s.isOfOther(i) && inplace.IsBroken(facts.Pod) {
-			return facts.Pod.Name
-		}
-	}
-	return ""
-}
-
-// isWaiting reports whether all pods that are still to be updated wait for others.
-func (s *scope) isWaiting() bool {
-	waiting := false
-	for i, pod := range s.plan.Pods {
-		if s.pods[i].Held || pod.Updated {
-			continue
-		}
-		if !pod.Available {
-			return false
-		}
-		waiting = true
-	}
-	return waiting
 }

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/insitu-dev/insitu/apis/native"
+	"github.com/insitu-dev/insitu/inplace"
 )
 
 // daemonSet is a DaemonSet. Held, it has the strategy OnDelete: pods of new nodes
@@ -49,9 +50,13 @@ func (w daemonSet) observe(ctx context.Context, r *Reconciler, s *scope) error {
 		return err
 	}
 	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
-	held := s.keptByCount(pods)
+	from := make([]*inplace.Revision, len(pods))
 	for i, pod := range pods {
-		if err := s.addPod(ctx, r, pod, s.revisionByHash(podRevision(pod)), held[i]); err != nil {
+		from[i] = s.revisionByHash(podRevision(pod))
+	}
+	held := s.keptByCount(pods, from)
+	for i, pod := range pods {
+		if err := s.addPod(ctx, r, pod, from[i], held[i]); err != nil {
 			return err
 		}
 	}

@@ -24,7 +24,8 @@ import (
 // made. Its controller takes the pods of a ReplicaSet for updated when the template of
 // that is equal to its own; so that is written last, see conclude.
 //
-// What its pods were updated to is kept in ControllerRevisions of the Deployment.
+// What its pods were updated to is kept in ControllerRevisions of the Deployment. Pods
+// name theirs by the hash alone: a label is shorter than a name may be.
 // ReplicaSets would not do: the history limit of the Deployment may be zero, and an
 // update may be overtaken before its template is in any.
 type deployment struct {
@@ -114,7 +115,7 @@ func (s *scope) ensureRevisions(ctx context.Context, r *Reconciler) error {
 	if err != nil {
 		return err
 	}
-	s.setTarget(update.Name(), update.Template.Native())
+	s.setTarget(update.Hash(), update.Template.Native())
 	return nil
 }
 
@@ -126,13 +127,15 @@ func (s *scope) addKeeperPods(ctx context.Context, r *Reconciler) error {
 	}
 	pods = slices.DeleteFunc(pods, func(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil })
 	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
-	held := s.keptByCount(pods)
+	from := make([]*inplace.Revision, len(pods))
 	for i, pod := range pods {
-		from := s.revisionByName(podRevision(pod))
-		if podRevision(pod) == "" {
-			from = s.madeByKeeper()
+		if from[i] = s.revisionByHash(podRevision(pod)); podRevision(pod) == "" {
+			from[i] = s.madeByKeeper()
 		}
-		if err := s.addPod(ctx, r, pod, from, held[i]); err != nil {
+	}
+	held := s.keptByCount(pods, from)
+	for i, pod := range pods {
+		if err := s.addPod(ctx, r, pod, from[i], held[i]); err != nil {
 			return err
 		}
 	}

@@ -5,15 +5,21 @@ package native_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apinative "github.com/insitu-dev/insitu/apis/native"
@@ -28,7 +34,7 @@ func (w *world) settle() {
 	GinkgoHelper()
 	for range maxRounds {
 		w.reconcile(native.Deployment)
-		if get(w, &appsv1.Deployment{}, name).Labels[apinative.HeldLabel] == "" {
+		if get(w, &appsv1.Deployment{}, w.name).Labels[apinative.HeldLabel] == "" {
 			return
 		}
 		w.play()
@@ -87,10 +93,10 @@ var _ = Describe("A held Deployment", func() {
 		}
 		// The controller of Deployments gives the keeper its new number and cause.
 		Expect(w.history()).To(Equal([]string{"nginx:alpine 0 number 1 cause first", "nginx:latest 2 number 1 cause "}))
-		d = get(w, &appsv1.Deployment{}, name)
+		d = get(w, &appsv1.Deployment{}, w.name)
 		Expect(d.Spec.Paused).To(BeFalse())
 		Expect(d.Annotations).To(Equal(map[string]string{"example.io/team": "a", "deployment.kubernetes.io/revision": "1"}))
-		Expect(w.told()).To(ContainElement(HavePrefix("Normal UpdatedInPlace 2 pods run revision web-")))
+		Expect(w.told()).To(ContainElement(MatchRegexp(`^Normal UpdatedInPlace 2 pods run revision [a-z0-9]+$`)))
 		w.manager.Forget()
 		w.reconcile(native.Deployment)
 		Expect(w.manager.Writes("")).To(BeEmpty(), "it is at rest")
@@ -169,7 +175,7 @@ var _ = Describe("A held Deployment", func() {
 		w.reconcile(native.Deployment)
 
 		Expect(w.manager.Writes("")).To(Equal([]string{"patch Deployment web", "patch Deployment web"}), "the second as there is no policy")
-		Expect(get(w, &appsv1.Deployment{}, name).Spec.Paused).To(BeFalse())
+		Expect(get(w, &appsv1.Deployment{}, w.name).Spec.Paused).To(BeFalse())
 	})
 
 	DescribeTable("is released with the reason when its pods have to be recreated", func(change func(*appsv1.Deployment), why string) {
@@ -178,7 +184,7 @@ var _ = Describe("A held Deployment", func() {
 
 		w.reconcile(native.Deployment)
 
-		Expect(get(w, &appsv1.Deployment{}, name).Labels).NotTo(HaveKey(apinative.HeldLabel))
+		Expect(get(w, &appsv1.Deployment{}, w.name).Labels).NotTo(HaveKey(apinative.HeldLabel))
 		Expect(w.manager.Writes("patch Pod")).To(BeEmpty())
 		Expect(w.told()).To(ContainElement(And(HavePrefix("Normal ReleasedForRecreation not in place: "), ContainSubstring(why))))
 	},
@@ -200,7 +206,7 @@ var _ = Describe("A held Deployment", func() {
 
 		w.reconcile(native.Deployment)
 
-		d = get(w, &appsv1.Deployment{}, name)
+		d = get(w, &appsv1.Deployment{}, w.name)
 		Expect(d.Spec.Paused).To(BeTrue())
 		Expect(d.Annotations[apinative.StatusAnnotation]).To(And(ContainSubstring(`"state":"Stalled"`), ContainSubstring("spec.hostNetwork")))
 		Expect(w.told()).To(ContainElement(ContainSubstring("spec.hostNetwork")))
@@ -215,7 +221,7 @@ var _ = Describe("A held Deployment", func() {
 		for _, pod := range []string{keeper.Name + "-0", keeper.Name + "-1"} {
 			Expect(w.api.Delete(w.ctx, get(w, &corev1.Pod{}, pod), client.GracePeriodSeconds(0))).To(Succeed())
 		}
-		for _, obj := range []client.Object{get(w, &appsv1.ReplicaSet{}, keeper.Name), get(w, &appsv1.Deployment{}, name)} {
+		for _, obj := range []client.Object{get(w, &appsv1.ReplicaSet{}, keeper.Name), get(w, &appsv1.Deployment{}, w.name)} {
 			Expect(w.api.Patch(w.ctx, obj, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":0}}`)))).To(Succeed())
 		}
 		w.play()
@@ -230,7 +236,7 @@ var _ = Describe("A held Deployment", func() {
 		keeper := w.replicaSet(d, "old", oldImage, 2)
 		w.pods(keeper)
 		w.untilPromoted(keeper)
-		d = get(w, &appsv1.Deployment{}, name)
+		d = get(w, &appsv1.Deployment{}, w.name)
 		d.Spec.Template.Spec.Containers[0].Image = "nginx:3"
 		Expect(w.api.Update(w.ctx, d)).To(Succeed())
 
@@ -239,6 +245,77 @@ var _ = Describe("A held Deployment", func() {
 		Expect(w.history()).To(Equal([]string{
 			"nginx:3 2 number 2 cause ", "nginx:alpine 0 number 1 cause first", "nginx:latest 0 number 2 cause ",
 		}), "the number of the keeper is for the controller of Deployments to raise")
+	})
+
+	It("with the longest name is updated like any other", func() {
+		w.name = strings.Repeat("w", 63)
+		d := w.deployment(nil)
+		w.pods(w.replicaSet(d, "old", oldImage, 2))
+
+		w.settle()
+
+		Expect(w.history()).To(ContainElement(HavePrefix("nginx:latest 2 ")))
+	})
+
+	It("whose pods go back to what their ReplicaSet has is not released before they are", func() {
+		d := w.deployment(func(d *appsv1.Deployment) {
+			d.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxUnavailable: ptr.To(intOrString("0")), MaxSurge: ptr.To(intOrString("1"))}
+			d.Spec.Template = template(oldImage)
+		})
+		keeper := w.replicaSet(d, "old", oldImage, 2)
+		w.pods(keeper)
+		pod := get(w, &corev1.Pod{}, keeper.Name+"-1")
+		pod.Spec.Containers[0].Image = newImage
+		Expect(w.api.Update(w.ctx, pod)).To(Succeed())
+		// What it was updated to is in the history.
+		other := d.DeepCopy()
+		other.Spec.Template.Spec.Containers[0].Image = newImage
+		w.labelRevision(pod, other)
+
+		w.settle()
+
+		Expect(get(w, &corev1.Pod{}, keeper.Name+"-1").Spec.Containers[0].Image).To(Equal(oldImage))
+		Expect(w.told()).NotTo(ContainElement(ContainSubstring("ReleasedForRecreation")))
+	})
+
+	It("says what the server refuses beside the pods", func() {
+		d := w.deployment(nil)
+		w.pods(w.replicaSet(d, "old", oldImage, 2))
+		w.manager.Before = func(write string, _ client.Object) error {
+			if strings.HasPrefix(write, "create ControllerRevision") {
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "controllerrevisions"}, "", errors.New("exceeded quota: small"))
+			}
+			return nil
+		}
+
+		r := native.NewReconciler(native.Deployment, w.manager, w.live, w.recorder, w.clock)
+		_, err := r.Reconcile(w.ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(d)})
+
+		Expect(err).To(MatchError(ContainSubstring("exceeded quota: small")))
+		status := get(w, &appsv1.Deployment{}, w.name).Annotations[apinative.StatusAnnotation]
+		Expect(status).To(And(ContainSubstring(`"state":"Stalled"`), ContainSubstring("exceeded quota: small")))
+		Expect(w.told()).To(ConsistOf(And(HavePrefix("Warning Stalled "), ContainSubstring("exceeded quota: small"))))
+	})
+
+	It("waits a minute for a pod of an unfinished rollout that is not ready", func() {
+		d := w.deployment(nil)
+		w.pods(w.replicaSet(d, "old", oldImage, 1))
+		stuck := w.replicaSet(d, "stuck", "nginx:never-ready", 1)
+		w.pods(stuck)
+		pod := get(w, &corev1.Pod{}, stuck.Name+"-0")
+		before := pod.DeepCopy()
+		pod.Status.Conditions[0].Status = corev1.ConditionFalse
+		Expect(w.api.Status().Patch(w.ctx, pod, client.MergeFrom(before))).To(Succeed())
+
+		result := w.reconcile(native.Deployment)
+
+		Expect(get(w, &appsv1.Deployment{}, w.name).Labels).To(HaveKey(apinative.HeldLabel))
+		Expect(result.RequeueAfter).To(BeNumerically("<=", time.Minute))
+		Expect(result.RequeueAfter).NotTo(BeZero())
+		w.clock.Step(time.Minute)
+		w.reconcile(native.Deployment)
+		Expect(get(w, &appsv1.Deployment{}, w.name).Labels).NotTo(HaveKey(apinative.HeldLabel))
+		Expect(w.told()).To(ContainElement(ContainSubstring("pod web-stuck-0 of an unfinished rollout is not ready")))
 	})
 
 	It("is released when a broken pod that is not updated takes all the room", func() {
@@ -254,8 +331,8 @@ var _ = Describe("A held Deployment", func() {
 
 		w.reconcile(native.Deployment)
 
-		Expect(get(w, &appsv1.Deployment{}, name).Labels).NotTo(HaveKey(apinative.HeldLabel))
-		Expect(w.told()).To(ContainElement(ContainSubstring("pod web-stuck-0 of an unfinished rollout is broken")))
+		Expect(get(w, &appsv1.Deployment{}, w.name).Labels).NotTo(HaveKey(apinative.HeldLabel))
+		Expect(w.told()).To(ContainElement(ContainSubstring("pod web-stuck-0 of an unfinished rollout is not ready")))
 		Expect(w.manager.Writes("patch Pod")).To(BeEmpty())
 	})
 })

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/insitu-dev/insitu/apis/native"
+	"github.com/insitu-dev/insitu/controllers/executor"
 )
 
 // Reasons of events of workloads.
@@ -25,6 +26,8 @@ const (
 	reasonHoldLost = "HoldLost"
 	// reasonInvalidOptions: a label or an annotation is not as accepted.
 	reasonInvalidOptions = "InvalidOptions"
+	// reasonStalled: the API server refuses what has to be written beside the pods.
+	reasonStalled = "Stalled"
 	// reasonDeadline: no pod was updated for progressDeadlineSeconds.
 	reasonDeadline = "ProgressDeadlineExceeded"
 )
@@ -40,7 +43,13 @@ func updated(s *scope) *ending {
 	if len(s.pods) == 0 {
 		return &ending{corev1.EventTypeNormal, reasonUpdated, "there are no pods to update"}
 	}
-	return &ending{corev1.EventTypeNormal, reasonUpdated, fmt.Sprintf("%d pods run revision %s", len(s.pods), s.target.Name)}
+	count := 0
+	for i, pod := range s.plan.Pods {
+		if pod.Updated && !s.isOfOther(i) {
+			count++
+		}
+	}
+	return &ending{corev1.EventTypeNormal, reasonUpdated, fmt.Sprintf("%d pods run revision %s", count, s.target.Name)}
 }
 
 func lost(s *scope) *ending {
@@ -60,7 +69,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if err := r.patch(ctx, s, patch); err != nil {
 		return fmt.Errorf("release %s: %w", s.owner, err)
 	}
-	r.recorder.Eventf(s.object, nil, s.ending.eventType, s.ending.reason, actionRelease, "%s", s.ending.note)
+	r.recorder.Eventf(s.object, nil, s.ending.eventType, s.ending.reason, actionRelease, "%s", executor.Shorten(s.ending.note))
 	if s.object.GetLabels()[native.HeldLabel] == "" {
 		return nil
 	}

@@ -35,7 +35,7 @@ var _ = Describe("Without policies", func() {
 
 		w.reconcile(native.StatefulSet)
 
-		set = get(w, &appsv1.StatefulSet{}, name)
+		set = get(w, &appsv1.StatefulSet{}, w.name)
 		Expect(set.Spec.UpdateStrategy.Type).To(Equal(appsv1.RollingUpdateStatefulSetStrategyType))
 		Expect(set.Spec.UpdateStrategy.RollingUpdate.Partition).To(Equal(ptr.To[int32](2)))
 		Expect(set.Labels).To(Equal(map[string]string{apinative.UpdatePolicyLabel: "InPlaceIfPossible"}))
@@ -55,7 +55,7 @@ var _ = Describe("Without policies", func() {
 
 		w.reconcile(native.DaemonSet)
 
-		set = get(w, &appsv1.DaemonSet{}, name)
+		set = get(w, &appsv1.DaemonSet{}, w.name)
 		Expect(set.Spec.UpdateStrategy).To(Equal(appsv1.DaemonSetUpdateStrategy{
 			Type: appsv1.RollingUpdateDaemonSetStrategyType,
 			RollingUpdate: &appsv1.RollingUpdateDaemonSet{
@@ -71,7 +71,7 @@ var _ = Describe("Without policies", func() {
 
 		w.reconcile(native.Deployment)
 
-		Expect(get(w, &appsv1.Deployment{}, name).Labels).NotTo(HaveKey(apinative.HeldLabel))
+		Expect(get(w, &appsv1.Deployment{}, w.name).Labels).NotTo(HaveKey(apinative.HeldLabel))
 		Expect(w.told()).To(ConsistOf(HavePrefix("Warning HoldLost ")))
 		Expect(w.manager.Writes("patch Pod")).To(BeEmpty())
 	})
@@ -86,7 +86,7 @@ var _ = Describe("Options that are not accepted", func() {
 		w.reconcile(native.Deployment)
 
 		Expect(w.manager.Writes("patch")).To(Equal([]string{"patch Deployment web"}))
-		Expect(get(w, &appsv1.Deployment{}, name).Annotations[apinative.StatusAnnotation]).To(And(
+		Expect(get(w, &appsv1.Deployment{}, w.name).Annotations[apinative.StatusAnnotation]).To(And(
 			ContainSubstring(`"state":"InvalidOptions"`), ContainSubstring(`"available":2`)))
 		Expect(w.told()).To(ConsistOf(HavePrefix("Warning InvalidOptions annotation insitu.dev/gracePeriod is no option of a Deployment: accepted are ")))
 
@@ -97,7 +97,7 @@ var _ = Describe("Options that are not accepted", func() {
 		Expect(w.told()).To(BeEmpty())
 
 		By("taking it off")
-		d = get(w, &appsv1.Deployment{}, name)
+		d = get(w, &appsv1.Deployment{}, w.name)
 		delete(d.Annotations, "insitu.dev/gracePeriod")
 		Expect(w.api.Update(w.ctx, d)).To(Succeed())
 		w.settle()

@@ -323,9 +323,11 @@ func hashOf(keeper *replicaSet) string {
 
 // truncateHistory deletes the revisions that no pod is at any more.
 func (s *scope) truncateHistory(ctx context.Context, r *Reconciler) error {
-	inUse := sets.New(s.target.Name)
+	inUse := sets.New[string]()
 	for _, facts := range s.pods {
-		inUse.Insert(podRevision(facts.Pod))
+		if revision := s.history.GetByHash(podRevision(facts.Pod)); revision != nil {
+			inUse.Insert(revision.Name())
+		}
 	}
 	return history.NewKeeper(r.client).Truncate(ctx, s.history, inUse, 0)
 }

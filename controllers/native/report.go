@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/insitu-dev/insitu/apis/native"
+	"github.com/insitu-dev/insitu/controllers/executor"
 	workloads "github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/inplace"
 )
@@ -26,7 +27,7 @@ const reportPeriod = 5 * time.Second
 // report says in the workload's annotation how far its update is, if that differs
 // from what it says already. A workload that was released says nothing.
 func (r *Reconciler) report(ctx context.Context, s *scope) error {
-	if s.ending != nil || s.isConcluding || !s.planned {
+	if s.ending != nil || s.failure == nil && (s.isConcluding || !s.planned) {
 		return nil
 	}
 	before := statusOf(s.object)
@@ -76,10 +77,14 @@ func (r *Reconciler) tell(s *scope, before, after native.Status) {
 	}
 	switch after.State {
 	case native.InvalidOptions:
-		r.recorder.Eventf(s.object, nil, corev1.EventTypeWarning, reasonInvalidOptions, workloads.ActionUpdate, "%s", after.Message)
+		r.recorder.Eventf(s.object, nil, corev1.EventTypeWarning, reasonInvalidOptions, workloads.ActionUpdate, "%s", executor.Shorten(after.Message))
 	case native.ProgressDeadlineExceeded:
 		r.recorder.Eventf(s.object, nil, corev1.EventTypeWarning, reasonDeadline, workloads.ActionUpdate, "%s", after.Message)
-	case native.Updating, native.Paused, native.PartitionReached, native.Stalled:
+	case native.Stalled:
+		if s.failure != nil {
+			r.recorder.Eventf(s.object, nil, corev1.EventTypeWarning, reasonStalled, workloads.ActionUpdate, "%s", executor.Shorten(after.Message))
+		}
+	case native.Updating, native.Paused, native.PartitionReached:
 	}
 }
 
@@ -95,6 +100,10 @@ func statusOf(obj client.Object) native.Status {
 
 // status returns what is to be reported.
 func (s *scope) status(before native.Status) native.Status {
+	if !s.planned {
+		before.State, before.Message = native.Stalled, workloads.Summary([]error{s.failure})
+		return before
+	}
 	status := native.Status{Revision: s.target.Name, Replicas: int32(s.spec.replicas)} //nolint:gosec // from an int32
 	for i, pod := range s.plan.Pods {
 		if pod.Available {
@@ -110,11 +119,16 @@ func (s *scope) status(before native.Status) native.Status {
 	status.Time = before.Time
 	status.Blockers = workloads.Blockers(s.plan, s.result.Failed, before.Blockers, s.now)
 	status.ProgressTime = before.ProgressTime
-	if status.Updated > before.Updated || status.Available > before.Available || before.ProgressTime.IsZero() {
+	if isAtRest(before.State) || status.Updated > before.Updated || status.Available > before.Available || before.ProgressTime.IsZero() {
 		status.ProgressTime = metav1.NewTime(s.now).Rfc3339Copy()
 	}
 	status.State, status.Message = s.state(status)
 	return status
+}
+
+// isAtRest reports whether no progress was to be expected of an update.
+func isAtRest(state native.State) bool {
+	return state == native.Paused || state == native.PartitionReached || state == native.InvalidOptions
 }
 
 // isOfOther reports whether the i-th pod is none of those that are updated.
@@ -128,6 +142,8 @@ func (s *scope) state(status native.Status) (native.State, string) {
 	stall := workloads.FindStall(s.plan, s.result.Errors())
 	kept := s.keeps()
 	switch {
+	case s.failure != nil:
+		return native.Stalled, workloads.Summary([]error{s.failure})
 	case s.invalid != nil:
 		return native.InvalidOptions, s.invalid.Error()
 	case stall.Stalled:

@@ -55,6 +55,8 @@ type scope struct {
 	requeue workloads.Requeue
 	// invalid is what is not as accepted of the options.
 	invalid error
+	// failure is what ended the reconciliation; conflicts are none.
+	failure error
 	// isConcluding: all pods are updated, and the hold is about to end.
 	isConcluding bool
 	// ending is why the hold ends now; nil if it goes on.
@@ -173,16 +175,36 @@ func (s *scope) addPod(ctx context.Context, r *Reconciler, pod *corev1.Pod, from
 	return nil
 }
 
-// keptByCount tells which pods the option partition keeps at their revision.
-func (s *scope) keptByCount(pods []*corev1.Pod) []bool {
+// keptByCount tells which pods the option partition keeps at what they were made from.
+// One that was made from the same as the target is none of them.
+func (s *scope) keptByCount(pods []*corev1.Pod, from []*inplace.Revision) []bool {
 	if s.options.partition == nil {
 		return make([]bool, len(pods))
 	}
 	turns := make([]workloads.Turn, len(pods))
 	for i, pod := range pods {
 		turns[i] = workloads.TurnOf(pod, s.target.Name, podRevision(pod), s.now)
+		if from[i] != nil && from[i].Template.Equal(s.target.Template) {
+			turns[i] = workloads.Updated
+		}
 	}
 	return workloads.HeldByNumber(turns, s.spec.replicas-partitionOf(*s.options.partition, s.spec.replicas))
+}
+
+// isBack reports whether the pods of a Deployment go back to what their ReplicaSet
+// has. Kubernetes takes them for updated already: it would leave those as they are
+// that have gone elsewhere.
+func (s *scope) isBack() bool {
+	return s.keeper != nil && s.keeper.template.Equal(s.target.Template)
+}
+
+// maxUnavailable returns how many pods may be unavailable: one at least where nobody
+// else can bring the pods where they are to be.
+func (s *scope) maxUnavailable() int {
+	if s.isBack() {
+		return max(s.spec.maxUnavailable, 1)
+	}
+	return s.spec.maxUnavailable
 }
 
 // workloadFacts returns what the planner has to know.
@@ -192,7 +214,7 @@ func (s *scope) workloadFacts() inplace.Workload {
 	return inplace.Workload{
 		Target:               target,
 		Replicas:             s.spec.replicas,
-		MaxUnavailable:       s.spec.maxUnavailable,
+		MaxUnavailable:       s.maxUnavailable(),
 		MinReadySeconds:      s.spec.minReadySeconds,
 		MaxConcurrentResizes: workloads.MaxConcurrentResizes(s.options.strategy, s.spec.replicas),
 		Stopped:              s.options.paused,

@@ -32,7 +32,7 @@ func (w statefulSet) spec() spec {
 		replicas:        replicas,
 		minReadySeconds: w.Spec.MinReadySeconds,
 		isHeld:          w.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType,
-		maxUnavailable:  maxUnavailable(heldValue(w, native.HeldMaxUnavailableAnnotation, "1"), replicas, true),
+		maxUnavailable:  maxUnavailable(heldValue(w, native.HeldMaxUnavailableAnnotation, "1"), replicas, false),
 		ordered:         w.Spec.PodManagementPolicy != appsv1.ParallelPodManagement,
 	}
 }

@@ -21,7 +21,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apinative "github.com/insitu-dev/insitu/apis/native"
+	"github.com/insitu-dev/insitu/controllers/history"
 	"github.com/insitu-dev/insitu/controllers/native"
+	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/test/stage"
 )
 
@@ -36,17 +38,19 @@ const (
 type world struct {
 	ctx       context.Context
 	namespace string
-	api       client.Client
-	live      client.Reader
-	clock     *clocktesting.FakeClock
-	recorder  *events.FakeRecorder
-	manager   *stage.Manager
+	// name is that of the workload.
+	name     string
+	api      client.Client
+	live     client.Reader
+	clock    *clocktesting.FakeClock
+	recorder *events.FakeRecorder
+	manager  *stage.Manager
 }
 
 func newWorld(ctx context.Context) *world {
 	GinkgoHelper()
 	w := &world{
-		ctx: context.WithoutCancel(ctx), api: shared.GetClient(), live: shared.GetAPIReader(),
+		name: name, ctx: context.WithoutCancel(ctx), api: shared.GetClient(), live: shared.GetAPIReader(),
 		clock: clocktesting.NewFakeClock(time.Now()), recorder: events.NewFakeRecorder(100),
 	}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "native-"}}
@@ -62,7 +66,7 @@ func (w *world) reconcile(kind native.Kind) ctrl.Result {
 	GinkgoHelper()
 	r := native.NewReconciler(kind, w.manager, w.live, w.recorder, w.clock)
 	r.WriteInOrder()
-	result, err := r.Reconcile(w.ctx, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: w.namespace, Name: name}})
+	result, err := r.Reconcile(w.ctx, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: w.namespace, Name: w.name}})
 	if !errors.Is(err, stage.ErrDead) {
 		Expect(err).NotTo(HaveOccurred())
 	}
@@ -84,7 +88,7 @@ func (w *world) told() []string {
 
 func (w *world) meta(annotations map[string]string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
-		Namespace: w.namespace, Name: name, Annotations: annotations,
+		Namespace: w.namespace, Name: w.name, Annotations: annotations,
 		Labels: map[string]string{apinative.UpdatePolicyLabel: "InPlaceIfPossible", apinative.HeldLabel: apinative.Held},
 	}
 }
@@ -132,7 +136,7 @@ func (w *world) replicaSet(owner *appsv1.Deployment, hash, image string, replica
 	t.Labels[appsv1.DefaultDeploymentUniqueLabelKey] = hash
 	rs := create(w, &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: w.namespace, Name: name + "-" + hash, Labels: t.Labels,
+			Namespace: w.namespace, Name: w.name + "-" + hash, Labels: t.Labels,
 			Annotations:     map[string]string{"deployment.kubernetes.io/revision": "1", "kubernetes.io/change-cause": "first"},
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, appsv1.SchemeGroupVersion.WithKind("Deployment"))},
 		},
@@ -184,6 +188,19 @@ func (w *world) run(pod *corev1.Pod, n string) {
 		}},
 	}
 	Expect(w.api.Status().Patch(w.ctx, pod, client.MergeFrom(before))).To(Succeed())
+}
+
+// labelRevision gives a pod the label of the revision of a Deployment, and makes that.
+func (w *world) labelRevision(pod *corev1.Pod, of *appsv1.Deployment) {
+	GinkgoHelper()
+	content, err := inplace.NewTemplate(of.Spec.Template)
+	Expect(err).NotTo(HaveOccurred())
+	owner := history.Owner{Object: of, Kind: appsv1.SchemeGroupVersion.WithKind("Deployment")}
+	revision, _, err := history.NewKeeper(w.api).Ensure(w.ctx, owner, &history.History{}, history.Content{Template: content.Native()})
+	Expect(err).NotTo(HaveOccurred())
+	pod.Labels["controller-revision-hash"] = revision.Hash()
+	Expect(w.api.Update(w.ctx, pod)).To(Succeed())
+	w.run(pod, "2")
 }
 
 // play lets the kubelet and the controller of ReplicaSets do what they would: run

@@ -49,7 +49,7 @@ var nativeRollouts = []nativeRollout{
 	{"Deployment, in place", nativecontroller.Deployment, 3, plain, toNative("b"), "1 app:a, 2 app:b with 3"},
 	{"Deployment, there and back", nativecontroller.Deployment, 3, plain, toNative("b", "a"), "2 app:b, 4 app:a with 3"},
 	{"Deployment, three revisions", nativecontroller.Deployment, 3, plain, toNative("b", "both"), "1 app:a, 2 app:b, 3 app:c with 3"},
-	{"Deployment, without history", nativecontroller.Deployment, 3, func(w *wish) { w.history = 0 }, toNative("b"), "1 app:b with 3"},
+	{"Deployment, without history", nativecontroller.Deployment, 3, func(w *wish) { w.history = 0 }, toNative("b"), "2 app:b with 3"},
 	{"Deployment, a label", nativecontroller.Deployment, 3, plain, toNative("label"), "1 app:a, 2 app:a with 3"},
 	{"Deployment, restarted", nativecontroller.Deployment, 3, plain, toNative("restart"), "1 app:a, 2 app:a with 3"},
 	{"Deployment, by recreation", nativecontroller.Deployment, 0, plain, toNative("env"), "1 app:a, 2 app:b with 3"},

@@ -67,6 +67,12 @@
 - apiGroups:
   - apps
   resources:
+  - deployments/finalizers
+  verbs:
+  - update
+- apiGroups:
+  - apps
+  resources:
   - replicasets
   verbs:
   - create
