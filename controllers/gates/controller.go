@@ -8,8 +8,8 @@
 // While a workload is held for an update, its controller says when a pod may serve
 // (package native). At any other time nobody would: neither for a new pod, which is
 // not ready before its gate was opened once, nor for one that was out of service when
-// the update was given up. Such a pod may be in the middle of a change. It is opened
-// nevertheless: it is Kubernetes' pod then, and ready when its containers are.
+// the update was given up. Such a pod may be in the middle of a change; it is opened
+// when its containers are those that it is to have.
 //
 // Each reconciliation is about one pod. At rest there is none: a pod whose gates are
 // open causes neither reads nor writes.
@@ -17,6 +17,7 @@ package gates
 
 import (
 	"context"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,6 +34,9 @@ import (
 // in the status of the pod.
 //
 // +kubebuilder:rbac:groups="",resources=pods/status,verbs=patch
+
+// unfinishedDelay is when a pod is looked at again whose last change is not complete.
+const unfinishedDelay = 2 * time.Second
 
 // Reconciler opens gates of pods.
 type Reconciler struct {
@@ -71,6 +75,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if held {
 		requeue.AfterConflict() // the cache may never show a hold that ends soon
 		return requeue.Result(), nil
+	}
+	if inplace.IsMarkedNotReady(pod) && !inplace.Observe(pod, r.clock.Now()).Complete {
+		// Its containers may be about to be stopped: it would get traffic until then.
+		return ctrl.Result{RequeueAfter: unfinishedDelay}, nil
 	}
 	ctrl.LoggerFrom(ctx).Info("Opening gates of pod", "note", step.Message)
 	err = executor.SetReadiness(ctx, r.client, pod, *step, r.clock.Now())

@@ -5,6 +5,7 @@ package gates_test
 
 import (
 	"context"
+	"encoding/json"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -123,6 +124,33 @@ var _ = Describe("gates", func() {
 		w.reconcile()
 
 		Expect(w.manager.Writes("")).To(BeEmpty())
+	})
+
+	It("of a pod whose containers are about to be stopped stay as they are", func() {
+		pod := w.drained(w.statefulSet(foreign))
+		before := pod.DeepCopy()
+		record, err := json.Marshal(appsv1beta1.InPlaceUpdateState{
+			Revision: "next", UpdateTimestamp: metav1.Now(),
+			LastContainerStatuses: map[string]appsv1beta1.InPlaceUpdateContainerStatus{"main": {ContainerID: "containerd://old", ImageID: "old"}},
+		})
+		Expect(err).NotTo(HaveOccurred())
+		pod.Annotations = map[string]string{appsv1beta1.InPlaceUpdateStateKey: string(record)}
+		Expect(w.api.Patch(w.ctx, pod, client.MergeFrom(before))).To(Succeed())
+
+		result := w.reconcile()
+
+		Expect(w.gate()).To(Equal(corev1.ConditionFalse))
+		Expect(result.RequeueAfter).NotTo(BeZero())
+		By("running the new one")
+		before = pod.DeepCopy()
+		pod.Status.ObservedGeneration = pod.Generation
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+			Name: "main", ContainerID: "containerd://new", ImageID: "new",
+			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}},
+		}}
+		Expect(w.api.Status().Patch(w.ctx, pod, client.MergeFrom(before))).To(Succeed())
+		w.reconcile()
+		Expect(w.gate()).To(Equal(corev1.ConditionTrue))
 	})
 
 	It("of a pod that is gone are no matter", func() {

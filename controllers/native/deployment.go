@@ -71,7 +71,7 @@ func (w deployment) observe(ctx context.Context, r *Reconciler, s *scope) error 
 	if err != nil {
 		return err
 	}
-	s.keeper = chooseKeeper(live, s.template)
+	s.keeper = chooseKeeper(live, s.spec.template)
 	if s.keeper == nil {
 		s.setTarget("", s.template.Native())
 		return nil
@@ -187,7 +187,7 @@ func (w deployment) conclude(ctx context.Context, r *Reconciler, s *scope) (bool
 	switch {
 	case s.keeper == nil:
 		return true, nil
-	case !s.keeper.isPromoted() && s.keeper.template.Equal(s.template):
+	case !s.keeper.isPromoted() && s.keeper.isOf(s.spec.template):
 		return true, s.truncateHistory(ctx, r)
 	case !s.isComplete():
 		// Its controller may be about to make a pod from the template before.

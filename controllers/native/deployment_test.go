@@ -278,6 +278,20 @@ var _ = Describe("A held Deployment", func() {
 		Expect(w.told()).NotTo(ContainElement(ContainSubstring("ReleasedForRecreation")))
 	})
 
+	It("gets the template of its ReplicaSet to the letter", func() {
+		d := w.deployment(func(d *appsv1.Deployment) {
+			d.Spec.Template = template(oldImage)
+			d.Spec.Template.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{}
+		})
+		keeper := w.replicaSet(d, "old", oldImage, 2)
+		w.pods(keeper)
+
+		w.settle()
+
+		Expect(get(w, &appsv1.ReplicaSet{}, keeper.Name).Spec.Template.Spec.Containers[0].SecurityContext).NotTo(BeNil(),
+			"its controller would make another ReplicaSet, and recreate the pods")
+	})
+
 	It("says what the server refuses beside the pods", func() {
 		d := w.deployment(nil)
 		w.pods(w.replicaSet(d, "old", oldImage, 2))

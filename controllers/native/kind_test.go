@@ -13,8 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
-
-	"github.com/insitu-dev/insitu/inplace"
 )
 
 func TestMaxUnavailable(t *testing.T) {
@@ -73,10 +71,9 @@ func TestChooseKeeper(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			target, err := inplace.NewTemplate(templateOf("nginx:9"))
-			g.Expect(err).NotTo(HaveOccurred())
+			target := templateOf("nginx:9")
 
-			g.Expect(chooseKeeper(test.live, target.Native()).Name).To(Equal(test.want))
+			g.Expect(chooseKeeper(test.live, &target).Name).To(Equal(test.want))
 		})
 	}
 	NewWithT(t).Expect(chooseKeeper([]*replicaSet{rs("leaving", "nginx:9", 0, 1)}, nil)).To(BeNil())

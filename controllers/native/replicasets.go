@@ -16,6 +16,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -35,6 +36,15 @@ import (
 type replicaSet struct {
 	*appsv1.ReplicaSet
 	template *inplace.Template
+}
+
+// isOf reports whether the controller of Deployments takes the ReplicaSet for that of
+// a template. It looks closer than we do: {} is another security context than none.
+func (rs *replicaSet) isOf(template *corev1.PodTemplateSpec) bool {
+	a, b := rs.Spec.Template.DeepCopy(), template.DeepCopy()
+	delete(a.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
+	delete(b.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
+	return apiequality.Semantic.DeepEqual(a, b)
 }
 
 // replicaSets returns ReplicaSets with their templates.
@@ -92,7 +102,7 @@ func isLive(rs *appsv1.ReplicaSet) bool {
 // chooseKeeper returns the ReplicaSet whose pods stay: one that is being promoted, the
 // one that the Deployment takes for that of its template or, if there is none, the one with the most pods. It
 // is nil if none is to have pods.
-func chooseKeeper(live []*replicaSet, target *inplace.Template) *replicaSet {
+func chooseKeeper(live []*replicaSet, target *corev1.PodTemplateSpec) *replicaSet {
 	wanted := slices.DeleteFunc(slices.Clone(live), func(rs *replicaSet) bool {
 		return ptr.Deref(rs.Spec.Replicas, 1) == 0 && !rs.isPromoted()
 	})
@@ -111,8 +121,8 @@ func chooseKeeper(live []*replicaSet, target *inplace.Template) *replicaSet {
 }
 
 // compareEqual orders those with the template first, the older one of two such.
-func compareEqual(a, b *replicaSet, target *inplace.Template) int {
-	switch isA, isB := a.template.Equal(target), b.template.Equal(target); {
+func compareEqual(a, b *replicaSet, target *corev1.PodTemplateSpec) int {
+	switch isA, isB := a.isOf(target), b.isOf(target); {
 	case isA && isB:
 		return compareAge(a, b)
 	case isA:
@@ -173,7 +183,7 @@ func (rs *replicaSet) previous() previous {
 // or keeps no other ReplicaSet.
 func (w deployment) settle(ctx context.Context, r *Reconciler, s *scope) error {
 	keeper, annotations := s.keeper, w.settledAnnotations()
-	isLeft := !keeper.template.Equal(s.template) || ptr.Deref(w.Spec.RevisionHistoryLimit, 1) == 0
+	isLeft := !keeper.isOf(s.spec.template) || ptr.Deref(w.Spec.RevisionHistoryLimit, 1) == 0
 	if isLeft && keeper.Annotations[revisionAnnotation] == keeper.previous().number {
 		annotations[revisionAnnotation] = strconv.Itoa(s.lastNumber + 1)
 	}
@@ -195,7 +205,7 @@ func (w deployment) preserve(ctx context.Context, r *Reconciler, s *scope) error
 	empty = slices.DeleteFunc(empty, func(rs *replicaSet) bool { return rs.UID == s.keeper.UID })
 	isPreserved := slices.ContainsFunc(empty, func(rs *replicaSet) bool { return rs.template.Equal(before.Template) })
 	for _, twin := range empty {
-		if !twin.template.Equal(s.keeper.template) || isPreserved && compareAge(twin, s.keeper) > 0 {
+		if !twin.isOf(&s.keeper.Spec.Template) || isPreserved && compareAge(twin, s.keeper) > 0 {
 			continue
 		}
 		if err := w.giveTemplate(ctx, r, twin, s.keeper, before.Template); err != nil {

@@ -409,9 +409,6 @@ func (w *World) checkDrained(pod *corev1.Pod, containers []string) {
 	if !isGated(pod) || keptReady || len(containers) == 0 {
 		return
 	}
-	if w.native != nil && !isHeld(w.native.object()) {
-		return // the user ended the hold in the middle: nobody keeps the pod out of service
-	}
 	switch {
 	case !isKeptOut(pod), conditionIs(pod, corev1.PodReady, corev1.ConditionTrue):
 		w.violate("invariant 4: %v of %s are stopped while it is ready", containers, pod.Name)
