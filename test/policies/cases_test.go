@@ -4,6 +4,7 @@
 package policies_test
 
 import (
+	"context"
 	"maps"
 	"testing"
 
@@ -41,7 +42,8 @@ func check(t *testing.T, c client.Client, one policies.Case) {
 	stored.SetNamespace(metav1.NamespaceDefault)
 	stored.SetGenerateName("case-")
 	g.Expect(c.Create(t.Context(), stored)).To(Succeed())
-	t.Cleanup(func() { _ = c.Delete(t.Context(), stored) })
+	ctx := context.WithoutCancel(t.Context()) // that of the test ends before its cleanup
+	t.Cleanup(func() { g.Expect(client.IgnoreNotFound(c.Delete(ctx, stored))).To(Succeed()) })
 	expectSame(t, stored, one.Old)
 
 	written := one.New.DeepCopyObject().(client.Object)
