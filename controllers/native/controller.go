@@ -80,35 +80,44 @@ func (r *Reconciler) WriteInOrder() {
 }
 
 // Reconcile brings the pods of one held workload one step nearer to its template. One
-// that is not held is left alone.
+// that is not held is left alone, but for what a hold that was ended early has left.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	obj := r.kind.newObject()
 	if err := r.client.Get(ctx, request.NamespacedName, obj); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	held := obj.GetLabels()[native.HeldLabel]
-	if held == "" || obj.GetDeletionTimestamp() != nil {
+	if obj.GetDeletionTimestamp() != nil {
 		return ctrl.Result{}, nil
 	}
 	s := newScope(obj, r.kind, r.clock.Now())
+	if held == "" {
+		return s.unlessConflict(s.tidy(ctx, r, s))
+	}
 	s.cannotResize = !r.Capabilities.CanResize(ctx)
 	if held == native.Release {
-		return ctrl.Result{}, workloads.IgnoreConflict(r.unhold(ctx, s))
+		return s.unlessConflict(r.unhold(ctx, s))
 	}
 	err := r.advance(ctx, s)
 	s.failure = workloads.IgnoreConflict(err)
 	if reportErr := r.report(ctx, s); reportErr != nil {
 		err = errors.Join(err, reportErr)
 	}
+	if failures := s.result.Errors(); len(failures) > 0 {
+		ctrl.LoggerFrom(ctx).Error(errors.Join(failures...), "Failed to move pods")
+		s.requeue.After(workloads.Failures{Errs: failures})
+	}
+	return s.unlessConflict(err)
+}
+
+// unlessConflict returns the result of a reconciliation that ended with an error. A
+// conflict is none: what is there now is looked at again.
+func (s *scope) unlessConflict(err error) (ctrl.Result, error) {
 	if workloads.IgnoreConflict(err) != nil {
 		return ctrl.Result{}, workloads.IgnoreConflict(err)
 	}
 	if err != nil {
 		s.requeue.AfterConflict()
-	}
-	if failures := s.result.Errors(); len(failures) > 0 {
-		ctrl.LoggerFrom(ctx).Error(errors.Join(failures...), "Failed to move pods")
-		s.requeue.After(workloads.Failures{Errs: failures})
 	}
 	return s.requeue.Result(), nil
 }

@@ -67,6 +67,10 @@ func (w daemonSet) conclude(context.Context, *Reconciler, *scope) (bool, error) 
 	return true, nil
 }
 
+func (w daemonSet) tidy(context.Context, *Reconciler, *scope) error {
+	return nil
+}
+
 func (w daemonSet) unheld() map[string]any {
 	return rollingUpdate(w, map[string]string{
 		"maxUnavailable": native.HeldMaxUnavailableAnnotation, "maxSurge": native.HeldMaxSurgeAnnotation,

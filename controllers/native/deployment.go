@@ -59,19 +59,10 @@ func (w deployment) spec() spec {
 }
 
 func (w deployment) observe(ctx context.Context, r *Reconciler, s *scope) error {
-	list := &appsv1.ReplicaSetList{}
-	if err := podcache.ByOwner(ctx, r.client, w.Deployment, list); err != nil {
-		return err
-	}
-	s.lastNumber = lastNumber(list.Items)
-	if err := readPromoted(ctx, r.live, list.Items); err != nil {
-		return err
-	}
-	live, err := liveReplicaSets(list.Items)
+	live, err := w.observeReplicaSets(ctx, r, s)
 	if err != nil {
 		return err
 	}
-	s.keeper = chooseKeeper(live, s.spec.template)
 	if s.keeper == nil {
 		s.setTarget("", s.template.Native())
 		return nil
@@ -91,6 +82,21 @@ func (w deployment) observe(ctx context.Context, r *Reconciler, s *scope) error 
 		}
 	}
 	return nil
+}
+
+// observeReplicaSets reads those that are live, and which of them is the keeper.
+func (w deployment) observeReplicaSets(ctx context.Context, r *Reconciler, s *scope) ([]*replicaSet, error) {
+	list := &appsv1.ReplicaSetList{}
+	if err := podcache.ByOwner(ctx, r.client, w.Deployment, list); err != nil {
+		return nil, err
+	}
+	s.lastNumber = lastNumber(list.Items)
+	if err := readPromoted(ctx, r.live, list.Items); err != nil {
+		return nil, err
+	}
+	live, err := liveReplicaSets(list.Items)
+	s.keeper = chooseKeeper(live, s.spec.template)
+	return live, err
 }
 
 // ensureRevisions keeps what the pods were made from, and what they become. What the
@@ -204,6 +210,21 @@ func (w deployment) conclude(ctx context.Context, r *Reconciler, s *scope) (bool
 		return false, err
 	}
 	return false, w.settle(ctx, r, s)
+}
+
+// tidy ends a promotion that the end of the hold has overtaken: the history is to be
+// true all the same.
+func (w deployment) tidy(ctx context.Context, r *Reconciler, s *scope) error {
+	if _, err := w.observeReplicaSets(ctx, r, s); err != nil || s.keeper == nil || !s.keeper.isPromoted() {
+		return err
+	}
+	if err := s.readHistory(ctx, r.client); err != nil {
+		return err
+	}
+	if err := w.preserve(ctx, r, s); err != nil {
+		return err
+	}
+	return w.settle(ctx, r, s)
 }
 
 // isComplete reports whether the keeper has all its pods, as it is now, and they are

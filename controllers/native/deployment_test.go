@@ -231,6 +231,24 @@ var _ = Describe("A held Deployment", func() {
 		Expect(w.history()).To(Equal([]string{"nginx:alpine 0 number 1 cause first", "nginx:latest 0 number 1 cause "}))
 	})
 
+	It("leaves its history true when somebody ends the hold in the middle", func() {
+		d := w.deployment(nil)
+		keeper := w.replicaSet(d, "old", oldImage, 2)
+		w.pods(keeper)
+		w.untilPromoted(keeper)
+		d = get(w, &appsv1.Deployment{}, w.name)
+		delete(d.Labels, apinative.HeldLabel)
+		d.Spec.Paused = false
+		Expect(w.api.Update(w.ctx, d)).To(Succeed())
+
+		w.reconcile(native.Deployment)
+
+		Expect(w.history()).To(Equal([]string{"nginx:alpine 0 number 1 cause first", "nginx:latest 2 number 1 cause "}))
+		w.manager.Forget()
+		w.reconcile(native.Deployment)
+		Expect(w.manager.Writes("")).To(BeEmpty())
+	})
+
 	It("gives no number twice when it is overtaken in the middle", func() {
 		d := w.deployment(nil)
 		keeper := w.replicaSet(d, "old", oldImage, 2)

@@ -52,6 +52,9 @@ type workload interface {
 	// conclude writes what has to be there before Kubernetes is let go on, when the
 	// pods are updated. It returns true when nothing is missing.
 	conclude(ctx context.Context, r *Reconciler, s *scope) (bool, error)
+	// tidy brings to its end what is half done, of a workload whose hold was ended by
+	// somebody else.
+	tidy(ctx context.Context, r *Reconciler, s *scope) error
 	// unheld returns the fields of the spec by which the hold ends, as a merge
 	// patch, for a cluster that has no policy for it.
 	unheld() map[string]any

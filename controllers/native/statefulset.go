@@ -73,6 +73,10 @@ func (w statefulSet) conclude(context.Context, *Reconciler, *scope) (bool, error
 	return true, nil
 }
 
+func (w statefulSet) tidy(context.Context, *Reconciler, *scope) error {
+	return nil
+}
+
 func (w statefulSet) unheld() map[string]any {
 	return rollingUpdate(w, map[string]string{
 		"partition": native.HeldPartitionAnnotation, "maxUnavailable": native.HeldMaxUnavailableAnnotation,
