@@ -65,13 +65,13 @@ func replacing(before, after map[string]string) map[string]any {
 	return patch
 }
 
-// settledAnnotations returns the patch by which a promoted ReplicaSet has none of our
-// annotations that its Deployment does not have. The cache does not show those that it
-// has.
-func (w deployment) settledAnnotations() map[string]any {
-	patch := map[string]any{native.PreviousRevisionAnnotation: nil, native.StatusAnnotation: nil}
-	for key := range parsers {
-		if _, ok := w.Annotations[key]; !ok {
+// staleAnnotations returns the patch by which a ReplicaSet has none of our annotations
+// that its Deployment does not have; empty if it has none.
+func (w deployment) staleAnnotations(rs *replicaSet) map[string]any {
+	patch := map[string]any{}
+	for key := range rs.Annotations {
+		_, isOption := w.Annotations[key]
+		if strings.HasPrefix(key, native.OptionPrefix) && !isOption {
 			patch[key] = nil
 		}
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/insitu-dev/insitu/controllers/history"
 	"github.com/insitu-dev/insitu/controllers/podcache"
+	workloads "github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/inplace"
 )
 
@@ -194,7 +195,7 @@ func (w deployment) conclude(ctx context.Context, r *Reconciler, s *scope) (bool
 	case s.keeper == nil:
 		return true, nil
 	case !s.keeper.isPromoted() && s.keeper.isOf(s.spec.template):
-		return true, s.truncateHistory(ctx, r)
+		return true, w.clean(ctx, r, s)
 	case !s.isComplete():
 		// Its controller may be about to make a pod from the template before.
 		return false, nil
@@ -210,6 +211,22 @@ func (w deployment) conclude(ctx context.Context, r *Reconciler, s *scope) (bool
 		return false, err
 	}
 	return false, w.settle(ctx, r, s)
+}
+
+// clean leaves nothing of an update behind. The controller of Deployments has copied to
+// the keeper what was said meanwhile, if its template was the present one already.
+func (w deployment) clean(ctx context.Context, r *Reconciler, s *scope) error {
+	s.isConcluding = true
+	if err := r.withdraw(ctx, s); err != nil {
+		return err
+	}
+	if stale := w.staleAnnotations(s.keeper); len(stale) > 0 {
+		err := workloads.PatchMetadata(ctx, r.client, s.keeper.ReplicaSet, s.keeper.reference(), map[string]any{"annotations": stale})
+		if err != nil {
+			return err
+		}
+	}
+	return s.truncateHistory(ctx, r)
 }
 
 // tidy ends a promotion that the end of the hold has overtaken: the history is to be

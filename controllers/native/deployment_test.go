@@ -249,6 +249,21 @@ var _ = Describe("A held Deployment", func() {
 		Expect(w.manager.Writes("")).To(BeEmpty())
 	})
 
+	It("that goes back leaves nothing of the update on its ReplicaSet", func() {
+		d := w.deployment(func(d *appsv1.Deployment) { d.Spec.Template = template(oldImage) })
+		keeper := get(w, &appsv1.ReplicaSet{}, w.replicaSet(d, "old", oldImage, 2).Name)
+		keeper.Annotations["insitu.dev/paused"], keeper.Annotations["insitu.dev/status"] = "true", "{}"
+		Expect(w.api.Update(w.ctx, keeper)).To(Succeed())
+		w.observe(keeper.Name)
+		w.pods(keeper)
+
+		w.settle()
+
+		Expect(get(w, &appsv1.ReplicaSet{}, keeper.Name).Annotations).To(Equal(map[string]string{
+			"deployment.kubernetes.io/revision": "1", "kubernetes.io/change-cause": "first",
+		}))
+	})
+
 	It("gives no number twice when it is overtaken in the middle", func() {
 		d := w.deployment(nil)
 		keeper := w.replicaSet(d, "old", oldImage, 2)

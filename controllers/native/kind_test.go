@@ -108,8 +108,9 @@ func TestAnnotationsInHistory(t *testing.T) {
 	}))
 	g.Expect(replacing(map[string]string{"insitu.dev/paused": "true", "deployment.kubernetes.io/max-replicas": "4"}, map[string]string{"a": "b"})).
 		To(Equal(map[string]any{"insitu.dev/paused": nil, "a": "b"}))
-	g.Expect(w.settledAnnotations()).To(And(
-		HaveKeyWithValue("insitu.dev/previous-revision", BeNil()), HaveKeyWithValue("insitu.dev/partition", BeNil()),
-		Not(HaveKey("insitu.dev/gracePeriodSeconds")),
-	))
+	set := rs("web", "nginx:1", 1, 1)
+	set.Annotations = map[string]string{
+		"insitu.dev/previous-revision": "web-1", "insitu.dev/partition": "1", "insitu.dev/paused": "true", "deployment.kubernetes.io/revision": "4",
+	}
+	g.Expect(w.staleAnnotations(set)).To(Equal(map[string]any{"insitu.dev/previous-revision": nil, "insitu.dev/partition": nil}))
 }

@@ -158,7 +158,7 @@ func parseResize(o *options, value string) error {
 	policy := &appsv1beta1.ResizePolicy{}
 	decoder := json.NewDecoder(bytes.NewBufferString(value))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(policy); err != nil || !isResizePolicy(policy) {
+	if err := decoder.Decode(policy); err != nil || decoder.More() || !isResizePolicy(policy) {
 		return errors.New(resizeValues)
 	}
 	o.strategy.Resize = policy

@@ -66,6 +66,7 @@ func TestOptionsThatAreNotAccepted(t *testing.T) {
 		"negative pods":     {"insitu.dev/partition", "-1", "accepted is a number of pods from 0"},
 		"more than all":     {"insitu.dev/partition", "101%", "from 0% to 100%"},
 		"no JSON":           {"insitu.dev/resize", "Recreate", "accepted is JSON"},
+		"more than JSON":    {"insitu.dev/resize", `{"onError":"Keep"}x`, "accepted is JSON"},
 		"no field":          {"insitu.dev/resize", `{"onDefered":"Wait"}`, `{"onDeferred":"Wait" or "Recreate"`},
 		"no value":          {"insitu.dev/resize", `{"onError":"Ignore"}`, `"onError":"Keep" or "Recreate"`},
 		"none at a time":    {"insitu.dev/resize", `{"maxConcurrent":0}`, `"maxConcurrent":from 1`},

@@ -182,7 +182,7 @@ func (rs *replicaSet) previous() previous {
 // next number in the history, unless the Deployment has yet another template by now,
 // or keeps no other ReplicaSet.
 func (w deployment) settle(ctx context.Context, r *Reconciler, s *scope) error {
-	keeper, annotations := s.keeper, w.settledAnnotations()
+	keeper, annotations := s.keeper, w.staleAnnotations(s.keeper)
 	isLeft := !keeper.isOf(s.spec.template) || ptr.Deref(w.Spec.RevisionHistoryLimit, 1) == 0
 	if isLeft && keeper.Annotations[revisionAnnotation] == keeper.previous().number {
 		annotations[revisionAnnotation] = strconv.Itoa(s.lastNumber + 1)

@@ -71,7 +71,7 @@ func replicaSetMeta(whole *metav1.ObjectMeta) metav1.ObjectMeta {
 		OwnerReferences:   whole.OwnerReferences,
 	}
 	for name, value := range whole.Annotations {
-		if strings.HasPrefix(name, deploymentAnnotations) || name == changeCauseAnnotation || name == native.PreviousRevisionAnnotation {
+		if strings.HasPrefix(name, deploymentAnnotations) || name == changeCauseAnnotation || strings.HasPrefix(name, native.OptionPrefix) {
 			metav1.SetMetaDataAnnotation(&meta, name, value)
 		}
 	}
