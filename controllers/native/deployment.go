@@ -17,7 +17,6 @@ import (
 
 	"github.com/insitu-dev/insitu/controllers/history"
 	"github.com/insitu-dev/insitu/controllers/podcache"
-	workloads "github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/inplace"
 )
 
@@ -181,78 +180,4 @@ func (s *scope) addOtherPods(ctx context.Context, r *Reconciler, other *replicaS
 
 func (w deployment) unheld() map[string]any {
 	return map[string]any{"paused": nil}
-}
-
-// conclude makes the ReplicaSet of the updated pods the one of the present template,
-// and leaves the template that it had in an empty one, for the history.
-//
-// The keeper is first: an empty ReplicaSet more than the history limit allows is
-// deleted at once, and until then it would be that. What the keeper had before is in
-// a ControllerRevision, and the keeper names it until the others are as they should
-// be. The Deployment is held meanwhile: its controller acts on nothing of this.
-func (w deployment) conclude(ctx context.Context, r *Reconciler, s *scope) (bool, error) {
-	switch {
-	case s.keeper == nil:
-		return true, nil
-	case !s.keeper.isPromoted() && s.keeper.isOf(s.spec.template):
-		return true, w.clean(ctx, r, s)
-	case !s.isComplete():
-		// Its controller may be about to make a pod from the template before.
-		return false, nil
-	}
-	s.isConcluding = true
-	if !s.keeper.isPromoted() {
-		if err := r.withdraw(ctx, s); err != nil {
-			return false, err
-		}
-		return false, w.promote(ctx, r, s)
-	}
-	if err := w.preserve(ctx, r, s); err != nil {
-		return false, err
-	}
-	return false, w.settle(ctx, r, s)
-}
-
-// clean leaves nothing of an update behind. The controller of Deployments has copied to
-// the keeper what was said meanwhile, if its template was the present one already.
-func (w deployment) clean(ctx context.Context, r *Reconciler, s *scope) error {
-	s.isConcluding = true
-	if err := r.withdraw(ctx, s); err != nil {
-		return err
-	}
-	if stale := w.staleAnnotations(s.keeper); len(stale) > 0 {
-		err := workloads.PatchMetadata(ctx, r.client, s.keeper.ReplicaSet, s.keeper.reference(), map[string]any{"annotations": stale})
-		if err != nil {
-			return err
-		}
-	}
-	return s.truncateHistory(ctx, r)
-}
-
-// tidy ends a promotion that the end of the hold has overtaken: the history is to be
-// true all the same.
-func (w deployment) tidy(ctx context.Context, r *Reconciler, s *scope) error {
-	if _, err := w.observeReplicaSets(ctx, r, s); err != nil || s.keeper == nil || !s.keeper.isPromoted() {
-		return err
-	}
-	if err := s.readHistory(ctx, r.client); err != nil {
-		return err
-	}
-	if err := w.preserve(ctx, r, s); err != nil {
-		return err
-	}
-	return w.settle(ctx, r, s)
-}
-
-// isComplete reports whether the keeper has all its pods, as it is now, and they are
-// the ones that were observed.
-func (s *scope) isComplete() bool {
-	pods := 0
-	for i := range s.pods {
-		if !s.isOfOther(i) {
-			pods++
-		}
-	}
-	status := s.keeper.Status
-	return status.ObservedGeneration >= s.keeper.Generation && status.Replicas == ptr.Deref(s.keeper.Spec.Replicas, 1) && int(status.Replicas) == pods
 }

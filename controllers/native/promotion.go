@@ -1,0 +1,152 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package native
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
+
+	"github.com/insitu-dev/insitu/apis/native"
+	"github.com/insitu-dev/insitu/controllers/history"
+	workloads "github.com/insitu-dev/insitu/controllers/workload"
+)
+
+// conclude makes the ReplicaSet of the updated pods the one of the present template,
+// and leaves the template that it had in an empty one, for the history.
+//
+// The keeper is first: an empty ReplicaSet more than the history limit allows is
+// deleted at once, and until then it would be that. What the keeper had before is in
+// a ControllerRevision, and the keeper names it until the others are as they should
+// be. The Deployment is held meanwhile: its controller acts on nothing of this.
+func (w deployment) conclude(ctx context.Context, r *Reconciler, s *scope) (bool, error) {
+	switch {
+	case s.keeper == nil:
+		return true, nil
+	case !s.keeper.isPromoted() && s.keeper.isOf(s.spec.template):
+		return true, w.clean(ctx, r, s)
+	case !s.isComplete():
+		// Its controller may be about to make a pod from the template before.
+		return false, nil
+	}
+	s.isConcluding = true
+	if !s.keeper.isPromoted() {
+		if err := r.withdraw(ctx, s); err != nil {
+			return false, err
+		}
+		return false, w.promote(ctx, r, s)
+	}
+	if err := w.preserve(ctx, r, s); err != nil {
+		return false, err
+	}
+	return false, w.settle(ctx, r, s)
+}
+
+// clean leaves nothing of an update behind. The controller of Deployments has copied to
+// the keeper what was said meanwhile, if its template was the present one already.
+func (w deployment) clean(ctx context.Context, r *Reconciler, s *scope) error {
+	s.isConcluding = true
+	if err := r.withdraw(ctx, s); err != nil {
+		return err
+	}
+	if stale := w.staleAnnotations(s.keeper); len(stale) > 0 {
+		err := workloads.PatchMetadata(ctx, r.client, s.keeper.ReplicaSet, s.keeper.reference(), map[string]any{"annotations": stale})
+		if err != nil {
+			return err
+		}
+	}
+	return s.truncateHistory(ctx, r)
+}
+
+// tidy ends a promotion that the end of the hold has overtaken: the history is to be
+// true all the same.
+func (w deployment) tidy(ctx context.Context, r *Reconciler, s *scope) error {
+	if _, err := w.observeReplicaSets(ctx, r, s); err != nil || s.keeper == nil || !s.keeper.isPromoted() {
+		return err
+	}
+	if err := s.readHistory(ctx, r.client); err != nil {
+		return err
+	}
+	if err := w.preserve(ctx, r, s); err != nil {
+		return err
+	}
+	return w.settle(ctx, r, s)
+}
+
+// isComplete reports whether the keeper has all its pods, as it is now, and they are
+// the ones that were observed.
+func (s *scope) isComplete() bool {
+	pods := 0
+	for i := range s.pods {
+		if !s.isOfOther(i) {
+			pods++
+		}
+	}
+	status := s.keeper.Status
+	return status.ObservedGeneration >= s.keeper.Generation && status.Replicas == ptr.Deref(s.keeper.Spec.Replicas, 1) && int(status.Replicas) == pods
+}
+
+// promote gives the keeper the template of the Deployment. Its number in the history
+// is given by the controller of Deployments; the one that it had is kept for the
+// template that it had.
+func (w deployment) promote(ctx context.Context, r *Reconciler, s *scope) error {
+	before := previous{
+		revision: s.history.Find(s.keeper.template).Name(),
+		number:   s.keeper.Annotations[revisionAnnotation], cause: s.keeper.Annotations[changeCauseAnnotation],
+	}
+	return patchTemplate(ctx, r.client, s.keeper.ReplicaSet, &w.Spec.Template, map[string]any{
+		native.PreviousRevisionAnnotation: before.String(), changeCauseAnnotation: nil,
+	})
+}
+
+// previous is what a promoted ReplicaSet was in the history.
+type previous struct {
+	// revision is the name of the ControllerRevision with its template, number the one
+	// in the history of the Deployment.
+	revision, number string
+	// cause is its change cause; empty if there is none.
+	cause string
+}
+
+func (p previous) String() string {
+	return strings.TrimSpace(p.revision + " " + p.number + " " + p.cause)
+}
+
+// isPromoted reports whether a ReplicaSet has got its template here, and others are to
+// be changed for that.
+func (rs *replicaSet) isPromoted() bool {
+	return rs.Annotations[native.PreviousRevisionAnnotation] != ""
+}
+
+// previous returns what a promoted ReplicaSet was before; the zero value for others.
+func (rs *replicaSet) previous() previous {
+	parts := append(strings.SplitN(rs.Annotations[native.PreviousRevisionAnnotation], " ", 3), "", "")
+	return previous{parts[0], parts[1], parts[2]}
+}
+
+// settle ends the promotion of the keeper. The controller of Deployments gives it the
+// next number in the history, unless the Deployment has yet another template by now,
+// or keeps no other ReplicaSet.
+func (w deployment) settle(ctx context.Context, r *Reconciler, s *scope) error {
+	keeper, annotations := s.keeper, w.staleAnnotations(s.keeper)
+	isLeft := !keeper.isOf(s.spec.template) || ptr.Deref(w.Spec.RevisionHistoryLimit, 1) == 0
+	if isLeft && keeper.Annotations[revisionAnnotation] == keeper.previous().number {
+		annotations[revisionAnnotation] = strconv.Itoa(s.lastNumber + 1)
+	}
+	return workloads.PatchMetadata(ctx, r.client, keeper.ReplicaSet, keeper.reference(), map[string]any{"annotations": annotations})
+}
+
+// truncateHistory deletes the revisions that no pod is at any more.
+func (s *scope) truncateHistory(ctx context.Context, r *Reconciler) error {
+	inUse := sets.New[string]()
+	for _, facts := range s.pods {
+		if revision := s.history.GetByHash(podRevision(facts.Pod)); revision != nil {
+			inUse.Insert(revision.Name())
+		}
+	}
+	return history.NewKeeper(r.client).Truncate(ctx, s.history, inUse, 0)
+}
