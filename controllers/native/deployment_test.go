@@ -349,10 +349,7 @@ var _ = Describe("A held Deployment", func() {
 		w.pods(w.replicaSet(d, "old", oldImage, 1))
 		stuck := w.replicaSet(d, "stuck", "nginx:never-ready", 1)
 		w.pods(stuck)
-		pod := get(w, &corev1.Pod{}, stuck.Name+"-0")
-		before := pod.DeepCopy()
-		pod.Status.Conditions[0].Status = corev1.ConditionFalse
-		Expect(w.api.Status().Patch(w.ctx, pod, client.MergeFrom(before))).To(Succeed())
+		w.notReady(stuck.Name+"-0", func(*corev1.ContainerStatus) {})
 
 		result := w.reconcile(native.Deployment)
 
@@ -370,11 +367,9 @@ var _ = Describe("A held Deployment", func() {
 		w.pods(w.replicaSet(d, "old", oldImage, 1))
 		stuck := w.replicaSet(d, "stuck", "nginx:no-such-tag", 1)
 		w.pods(stuck)
-		pod := get(w, &corev1.Pod{}, stuck.Name+"-0")
-		before := pod.DeepCopy()
-		pod.Status.Conditions[0].Status = corev1.ConditionFalse
-		pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}
-		Expect(w.api.Status().Patch(w.ctx, pod, client.MergeFrom(before))).To(Succeed())
+		w.notReady(stuck.Name+"-0", func(status *corev1.ContainerStatus) {
+			status.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}
+		})
 
 		w.reconcile(native.Deployment)
 

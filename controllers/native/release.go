@@ -14,6 +14,7 @@ import (
 
 	"github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/controllers/executor"
+	workloads "github.com/insitu-dev/insitu/controllers/workload"
 )
 
 // Reasons of events of workloads.
@@ -62,11 +63,7 @@ func lost(s *scope) *ending {
 
 // release ends the hold, if the workload still is as it was read.
 func (r *Reconciler) release(ctx context.Context, s *scope) error {
-	patch := map[string]any{"metadata": map[string]any{
-		"uid": s.object.GetUID(), "resourceVersion": s.object.GetResourceVersion(),
-		"labels": map[string]any{native.HeldLabel: native.Release},
-	}}
-	if err := r.patch(ctx, s, patch); err != nil {
+	if err := r.patchMetadata(ctx, s, map[string]any{"labels": map[string]any{native.HeldLabel: native.Release}}); err != nil {
 		return fmt.Errorf("release %s: %w", s.owner, err)
 	}
 	r.recorder.Eventf(s.object, nil, s.ending.eventType, s.ending.reason, actionRelease, "%s", executor.Shorten(s.ending.note))
@@ -92,17 +89,18 @@ func (r *Reconciler) unhold(ctx context.Context, s *scope) error {
 	if s.spec.isHeld {
 		patch["spec"] = s.unheld()
 	}
-	if err := r.patch(ctx, s, patch); err != nil {
+	body, err := json.Marshal(patch)
+	if err != nil {
+		return err
+	}
+	if err := r.client.Patch(ctx, s.object, client.RawPatch(types.MergePatchType, body)); err != nil {
 		return fmt.Errorf("restore %s: %w", s.owner, err)
 	}
 	return nil
 }
 
-// patch patches the workload, which becomes what the API server answers.
-func (r *Reconciler) patch(ctx context.Context, s *scope, patch map[string]any) error {
-	body, err := json.Marshal(patch)
-	if err != nil {
-		return err
-	}
-	return r.client.Patch(ctx, s.object, client.RawPatch(types.MergePatchType, body))
+// patchMetadata patches metadata of the workload if it still is as it was read. It
+// becomes what the API server answers.
+func (r *Reconciler) patchMetadata(ctx context.Context, s *scope, fields map[string]any) error {
+	return workloads.PatchMetadata(ctx, r.client, s.object, s.object, fields)
 }

@@ -45,11 +45,8 @@ func (r *Reconciler) report(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	patch := map[string]any{"metadata": map[string]any{
-		"uid": s.object.GetUID(), "resourceVersion": s.object.GetResourceVersion(),
-		"annotations": map[string]any{native.StatusAnnotation: string(after)},
-	}}
-	if err := r.patch(ctx, s, patch); client.IgnoreNotFound(err) != nil {
+	err = r.patchMetadata(ctx, s, map[string]any{"annotations": map[string]any{native.StatusAnnotation: string(after)}})
+	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("report on %s: %w", s.owner, err)
 	}
 	r.tell(s, before, status)
@@ -63,10 +60,7 @@ func (r *Reconciler) withdraw(ctx context.Context, s *scope) error {
 	if _, ok := s.object.GetAnnotations()[native.StatusAnnotation]; !ok {
 		return nil
 	}
-	return r.patch(ctx, s, map[string]any{"metadata": map[string]any{
-		"uid": s.object.GetUID(), "resourceVersion": s.object.GetResourceVersion(),
-		"annotations": map[string]any{native.StatusAnnotation: nil},
-	}})
+	return r.patchMetadata(ctx, s, map[string]any{"annotations": map[string]any{native.StatusAnnotation: nil}})
 }
 
 // tell records events for what was not reported before.

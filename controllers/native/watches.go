@@ -137,9 +137,10 @@ func (r *Reconciler) drainingOwners(ctx context.Context, slice client.Object) []
 	return requests
 }
 
-// read reads an object from the cache, and reports whether it is there.
+// read reads an object from the cache, and reports whether it is there. It is asked for
+// every event of every pod, so what it reads is no copy, and not to be changed.
 func (r *Reconciler) read(ctx context.Context, namespace, name string, into client.Object) bool {
-	err := r.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, into, client.DisableReadYourWritesConsistency)
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, into, client.DisableReadYourWritesConsistency, client.UnsafeDisableDeepCopy)
 	if err != nil && !apierrors.IsNotFound(err) {
 		ctrl.LoggerFrom(ctx).Error(err, "Failed to map to a workload", "kind", r.kind, "name", name)
 	}

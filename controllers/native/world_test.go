@@ -190,6 +190,16 @@ func (w *world) run(pod *corev1.Pod, n string) {
 	Expect(w.api.Status().Patch(w.ctx, pod, client.MergeFrom(before))).To(Succeed())
 }
 
+// notReady is what the kubelet says of a pod whose container is as it is made to be.
+func (w *world) notReady(named string, change func(*corev1.ContainerStatus)) {
+	GinkgoHelper()
+	pod := get(w, &corev1.Pod{}, named)
+	before := pod.DeepCopy()
+	pod.Status.Conditions[0].Status = corev1.ConditionFalse
+	change(&pod.Status.ContainerStatuses[0])
+	Expect(w.api.Status().Patch(w.ctx, pod, client.MergeFrom(before))).To(Succeed())
+}
+
 // labelRevision gives a pod the label of the revision of a Deployment, and makes that.
 func (w *world) labelRevision(pod *corev1.Pod, of *appsv1.Deployment) {
 	GinkgoHelper()

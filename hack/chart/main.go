@@ -25,13 +25,13 @@ func main() {
 // generate reads config/ below source and writes charts/insitu below target.
 func generate(source, target string) error {
 	templates := filepath.Join(target, "charts", "insitu", "templates")
-	if err := generateCRDs(filepath.Join(source, "config", "crd"), filepath.Join(templates, "crds")); err != nil {
+	if err := generateTemplates("definitions", filepath.Join(source, "config", "crd"), filepath.Join(templates, "crds"), crdTemplate); err != nil {
 		return fmt.Errorf("generate CustomResourceDefinitions: %w", err)
 	}
 	if err := generateRules(filepath.Join(source, "config", "rbac"), filepath.Join(templates, "_rules.tpl")); err != nil {
 		return fmt.Errorf("generate rules: %w", err)
 	}
-	if err := generatePolicies(filepath.Join(source, "config", "policies"), filepath.Join(templates, "policies")); err != nil {
+	if err := generateTemplates("policies", filepath.Join(source, "config", "policies"), filepath.Join(templates, "policies"), policyTemplate); err != nil {
 		return fmt.Errorf("generate policies: %w", err)
 	}
 

@@ -6,8 +6,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -38,36 +36,6 @@ const (
         - {key: kubernetes.io/metadata.name, operator: In, values: {{ toJson . }}}
   {{- end }}`
 )
-
-// generatePolicies writes one template per file in source, with its comments.
-// Templates of files that are no longer there are removed.
-func generatePolicies(source, target string) error {
-	files, err := filepath.Glob(filepath.Join(source, "*.yaml"))
-	if err != nil {
-		return err
-	}
-	if len(files) == 0 {
-		return fmt.Errorf("find policies: no *.yaml in %s", source)
-	}
-	if err := os.RemoveAll(target); err != nil {
-		return err
-	}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		template, err := policyTemplate(data)
-		if err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-		if err := writeFile(filepath.Join(target, filepath.Base(file)), template); err != nil {
-			return err
-		}
-	}
-
-	return nil
-}
 
 // policyTemplate makes a template of a policy and its binding.
 func policyTemplate(data []byte) (string, error) {
