@@ -52,7 +52,7 @@ func (f Facts) ask(want resource.Quantity, now time.Time) Step {
 			"set allowVolumeExpansion: true if its driver can; %s", name, want.String(), wayOut)
 	}
 	record := RecordOf(f.Claim)
-	if f.isUsed() && f.growsDetached(record, now) {
+	if f.isUsed() && f.growsDetached(record, now) && detachedFor(record, want).IsZero() {
 		return f.detach(want, ReasonVolumeInUse, "its driver does not expand volumes in use", now)
 	}
 	return f.resized(want)
@@ -70,8 +70,18 @@ func (f Facts) mayLower(asked resource.Quantity) bool {
 	if f.isExpandedInController() {
 		return false // the volume is as large already
 	}
-	return asks(RecordOf(f.Claim), asked) || f.isInfeasible(asked) || f.trouble(corev1.PersistentVolumeClaimControllerResizeError) != nil
+	return f.isOwn(asked) || f.isInfeasible(asked) || f.trouble(corev1.PersistentVolumeClaimControllerResizeError) != nil
 }
+
+// isOwn reports whether a request was made by us, be it the one that is paused while
+// a pod is on its way out.
+func (f Facts) isOwn(asked resource.Quantity) bool {
+	record, paused := RecordOf(f.Claim), asked.DeepCopy()
+	paused.Add(oneByte)
+	return asks(record, asked) || record.DetachTimestamp != nil && asks(record, paused)
+}
+
+var oneByte = *resource.NewQuantity(1, resource.BinarySI)
 
 // expansion returns the step of a claim that has asked for what it needs, or more.
 func (f Facts) expansion(asked resource.Quantity, now time.Time) Step {
@@ -85,6 +95,10 @@ func (f Facts) expansion(asked resource.Quantity, now time.Time) Step {
 		return f.detach(asked, ReasonVolumeNotRemounted, fmt.Sprintf("the file system has not grown in %s while it is mounted", remountPeriod), now)
 	case f.isUsed() && !f.isExpandedInController() && f.growsDetached(record, now) && !now.Before(since.Add(silentPeriod)):
 		return f.inUse(asked, now)
+	case !f.isOwn(asked):
+		step := f.step(UnderWay, ReasonClaimExpanding, "it grows from %s to %s, as somebody else has asked", f.capacity(), asked.String())
+		step.Since, step.Foreign = since, true
+		return step
 	case since.IsZero() || !now.Before(since.Add(overduePeriod)):
 		step := f.step(Blocked, ReasonClaimOverdue, "it has asked for %s, and nothing is heard of it: see the events of the claim, and whether the "+
 			"external-resizer of its driver runs", asked.String())
@@ -145,7 +159,7 @@ func (f Facts) pausedRequest(want resource.Quantity) *resource.Quantity {
 		return nil
 	}
 	less := want.DeepCopy()
-	less.Sub(*resource.NewQuantity(1, resource.BinarySI))
+	less.Sub(oneByte)
 	if less.Cmp(sizeOf(f.Claim.Status.Capacity)) <= 0 {
 		return nil
 	}

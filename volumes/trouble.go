@@ -118,6 +118,13 @@ func (f Facts) nodeTrouble(problem corev1.PersistentVolumeClaimCondition, asked 
 	return step
 }
 
+// showsInUse reports whether the driver says of the present request that it cannot
+// expand a volume in use.
+func (f Facts) showsInUse() bool {
+	problem := f.trouble(corev1.PersistentVolumeClaimControllerResizeError)
+	return problem != nil && saysInUse(*problem) && !f.isExpandedInController()
+}
+
 func driverWords(message string) string {
 	message = strings.TrimPrefix(message, "failed to expand pvc with ")
 	if len(message) > maxDriverWords {
