@@ -79,25 +79,14 @@ func (n *Node) NodeStageVolume(ctx context.Context, request *csi.NodeStageVolume
 	if err := n.mount(image, path, request.GetVolumeCapability().GetMount().GetMountFlags()); err != nil {
 		return nil, err
 	}
-	if err := n.growStaged(ctx, volume, path); err != nil {
-		return nil, errors.Join(err, n.mounter.Unmount(path))
+	if volume.Source != nil && volume.Grown == nil {
+		// A copy may have been made larger than the original.
+		if err := growFileSystem(ctx, path); err != nil {
+			return nil, errors.Join(err, n.mounter.Unmount(path))
+		}
 	}
 	volume.Staged = &want
 	return &csi.NodeStageVolumeResponse{}, n.store.volumes().write(volume.ID, volume)
-}
-
-// growStaged makes the file system as large as the volume where nobody else will
-// do it: a copy may have been made larger than the original, and what only grows
-// while no pod has it grows now.
-func (n *Node) growStaged(ctx context.Context, volume *Volume, path string) error {
-	expansion, err := parseExpansion(volume.Parameters, volume.Claim)
-	if err != nil {
-		return err
-	}
-	if expansion.nodeOffline || volume.Source != nil && volume.Grown == nil {
-		return growFileSystem(ctx, path)
-	}
-	return nil
 }
 
 // checkStaged returns nil if a volume that has a device is staged as wanted. It

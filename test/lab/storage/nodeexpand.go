@@ -37,7 +37,7 @@ func (n *Node) NodeExpandVolume(ctx context.Context, request *csi.NodeExpandVolu
 		return nil, err
 	}
 	if expansion.nodeOffline {
-		// The kubelet asks again after the volume was mounted anew, and thereby grown.
+		// A device is as large as the image was when it was mounted.
 		if grown, err := hasGrown(n.store.volumes().image(volume.ID)); err != nil || !grown {
 			return nil, inUse(volume, err)
 		}
