@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/test/builders"
 	"github.com/insitu-dev/insitu/test/observe"
 )
 
@@ -121,6 +122,31 @@ var _ = Describe("Volumes that need their pods to go", func() {
 var _ = Describe("Volumes that grow in use", func() {
 	var namespace string
 	BeforeEach(func(ctx context.Context) { namespace = newVolumeNamespace(ctx) })
+
+	It("keep the pods of a CloneSet", func(ctx context.Context) {
+		c := newClones(ctx, builders.CloneSet(namespace, "sample", nginxAlpine).With(func(s *appsv1beta1.CloneSet) {
+			s.Spec.VolumeClaimUpdateStrategy.Type = appsv1beta1.OnPodRollingUpdateVolumeClaimUpdateStrategyType
+			s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claimTemplate("data", classStandard)}
+			s.Spec.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}
+		}))
+		before, bound := c.pods(ctx), claims(ctx, namespace)
+		Expect(bound).To(HaveLen(3))
+		c.change(ctx, func(s *appsv1beta1.CloneSet) {
+			s.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests = storage("2Gi")
+			s.Spec.Template.Spec.Containers[0].Image = nginxLatest
+		})
+		want := map[string]string{}
+		for name := range bound {
+			want[name] = "2Gi"
+		}
+		waitCapacities(ctx, namespace, want)
+		c.waitSettled(ctx)
+		expectInPlace(before, c.pods(ctx), 1)
+		for _, p := range c.pods(ctx) {
+			Expect(filesystem(ctx, namespace, p.Name, "/data")).To(BeNumerically(">", 1800))
+		}
+		Expect(claims(ctx, namespace)).To(Equal(bound))
+	})
 
 	It("follow the partition, and new pods have the new size", func(ctx context.Context) {
 		set := create(ctx, nginxWithVolume(namespace, classStandard).Partition(2))

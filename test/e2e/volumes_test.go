@@ -18,6 +18,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -44,7 +45,8 @@ const volumePatience = 8 * time.Minute
 func withVolume(b *builders.StatefulSetBuilder, class, path string) *builders.StatefulSetBuilder {
 	return b.With(func(s *appsv1beta1.StatefulSet) {
 		s.Spec.VolumeClaimUpdateStrategy = appsv1beta1.VolumeClaimUpdateStrategy{
-			Type: appsv1beta1.OnPodRollingUpdateVolumeClaimUpdateStrategyType,
+			Type:          appsv1beta1.OnPodRollingUpdateVolumeClaimUpdateStrategyType,
+			MaxConcurrent: ptr.To(intstr.FromString("100%")),
 		}
 		s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claimTemplate("data", class)}
 		s.Spec.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: path}}
