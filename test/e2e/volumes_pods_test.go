@@ -25,17 +25,18 @@ func watchAway(ctx context.Context, set *appsv1beta1.StatefulSet) (most func() i
 	GinkgoHelper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var done sync.WaitGroup
+	namespace, selector, replicas := set.Namespace, "app="+set.Name, int(*set.Spec.Replicas)
 	away := 0
 	done.Go(func() {
 		for ctx.Err() == nil {
-			if found, err := observe.Pods(ctx, kube, set.Namespace, "app="+set.Name); err == nil {
+			if found, err := observe.Pods(ctx, kube, namespace, selector); err == nil {
 				ready := 0
 				for _, p := range found {
 					if p.Ready {
 						ready++
 					}
 				}
-				away = max(away, int(*set.Spec.Replicas)-ready)
+				away = max(away, replicas-ready)
 			}
 			time.Sleep(50 * time.Millisecond)
 		}
