@@ -154,10 +154,10 @@ func (f Facts) detach(want resource.Quantity, reason, why string, now time.Time)
 // byte less. The sidecar waits longer and longer after a volume was in use, up to
 // minutes, and tries at once when the request changes, which it does again when the
 // pod is gone. It is nil where it is not needed: the claim has not asked for the size
-// yet, or so lately that the sidecar tries again soon.
+// yet, somebody else has, or it was so lately that the sidecar tries again soon.
 func (f Facts) pausedRequest(want resource.Quantity, now time.Time) *resource.Quantity {
 	asked := sizeOf(f.Claim.Spec.Resources.Requests)
-	if asked.Cmp(want) != 0 || now.Before(RecordOf(f.Claim).SizeTimestamp.Add(promptPeriod)) {
+	if record := RecordOf(f.Claim); asked.Cmp(want) != 0 || !asks(record, asked) || now.Before(record.SizeTimestamp.Add(promptPeriod)) {
 		return nil
 	}
 	less := want.DeepCopy()

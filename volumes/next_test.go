@@ -340,7 +340,7 @@ func TestClaims(t *testing.T) {
 	g.Expect(claims.Has(UnderWay)).To(BeTrue())
 	g.Expect(claims.Has(Blocked)).To(BeFalse())
 	g.Expect(claims.In(Changing)).To(HaveLen(2))
-	g.Expect(claims.In(Changing).Untried()).To(HaveExactElements(HaveField("Message", "a")))
+	g.Expect(claims.AwaitedByPod()).To(HaveExactElements(HaveField("Message", "a")))
 	g.Expect(claims.In(Changing)).To(HaveLen(2), "nothing is taken out of the claims")
 	g.Expect(claims.In(Changing).Message()).To(Equal("a; b"))
 	g.Expect(claims.Since()).To(Equal(timeOf(1)))
