@@ -52,9 +52,9 @@ func (w *World) rest() {
 		w.settle()
 	}
 	w.rules.checkRest()
-	version := w.server.version
+	version := w.version()
 	w.replaceManager()
-	if w.server.version != version {
+	if w.version() != version {
 		w.violate("invariant 6: a new manager writes to what is settled")
 	}
 }

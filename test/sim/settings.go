@@ -47,6 +47,7 @@ type settings struct {
 	// unserved: no Service sends traffic to the pods.
 	unserved bool
 	resizes  resizes
+	volumes  volumes
 
 	// How long containers take to stop, and to become ready, and EndpointSlices
 	// to follow at most.
@@ -285,7 +286,10 @@ func (s settings) set(r revision) *appsv1beta1.StatefulSet {
 	if s.ordered {
 		set.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement
 	}
-	if s.claims {
+	switch {
+	case s.volumes.on:
+		set.Spec.VolumeClaimTemplates, set.Spec.VolumeClaimUpdateStrategy = s.volumes.templates(s.volumes.wish), s.volumes.strategy
+	case s.claims:
 		set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}}
 	}
 	return set

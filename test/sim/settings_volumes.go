@@ -1,0 +1,77 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+)
+
+// volumes are the settings of a run in which claims have volumes. The zero value is
+// one in which nothing is done about them.
+type volumes struct {
+	on       bool
+	strategy appsv1beta1.VolumeClaimUpdateStrategy
+	// wish is what the claims are to be in the beginning.
+	wish claimWish
+	// delay is how many seconds a program takes at most to notice something, or for
+	// what it does; nodeDelay that of a kubelet that has a larger volume.
+	delay, nodeDelay int
+	// driver, if set, is that of the class of the claims.
+	driver *driver
+}
+
+// claimWish is what the user wants claims to be.
+type claimWish struct {
+	class, size string
+	// attributes is their class of attributes; empty for none.
+	attributes string
+	// second is the storage class of a second claim; empty for none.
+	second string
+}
+
+func (w claimWish) String() string {
+	return fmt.Sprintf("%s of class %s, attributes %q, second %q", w.size, w.class, w.attributes, w.second)
+}
+
+// templates returns the templates of claims, as the user wants them.
+func (v volumes) templates(wish claimWish) []corev1.PersistentVolumeClaim {
+	templates := []corev1.PersistentVolumeClaim{claimTemplate("data", wish.class, wish.size)}
+	if wish.attributes != "" {
+		templates[0].Spec.VolumeAttributesClassName = &wish.attributes
+	}
+	if wish.second != "" {
+		templates = append(templates, claimTemplate("log", wish.second, "1Gi"))
+	}
+	return templates
+}
+
+func claimTemplate(name, class, size string) corev1.PersistentVolumeClaim {
+	return corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: ptr.To(class),
+			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}},
+		},
+	}
+}
+
+// addStorage adds what is behind claims.
+func (w *World) addStorage() error {
+	if !w.settings.volumes.on {
+		return nil
+	}
+	w.storage = newStorage(w)
+	if d := w.settings.volumes.driver; d != nil {
+		w.storage.drivers[w.settings.volumes.wish.class] = *d
+	}
+	w.server.storage = w.storage
+	return w.storage.createClasses()
+}
