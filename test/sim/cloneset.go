@@ -230,7 +230,7 @@ func contentOnly(lines []string) []string {
 	for _, line := range lines {
 		words := strings.Fields(line)
 		left = append(left, strings.Join(slices.DeleteFunc(words, func(word string) bool {
-			word = strings.TrimPrefix(strings.TrimSuffix(word, ","), "data-")
+			word = strings.TrimPrefix(strings.TrimPrefix(strings.TrimSuffix(word, ","), "data-"), "log-")
 			return strings.HasPrefix(word, setName+"-") && len(word) == len(setName)+6
 		}), " "))
 	}

@@ -136,7 +136,7 @@ func isWithin(writes, others []string) bool {
 // no write to a pod was made twice.
 func TestCrashAtEveryWrite(t *testing.T) {
 	t.Parallel()
-	for _, r := range slices.Concat(rollouts, cloneRollouts, resizeRollouts) {
+	for _, r := range slices.Concat(rollouts, cloneRollouts, resizeRollouts, volumeRollouts) {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
@@ -170,7 +170,7 @@ func TestCrashAtEveryWrite(t *testing.T) {
 
 // A manager that never survives a write gets there as well.
 func TestCrashAfterEveryWriteInARow(t *testing.T) {
-	for _, r := range slices.Concat(rollouts, cloneRollouts, resizeRollouts) {
+	for _, r := range slices.Concat(rollouts, cloneRollouts, resizeRollouts, volumeRollouts) {
 		t.Run(r.name, func(t *testing.T) {
 			g := NewWithT(t)
 			w := r.begin(g)

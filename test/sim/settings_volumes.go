@@ -28,6 +28,37 @@ type volumes struct {
 	driver *driver
 }
 
+// classes are the storage classes that the user asks for; those of most runs come
+// first.
+var classes = []string{
+	"standard", "standard", "standard", "wait", "whole", "offline", "offline", "remount", "fixed", "limited", "failing", "broken", "stalled", "stuck",
+	"node-fails", "node-never", "cool-down",
+}
+
+// claimSizes are what the user asks for, from the first.
+var claimSizes = []string{"1Gi", "2Gi", "3Gi", "5Gi", "8Gi"}
+
+// chosenVolumes returns settings as the choices have it.
+func chosenVolumes(c *Choices) volumes {
+	v := volumes{on: true, delay: c.intN(6), nodeDelay: pick(c, []int{0, 5, 30, 90})}
+	v.wish = claimWish{class: pick(c, classes), size: pick(c, claimSizes[:2]), attributes: pick(c, []string{"", "", "silver"})}
+	if c.oneIn(4) {
+		v.wish.second = pick(c, classes)
+	}
+	v.strategy.Type = appsv1beta1.OnPodRollingUpdateVolumeClaimUpdateStrategyType
+	if c.oneIn(8) {
+		v.strategy.Type = appsv1beta1.OnPVCDeleteVolumeClaimUpdateStrategyType
+	}
+	return v
+}
+
+func (v volumes) String() string {
+	if !v.on {
+		return "no volumes"
+	}
+	return fmt.Sprintf("volumes: %s, strategy %s, noticed within %ds, by nodes within %ds", v.wish, v.strategy.Type, v.delay, v.nodeDelay)
+}
+
 // claimWish is what the user wants claims to be.
 type claimWish struct {
 	class, size string

@@ -37,6 +37,8 @@ type storage struct {
 	selected map[types.UID]bool
 	// refuse, if set, refuses growth as a quota does.
 	refuse func(after *corev1.PersistentVolumeClaim) error
+	// silentUntil: the resizer does nothing before.
+	silentUntil time.Time
 	// writes counts what is written here: it goes on where the operator is done.
 	writes int64
 }
@@ -280,9 +282,12 @@ func (s *storage) step() {
 		case claim.Status.Phase == corev1.ClaimPending:
 			s.provision(claim)
 		default:
-			s.free(s.volumes[claim.UID])
-			s.stepResizer(claim)
-			s.stepModifier(claim)
+			v := s.volumes[claim.UID]
+			s.free(v)
+			if !s.now().Before(s.silentUntil) {
+				s.stepResizer(v, claim)
+				s.stepModifier(v, s.claimOf(v))
+			}
 		}
 	}
 	maps.DeleteFunc(s.volumes, func(uid types.UID, _ *volume) bool { return !there[uid] })

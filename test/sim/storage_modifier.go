@@ -36,8 +36,7 @@ type modificationCall struct {
 }
 
 // stepModifier is one second of the resizer for a claim that is bound.
-func (s *storage) stepModifier(claim *corev1.PersistentVolumeClaim) {
-	v := s.volumes[claim.UID]
+func (s *storage) stepModifier(v *volume, claim *corev1.PersistentVolumeClaim) {
 	m, wanted := &v.change, ptr.Deref(claim.Spec.VolumeAttributesClassName, "")
 	if m.wanted != wanted || claim.Status.ModifyVolumeStatus == nil && m.version != claim.ResourceVersion {
 		m.add(s.soon())

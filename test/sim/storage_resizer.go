@@ -68,7 +68,9 @@ func (q *queue) retry(now time.Time) {
 // rpcError is how a driver fails.
 type rpcError struct{ code, words string }
 
-func (e *rpcError) Error() string { return fmt.Sprintf("rpc error: code = %s desc = %s", e.code, e.words) }
+func (e *rpcError) Error() string {
+	return fmt.Sprintf("rpc error: code = %s desc = %s", e.code, e.words)
+}
 
 // isFinal reports whether nothing goes on behind the error.
 func (e *rpcError) isFinal() bool {
@@ -93,8 +95,7 @@ func growthStatus(claim *corev1.PersistentVolumeClaim) corev1.ClaimResourceStatu
 const resyncs = 10 * time.Minute
 
 // stepResizer is one second of the resizer for a claim that is bound.
-func (s *storage) stepResizer(claim *corev1.PersistentVolumeClaim) {
-	v := s.volumes[claim.UID]
+func (s *storage) stepResizer(v *volume, claim *corev1.PersistentVolumeClaim) {
 	g := &v.growth
 	if compare(g.request, requestOf(claim)) != 0 || compare(capacityOf(claim), g.capacity) > 0 || g.status != growthStatus(claim) {
 		g.add(s.soon())

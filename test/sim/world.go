@@ -59,6 +59,8 @@ type World struct {
 	calm bool
 	// wish is the revision that the user asked for last, previous the one before.
 	wish, previous revision
+	// claims is what the user wants claims to be, claimsBefore what was before that.
+	claims, claimsBefore claimWish
 	// containers counts the containers that were started.
 	containers int
 	// ids counts the instance IDs that were given; lastID is the last one.
@@ -90,6 +92,7 @@ func newWorld(choices *Choices, s settings) (*World, error) {
 	w := &World{
 		settings: s, choices: choices, clock: clocktesting.NewFakePassiveClock(start),
 		story: newStory(), coverage: NewCoverage(), wish: revisions[0], previous: revisions[1],
+		claims: s.volumes.wish, claimsBefore: s.volumes.wish,
 	}
 	w.server = newServer(w.clock)
 	w.slices, w.law, w.hook, w.server.budget = newEndpoints(w), newLaw(w), newHookController(w), newBudget(w)
@@ -248,6 +251,8 @@ const (
 	// quietFor is longer than anything takes of which nothing can be seen.
 	quietFor = 30 * time.Second
 	restless = 3 * time.Hour
+	// hopelessFor is longer than the operator waits before it tries anything again.
+	hopelessFor = 12 * time.Minute
 )
 
 // settle runs until nothing has been written for a while and nobody waits for a
@@ -268,7 +273,8 @@ func (w *World) settleOr(limit time.Duration) bool {
 		if w.version() != version || len(w.returns) > 0 || w.storage.isBusy() {
 			version, since = w.version(), now
 		}
-		if now.Sub(since) > quietFor && !w.manager.isWaiting() {
+		quiet := now.Sub(since)
+		if quiet > quietFor && !w.manager.isWaiting() || quiet > hopelessFor && w.storage != nil {
 			return true
 		}
 		if now.After(deadline) {
