@@ -23,13 +23,9 @@ import (
 
 // What the law says of claims.
 
-// claimTemplatesOf returns the templates of a set as it was shown, by name.
+// claimTemplates returns the templates of claims as they were shown, by name.
 func (l *law) claimTemplates() map[string]*corev1.PersistentVolumeClaim {
-	templates := l.seenSet.Spec.VolumeClaimTemplates
-	if l.seenClones != nil {
-		templates = l.seenClones.Spec.VolumeClaimTemplates
-	}
-	return byName(templates)
+	return byName(l.seenSet.Spec.VolumeClaimTemplates)
 }
 
 func byName(templates []corev1.PersistentVolumeClaim) map[string]*corev1.PersistentVolumeClaim {
@@ -80,7 +76,9 @@ func (l *law) checkSize(w write, before, after, template *corev1.PersistentVolum
 	if compare(size, old) == 0 {
 		return
 	}
-	if compare(size, wanted) != 0 {
+	less := wanted.DeepCopy()
+	less.Sub(*resource.NewQuantity(1, resource.BinarySI))
+	if isPaused := compare(size, less) == 0 && recordOf(after).DetachTimestamp != nil; compare(size, wanted) != 0 && !isPaused {
 		l.world.violate("%s makes its request %s, the template says %s", w.words, size.String(), wanted.String())
 	}
 	if compare(size, old) < 0 && compare(size, capacity) <= 0 {
@@ -118,16 +116,25 @@ func (l *law) claimStrategy() appsv1beta1.VolumeClaimUpdateStrategy {
 	return l.seenSet.Spec.VolumeClaimUpdateStrategy
 }
 
-// claimUpdateStateKey is the record of what we asked of a claim.
-const claimUpdateStateKey = "insitu.dev/claim-update-state"
+// recordOf returns what the operator noted on a claim.
+func recordOf(claim *corev1.PersistentVolumeClaim) appsv1beta1.VolumeClaimUpdateState {
+	record := appsv1beta1.VolumeClaimUpdateState{}
+	_ = json.Unmarshal([]byte(claim.Annotations[appsv1beta1.VolumeClaimUpdateStateKey]), &record) // none is an empty one
+	return record
+}
 
-// askedAt returns when the operator changed a claim last; zero for never.
-func askedAt(claim *corev1.PersistentVolumeClaim) time.Time {
-	record := struct {
-		UpdateTimestamp time.Time `json:"updateTimestamp"`
-	}{}
-	_ = json.Unmarshal([]byte(claim.Annotations[claimUpdateStateKey]), &record) // none is an empty one
-	return record.UpdateTimestamp
+// askedAt returns when the operator asked for what a claim is to be; zero if it did
+// not.
+func askedAt(claim, template *corev1.PersistentVolumeClaim) time.Time {
+	record, asked := recordOf(claim), time.Time{}
+	if record.Size != nil && compare(*record.Size, requestOf(claim)) == 0 && compare(capacityOf(claim), requestOf(template)) < 0 {
+		asked = record.SizeTimestamp.Time
+	}
+	if attributes := attributesOf(template); attributes != "" && record.AttributesClass == attributes && record.AttributesClassTimestamp.After(asked) &&
+		ptr.Deref(claim.Status.CurrentVolumeAttributesClassName, "") != attributes {
+		asked = record.AttributesClassTimestamp.Time
+	}
+	return asked
 }
 
 // Times after which a claim that shows nothing counts as blocked, and after which
@@ -174,7 +181,7 @@ func (l *law) checkConcurrentClaims(w write, pod string) {
 			pods[of] = true
 		}
 	}
-	if limit := l.maxConcurrentClaims(); len(pods) > limit {
+	if limit := int(l.claimStrategy().GetMaxConcurrent(l.seenSet.GetReplicas())); len(pods) > limit {
 		l.world.violate("%s: the claims of %v are changing, maxConcurrent is %d", w.words, slices.Sorted(maps.Keys(pods)), limit)
 	}
 }
@@ -182,7 +189,7 @@ func (l *law) checkConcurrentClaims(w write, pod string) {
 // isUnderWay reports whether a claim changes as the operator asked, and nothing is
 // wrong with that.
 func (l *law) isUnderWay(claim, template *corev1.PersistentVolumeClaim) bool {
-	asked := askedAt(claim)
+	asked := askedAt(claim, template)
 	return !asked.IsZero() && l.world.clock.Now().Before(asked.Add(overdueAfter)) && claim.DeletionTimestamp == nil && errorOf(claim) == "" &&
 		compare(requestOf(claim), requestOf(template)) == 0 && !isDone(claim, template)
 }
@@ -213,7 +220,7 @@ func (l *law) isBroken(pod *corev1.Pod) bool {
 func (l *law) whyNot(claim, template *corev1.PersistentVolumeClaim) string {
 	class, exists := get[*storagev1.StorageClass](l.world.server, ptr.Deref(claim.Spec.StorageClassName, ""))
 	grows := compare(requestOf(claim), requestOf(template)) < 0
-	asked := askedAt(claim)
+	asked := askedAt(claim, template)
 	switch {
 	case claim.DeletionTimestamp != nil, claim.Status.Phase != corev1.ClaimBound:
 		return "it has no volume"
@@ -253,8 +260,8 @@ func (l *law) checkKeptWithClaims(w write) {
 	if has := claimsOf(pod); !slices.Equal(slices.Sorted(slices.Values(has)), wanted) {
 		return // templates were added or removed
 	}
-	for _, name := range wanted {
-		if claim := l.seenClaims[name]; claim != nil && l.needsDetach(claim) {
+	for name, template := range l.claimTemplates() {
+		if claim := l.seenClaims[name+"-"+pod.Name]; claim != nil && l.needsDetach(claim, template) {
 			return
 		}
 	}
@@ -267,14 +274,14 @@ func (l *law) isOnItsWay(pod *corev1.Pod) bool {
 	return asked || pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed || l.seenClones != nil && (l.isAsked(pod) || len(l.members()) > int(l.seenClones.GetReplicas()))
 }
 
-// needsDetach reports whether a volume grows only when no pod has it, or when a pod
-// mounts it.
-func (l *law) needsDetach(claim *corev1.PersistentVolumeClaim) bool {
-	if compare(requestOf(claim), capacityOf(claim)) <= 0 {
+// needsDetach reports whether a volume that is to grow does so only when no pod has
+// it, or when a pod mounts it.
+func (l *law) needsDetach(claim, template *corev1.PersistentVolumeClaim) bool {
+	if compare(capacityOf(claim), requestOf(template)) >= 0 {
 		return false
 	}
-	pending := claimCondition(claim, corev1.PersistentVolumeClaimFileSystemResizePending)
-	return strings.Contains(errorOf(claim), "FailedPrecondition") ||
+	d, pending := l.world.storage.driverOf(claim), claimCondition(claim, corev1.PersistentVolumeClaimFileSystemResizePending)
+	return d.offline || d.remount ||
 		isForNode(claim) && pending != nil && l.world.clock.Now().Sub(pending.LastTransitionTime.Time) >= remountAfter
 }
 
@@ -337,9 +344,4 @@ func (w *World) isHopeless(claim, template *corev1.PersistentVolumeClaim) bool {
 	default:
 		return false
 	}
-}
-
-// maxConcurrentClaims returns of how many pods claims may change at a time.
-func (l *law) maxConcurrentClaims() int {
-	return 1 // 25% of what there are, rounded down
 }

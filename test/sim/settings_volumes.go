@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
@@ -38,6 +39,9 @@ var classes = []string{
 // claimSizes are what the user asks for, from the first.
 var claimSizes = []string{"1Gi", "2Gi", "3Gi", "5Gi", "8Gi"}
 
+// claimLimits are of how many pods claims may change at a time.
+var claimLimits = []*intstr.IntOrString{nil, ptr.To(intstr.FromInt(1)), ptr.To(intstr.FromInt(2)), ptr.To(intstr.FromString("100%"))}
+
 // chosenVolumes returns settings as the choices have it.
 func chosenVolumes(c *Choices) volumes {
 	v := volumes{on: true, delay: c.intN(6), nodeDelay: pick(c, []int{0, 5, 30, 90})}
@@ -45,6 +49,7 @@ func chosenVolumes(c *Choices) volumes {
 	if c.oneIn(4) {
 		v.wish.second = pick(c, classes)
 	}
+	v.strategy.MaxConcurrent = pick(c, claimLimits)
 	v.strategy.Type = appsv1beta1.OnPodRollingUpdateVolumeClaimUpdateStrategyType
 	if c.oneIn(8) {
 		v.strategy.Type = appsv1beta1.OnPVCDeleteVolumeClaimUpdateStrategyType
@@ -56,7 +61,7 @@ func (v volumes) String() string {
 	if !v.on {
 		return "no volumes"
 	}
-	return fmt.Sprintf("volumes: %s, strategy %s, noticed within %ds, by nodes within %ds", v.wish, v.strategy.Type, v.delay, v.nodeDelay)
+	return fmt.Sprintf("volumes: %s, strategy %s, at a time %v, noticed within %ds, by nodes within %ds", v.wish, v.strategy.Type, v.strategy.MaxConcurrent, v.delay, v.nodeDelay)
 }
 
 // claimWish is what the user wants claims to be.

@@ -24,6 +24,7 @@ var claimDisturbances = []disturbance{
 	{"previous claims", func(w *World) { w.askClaims(w.claimsBefore) }, 5},
 	{"larger claims and a revision", (*World).growAndUpdate, 5},
 	{"claim strategy", (*World).toggleClaimStrategy, 2},
+	{"claims at a time", (*World).changeMaxConcurrentClaims, 2},
 	{"claim grown by hand", (*World).growByHand, 2},
 	{"claim class by hand", (*World).modifyByHand, 1},
 	{"claim deleted", (*World).deleteClaim, 2},
@@ -99,11 +100,21 @@ func (w *World) toggleClaimStrategy() {
 	w.changeClaimStrategy(func(s *appsv1beta1.VolumeClaimUpdateStrategy) { s.Type = next })
 }
 
+func (w *World) changeMaxConcurrentClaims() {
+	limit := pick(w.choices, claimLimits)
+	w.say("user: maxConcurrent of claims %v", limit)
+	w.changeClaimStrategy(func(s *appsv1beta1.VolumeClaimUpdateStrategy) { s.MaxConcurrent = limit })
+}
+
 func (w *World) claimStrategy() appsv1beta1.VolumeClaimUpdateStrategy {
 	return w.set().Spec.VolumeClaimUpdateStrategy
 }
 
 func (w *World) changeClaimStrategy(change func(*appsv1beta1.VolumeClaimUpdateStrategy)) {
+	if w.settings.clones.is {
+		w.changeClones(func(set *appsv1beta1.CloneSet) { change(&set.Spec.VolumeClaimUpdateStrategy) })
+		return
+	}
 	mutate(w.server, setName, func(set *appsv1beta1.StatefulSet) { change(&set.Spec.VolumeClaimUpdateStrategy) })
 }
 

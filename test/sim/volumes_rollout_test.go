@@ -35,19 +35,19 @@ func TestVolumes(t *testing.T) {
 		{name: "too large, with an image", settings: withClaims("limited", nil), changes: []func(*World){claimsOfSize("5Gi", "b")}, restarts: 3, sizes: "1Gi 1Gi 1Gi", blocked: 3},
 		{
 			name: "too large for one, with an image", settings: withClaims("limited", limitedOnOne),
-			changes: []func(*World){claimsOfSize("5Gi", "b")}, restarts: 3, sizes: "1Gi 5Gi 5Gi", blocked: 1,
+			changes: []func(*World){claimsOfSize("5Gi", "b")}, restarts: 3, sizes: "5Gi 1Gi 5Gi", blocked: 1,
 		},
 		{
 			name: "too large for one, and back", settings: withClaims("limited", limitedOnOne),
-			changes: []func(*World){claimsOfSize("5Gi", "b"), claimsOfSize("1Gi", "a")}, restarts: 6, sizes: "1Gi 5Gi 5Gi",
+			changes: []func(*World){claimsOfSize("5Gi", "b"), claimsOfSize("1Gi", "a")}, restarts: 6, sizes: "5Gi 1Gi 5Gi",
 		},
 		{
 			name: "too large for one, back, and less", settings: withClaims("limited", limitedOnOne),
-			changes: []func(*World){claimsOfSize("5Gi", "b"), claimsOfSize("1Gi", "a"), claimsOfSize("2Gi", "a")}, restarts: 6, sizes: "2Gi 5Gi 5Gi",
+			changes: []func(*World){claimsOfSize("5Gi", "b"), claimsOfSize("1Gi", "a"), claimsOfSize("2Gi", "a")}, restarts: 6, sizes: "5Gi 2Gi 5Gi",
 		},
 		{
 			name: "too large for one, and less at once", settings: withClaims("limited", limitedOnOne),
-			changes: []func(*World){claimsOfSize("5Gi", "b"), claimsOfSize("2Gi", "b")}, restarts: 3, sizes: "2Gi 5Gi 5Gi",
+			changes: []func(*World){claimsOfSize("5Gi", "b"), claimsOfSize("2Gi", "b")}, restarts: 3, sizes: "5Gi 2Gi 5Gi",
 		},
 		{name: "smaller", settings: withClaims("standard", func(s *settings) { s.volumes.wish.size = "2Gi" }), changes: []func(*World){claimsOfSize("1Gi", "a")}, sizes: "2Gi 2Gi 2Gi"},
 		{name: "other attributes", settings: withClaims("standard", nil), changes: []func(*World){claimsWith(func(w *claimWish) { w.attributes = "gold" })}, sizes: "1Gi 1Gi 1Gi"},
