@@ -27,6 +27,9 @@ type Revision struct {
 	// empty for kinds whose pods do not have it.
 	Hash     string
 	Template *Template
+	// ClaimTemplates are the names of its claim templates; nil if the revision says
+	// nothing about claims.
+	ClaimTemplates []string
 }
 
 // Change is what separates a live pod from a target revision, and can be made

@@ -10,6 +10,7 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/resize"
+	"github.com/insitu-dev/insitu/volumes"
 )
 
 // Target is what a pod shall become, and how.
@@ -79,6 +80,9 @@ type PodFacts struct {
 	// Refused is set when the API server refuses the change in place that the pod
 	// needs for the target.
 	Refused *Refusal
+	// Claims are the steps of the pod's claims towards the templates of the target;
+	// empty where they are not to be changed.
+	Claims volumes.Claims
 	// past is known to a plan already; nil outside of one.
 	past *past
 }

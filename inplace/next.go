@@ -24,11 +24,17 @@ func Next(facts PodFacts, target Target, now time.Time) Step {
 		return remove(pod, target, Step{Reason: ReasonSpecifiedDelete, Message: whoAsks(facts)}, now)
 	}
 	if revisionName(pod) == target.Name {
-		return finishUnlessRefused(facts, before, target, now)
+		return finishWithClaims(facts, before, target, now)
+	}
+	if step := awaitClaims(facts, before, target, now); step != nil {
+		return *step
 	}
 	change, refused := compareFacts(facts, before, target)
 	if refused != nil && refused.Reason == ReasonSettling {
 		return awaitCertainty(before, target, refused, now)
+	}
+	if refused != nil && facts.Claims.KeepPod() {
+		return keepForClaims(facts, before, target, refused, now)
 	}
 	if refused != nil {
 		if _, isResize := target.verdictOn(refused); isResize {
@@ -64,6 +70,9 @@ func compareFacts(facts PodFacts, before *past, target Target) (Change, *Refusal
 	judged := target.judge(from)
 	if judged.refused != nil {
 		return Change{}, judged.refused
+	}
+	if refused := refuseOtherClaims(facts.Pod, target.Revision); refused != nil {
+		return Change{}, refused
 	}
 	if field, differ := from.amounts.FirstDifference(target.Template.amounts); differ && target.CannotResize {
 		return Change{}, &Refusal{

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/insitu-dev/insitu/volumes"
 )
 
 // Workload is what is known of a workload whose pods are to be updated.
@@ -26,6 +28,10 @@ type Workload struct {
 	// MaxConcurrentResizes is how many pods may change their sizes at the same time,
 	// without being restarted for it; at least 1.
 	MaxConcurrentResizes int
+	// MaxConcurrentClaims is of how many pods the claims may be changing at the same
+	// time; at least 1. ChangingClaims is how many pods there are besides Pods whose
+	// claims are: those that are to be made again when their volumes have grown.
+	MaxConcurrentClaims, ChangingClaims int
 	// MinReadySeconds is how long a pod must have been ready to be available.
 	MinReadySeconds int32
 	// Stopped is true when no pod may start its update: it is paused, or left
@@ -71,7 +77,10 @@ type PodState struct {
 
 // Blocker says why a pod that is not where it should be does not move.
 type Blocker struct {
-	Pod   *corev1.Pod
+	Pod *corev1.Pod
+	// Claim is set where it is a claim of the pod that does not move. It does not hold
+	// up the pod.
+	Claim *corev1.PersistentVolumeClaim
 	State State
 	// Reason is one word, Message a sentence.
 	Reason, Message string
@@ -115,7 +124,10 @@ func MakePlan(w Workload, now time.Time) Plan {
 	}
 	p.count(views)
 	for _, v := range inPlanningOrder(views) {
-		p.decide(v)
+		if !p.changeClaims(v) {
+			p.decide(v)
+		}
+		p.watchClaims(v)
 	}
 	p.watchCondemned()
 	for _, v := range views {
@@ -140,6 +152,8 @@ type planner struct {
 	reserved int
 	// resizing is how many pods are being resized.
 	resizing int
+	// changing is of how many pods the claims are being changed.
+	changing int
 	// out holds the names of the pods that are unavailable, for messages.
 	out []string
 }
@@ -149,7 +163,11 @@ type planner struct {
 // nothing better is not rolled out further. A lost pod does not come to rest.
 func (p *planner) count(views []*view) {
 	available := 0
+	p.changing = p.workload.ChangingClaims
 	for _, v := range views {
+		if v.facts.Claims.Has(volumes.UnderWay) {
+			p.changing++
+		}
 		if v.holdsResizes(p.workload.Target) {
 			p.resizing++
 		}
@@ -337,7 +355,7 @@ func severity(state State) int {
 		return 2
 	case Recreating:
 		return 3
-	case HookHeld, Draining, Grace, Resizing:
+	case HookHeld, UpdatingClaims, Draining, Grace, Resizing:
 		return 4
 	case Settled, Waiting, Patching:
 		return 5

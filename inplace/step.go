@@ -8,6 +8,7 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/resize"
+	"github.com/insitu-dev/insitu/volumes"
 )
 
 // State is where a pod is on its way to a revision. It is derived from the pod
@@ -26,6 +27,8 @@ const (
 	Draining State = "Draining"
 	// Grace: the pod is out of service, its grace period runs.
 	Grace State = "Grace"
+	// UpdatingClaims: the claims of the pod are being changed.
+	UpdatingClaims State = "UpdatingClaims"
 	// Resizing: the sizes of the pod are being changed.
 	Resizing State = "Resizing"
 	// Patching: the pod may be changed now.
@@ -58,7 +61,10 @@ const (
 	MarkReady Action = "MarkReady"
 	// SetLifecycle: write Step.Lifecycle to the pod.
 	SetLifecycle Action = "SetLifecycle"
-	// Recreate: delete the pod.
+	// ChangeClaims: write the patches in Step.Claims to the claims of the pod.
+	ChangeClaims Action = "ChangeClaims"
+	// Recreate: write the patches in Step.Claims, if there are any, and delete the
+	// pod.
 	Recreate Action = "Recreate"
 )
 
@@ -110,6 +116,11 @@ const (
 	ReasonResizeDenied = "ResizeDenied"
 	// ReasonMaxConcurrent: maxConcurrent pods are being resized.
 	ReasonMaxConcurrent = "MaxConcurrent"
+	// ReasonMaxConcurrentClaims: the claims of maxConcurrent pods are being changed.
+	ReasonMaxConcurrentClaims = "MaxConcurrentClaims"
+	// ReasonVolumeNotMountable: the pod is to be recreated, and another one could not
+	// mount its volume.
+	ReasonVolumeNotMountable = "VolumeNotMountable"
 	// ReasonBudget: maxUnavailable pods are unavailable.
 	ReasonBudget = "MaxUnavailable"
 	// ReasonDisruptionBudget: a PodDisruptionBudget does not allow it now.
@@ -134,6 +145,8 @@ type Step struct {
 	Record *appsv1beta1.InPlaceUpdateState
 	// Hash is written with Record, see Revision.Hash.
 	Hash string
+	// Claims is set for ChangeClaims, and for the recreation of a pod for its claims.
+	Claims volumes.Claims
 	// Lifecycle is the state to write, with any action; empty if it stays.
 	Lifecycle appsv1beta1.LifecycleStateType
 	// Pending says what the pod is held for, with Lifecycle PreparingUpdate.
@@ -147,6 +160,9 @@ type Step struct {
 	// Evict is true for a Recreate that goes through the eviction API, and for the
 	// hold of a hook before one.
 	Evict bool
+	// restarts is true when a pod waits for its claims, and is to be taken out of
+	// service then.
+	restarts bool
 	// NotReadyKey is what the pod is marked not ready for by KruisePodReady; empty
 	// if it is not.
 	NotReadyKey string
@@ -162,7 +178,7 @@ func (s Step) LeadsToPatch() bool {
 		return !s.Change.isEmpty()
 	case HookHeld:
 		return s.Reason == ReasonInPlaceUpdateHook
-	case Settled, Waiting, Restarting, Verifying, Recreating, Stuck:
+	case Settled, Waiting, UpdatingClaims, Restarting, Verifying, Recreating, Stuck:
 		return false
 	default:
 		return false
@@ -186,7 +202,7 @@ func (s Step) disrupts() bool {
 		return len(s.Change.Grow) == 0 && s.Change.Restarts()
 	case SetLifecycle:
 		return s.IsHold()
-	case Wait, MarkReady:
+	case Wait, MarkReady, ChangeClaims:
 		return false
 	default:
 		return false

@@ -140,6 +140,21 @@ func (t *Template) Containers() []Container {
 	return t.live
 }
 
+// claimVolumes returns the names of the volumes of the template that are claims.
+func (t *Template) claimVolumes() []string {
+	field, _, _ := unstructured.NestedFieldNoCopy(t.fields, "spec", "volumes")
+	volumes, _ := field.([]any)
+	var names []string
+	for _, volume := range volumes {
+		fields, _ := volume.(map[string]any)
+		if _, isClaim := fields["persistentVolumeClaim"]; isClaim {
+			name, _ := fields["name"].(string)
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // image returns the image of the named container or sidecar; empty if there is
 // none.
 func (t *Template) image(name string) string {

@@ -72,7 +72,7 @@ func newView(w Workload, i int, now time.Time) *view {
 	if v.wants {
 		v.Step = Next(facts, w.Target, now)
 	} else {
-		v.Step = finishUnlessRefused(facts, facts.past, w.Target, now)
+		v.Step = finishWithClaims(facts, facts.past, w.Target, now)
 	}
 	v.reserved = v.wants && facts.past.hasGrown(w.Target) || facts.past.resized.State == resize.Deferred && facts.past.resized.Restarts
 	v.wants = v.wants || takesOutForSizes(v.Step)
@@ -90,7 +90,7 @@ func takesOutForSizes(step Step) bool {
 		return step.IsHold()
 	case Patch:
 		return false // of a batch that was let go with the first one
-	case Wait, MarkReady, MarkNotReady, Resize:
+	case Wait, MarkReady, MarkNotReady, Resize, ChangeClaims:
 		return step.LeadsToPatch() && step.Change.Resize.Restarts()
 	default:
 		return false

@@ -31,7 +31,7 @@ func setConditions(s *scope, before appsv1beta1.CloneSetStatus, failure error) {
 
 // setReady says how far the set has come, in one word and a sentence.
 func setReady(s *scope) {
-	c, replicas := s.counts, s.set.GetReplicas()
+	c, claims, replicas := s.counts, s.countClaims(), s.set.GetReplicas()
 	var reason, message string
 	switch {
 	case int(c.replicas) != s.scaled.wanted || len(s.outgoing) > 0:
@@ -49,6 +49,12 @@ func setReady(s *scope) {
 	case c.available < replicas:
 		reason = appsv1beta1.ReasonUpdating
 		message = fmt.Sprintf("%d of %d pods are available", c.available, replicas)
+	case claims.Moving > 0:
+		reason = appsv1beta1.ReasonUpdatingClaims
+		message = fmt.Sprintf("%d claims are on their way to their templates, %d are blocked", claims.Moving, claims.Blocked)
+	case claims.Blocked > 0:
+		reason = appsv1beta1.ReasonClaimsBlocked
+		message = fmt.Sprintf("%d claims do not follow their templates: %s", claims.Blocked, claims.Message)
 	case c.kept > 0:
 		reason = appsv1beta1.ReasonPartitionReached
 		message = fmt.Sprintf("partition keeps %d pods at their revision", c.kept)

@@ -119,6 +119,7 @@ func (r *Reconciler) runPhases(ctx context.Context, s *scope) error {
 		r.observePods,
 		r.release,
 		r.ensureRevisions,
+		r.observeClaims,
 		r.assess,
 		r.scale,
 		r.update,

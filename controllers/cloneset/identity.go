@@ -59,19 +59,20 @@ func newPod(set *appsv1beta1.CloneSet, revision *history.Revision, id string) (w
 	}
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, appsv1beta1.CloneSetInstanceIDKey, id)
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, appsv1beta1.PodTemplateHashLabel, hashOf(set.Name, revision.Name()))
-	workload.MountClaims(pod, set.Spec.VolumeClaimTemplates)
-	return workload.NewPod{Pod: pod, Claims: newClaims(set, id)}, nil
+	templates := claimTemplates(set, revision)
+	workload.MountClaims(pod, templates)
+	return workload.NewPod{Pod: pod, Claims: newClaims(set, templates, id)}, nil
 }
 
-// newClaims returns the claims of the pod with an instance ID.
-func newClaims(set *appsv1beta1.CloneSet, id string) []*corev1.PersistentVolumeClaim {
+// newClaims returns the claims of the pod with an instance ID from templates.
+func newClaims(set *appsv1beta1.CloneSet, templates []corev1.PersistentVolumeClaim, id string) []*corev1.PersistentVolumeClaim {
 	labels := map[string]string{}
 	maps.Copy(labels, set.Spec.Selector.MatchLabels)
 	labels[appsv1beta1.CloneSetInstanceIDKey] = id
 	var claims []*corev1.PersistentVolumeClaim
 	pod := client.ObjectKey{Namespace: set.Namespace, Name: podName(set.Name, id)}
-	for i := range set.Spec.VolumeClaimTemplates {
-		claims = append(claims, workload.NewClaim(&set.Spec.VolumeClaimTemplates[i], pod, labels, ownerOf(set).Reference()))
+	for i := range templates {
+		claims = append(claims, workload.NewClaim(&templates[i], pod, labels, ownerOf(set).Reference()))
 	}
 	return claims
 }

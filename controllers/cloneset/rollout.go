@@ -40,6 +40,7 @@ func (r *Reconciler) readFacts(ctx context.Context, s *scope) error {
 			return err
 		}
 		m.facts.Asked = named.Has(m.Name)
+		m.facts.Claims = s.claimSteps[m.Name]
 		m.asked = inplace.AsksForDeletion(m.facts)
 	}
 	return nil
@@ -66,7 +67,13 @@ func (s *scope) isBetweenBatches(pod inplace.PodState) bool {
 
 // update lets the pods that stay take their next steps towards their revisions.
 func (r *Reconciler) update(ctx context.Context, s *scope) error {
-	plan, tried := r.executor.Preflight(ctx, s.set, s.workload(s.staying()), s.now)
+	w := s.workload(s.staying())
+	for _, pod := range w.Pods {
+		if pod.Held {
+			delete(s.claimSteps, pod.Pod.Name)
+		}
+	}
+	plan, tried := r.executor.Preflight(ctx, s.set, w, s.now)
 	s.plan, s.planned = withWaiting(plan, s.scaled.waiting), true
 	if s.isUpdated() {
 		s.revisions.Current = s.revisions.Update
@@ -117,7 +124,9 @@ func (s *scope) workload(members []*member) inplace.Workload {
 	facts := make([]inplace.PodFacts, len(members))
 	for i, m := range members {
 		facts[i] = m.facts
-		facts[i].Held = held.Has(m.Name)
+		if facts[i].Held = held.Has(m.Name); facts[i].Held {
+			facts[i].Claims = nil
+		}
 	}
 	return inplace.Workload{
 		Target:               s.target(),
@@ -125,6 +134,8 @@ func (s *scope) workload(members []*member) inplace.Workload {
 		MaxUnavailable:       int(s.set.GetMaxUnavailable()),
 		MinReadySeconds:      s.set.GetMinReadySeconds(),
 		MaxConcurrentResizes: workload.MaxConcurrentResizes(s.set.GetInPlaceUpdateStrategy(), int(s.set.GetReplicas())),
+		MaxConcurrentClaims:  workload.MaxConcurrentClaims(s.set.Spec.VolumeClaimUpdateStrategy, int(s.set.GetReplicas())),
+		ChangingClaims:       s.awaited.Len(),
 		Stopped:              s.isStopped(),
 		Pods:                 facts,
 		Condemned:            s.condemned(),
@@ -135,6 +146,9 @@ func (s *scope) target() inplace.Target {
 	target := workload.TargetOf(s.set.GetInPlaceUpdateStrategy())
 	target.Revision = s.revisions.Update.InPlace()
 	target.Revision.Hash = hashOf(s.set.Name, target.Revision.Name)
+	if !s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates() {
+		target.ClaimTemplates = nil
+	}
 	target.CannotResize = s.cannotResize
 	target.Policy, target.Lifecycle = s.set.GetPodUpdatePolicy(), s.set.Spec.Lifecycle.OrNil()
 	return target

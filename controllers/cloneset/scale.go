@@ -70,8 +70,10 @@ func (r *Reconciler) createPods(ctx context.Context, s *scope) error {
 	revisions := slices.Concat(
 		slices.Repeat([]*history.Revision{s.revisions.Update}, s.scaled.atUpdate),
 		slices.Repeat([]*history.Revision{s.revisions.Current}, s.scaled.atCurrent))
+	// Those that are kept away come back at the update revision.
+	revisions = revisions[min(s.awaited.Len(), len(revisions)):]
 	var pods []workload.NewPod
-	for _, revision := range revisions[:count] {
+	for _, revision := range revisions[:min(count, len(revisions))] {
 		pod, err := newPod(s.set, revision, ids.next())
 		if err != nil {
 			s.scaling.Add(err)
@@ -88,7 +90,11 @@ func (r *Reconciler) createPods(ctx context.Context, s *scope) error {
 // deleted would keep its pod pending for ever.
 func (r *Reconciler) ensureClaimsOf(ctx context.Context, s *scope, pod *corev1.Pod) error {
 	id, _ := idOf(s.set.Name, pod.Name)
-	return workload.EnsureClaims(ctx, r.client, s.owner, workload.ClaimsOf(pod, newClaims(s.set, id)))
+	templates := s.set.Spec.VolumeClaimTemplates
+	if revision := s.revisions.Get(workload.RevisionOf(pod)); revision != nil {
+		templates = s.claimTemplates(revision)
+	}
+	return workload.EnsureClaims(ctx, r.client, s.owner, workload.ClaimsOf(pod, newClaims(s.set, templates, id)))
 }
 
 // newIDs returns the source of the instance IDs of new pods. Where claims are
@@ -110,6 +116,9 @@ func (r *Reconciler) newIDs(ctx context.Context, s *scope) (*idSource, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.awaited, err = r.awaitVolumes(ctx, s, claims); err != nil {
+		return nil, err
+	}
 	free, dying := sets.New[string](), sets.New[string]()
 	for _, claim := range claims {
 		id, ok := idOf(s.set.Name, claim.Name)
@@ -122,7 +131,7 @@ func (r *Reconciler) newIDs(ctx context.Context, s *scope) (*idSource, error) {
 		}
 	}
 	if s.set.ReusesClaims() {
-		ids.free = sets.List(free.Difference(dying).Difference(ids.taken))
+		ids.free = sets.List(free.Difference(dying).Difference(ids.taken).Difference(s.awaited))
 	}
 	ids.taken = ids.taken.Union(free).Union(dying)
 	return ids, nil

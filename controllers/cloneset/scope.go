@@ -21,6 +21,7 @@ import (
 	"github.com/insitu-dev/insitu/controllers/podcache"
 	"github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/inplace"
+	"github.com/insitu-dev/insitu/volumes"
 )
 
 // scope is what one reconciliation knows of a CloneSet. Each part is read once,
@@ -43,6 +44,12 @@ type scope struct {
 	strays   []*corev1.Pod
 
 	revisions workload.Revisions
+	// claims are those of the members, and claimSteps what those need that are to
+	// follow their templates, by the names of the pods. awaited are the IDs of pods
+	// that are kept away while their volumes grow.
+	claims     *workload.Claims
+	claimSteps map[string]volumes.Claims
+	awaited    sets.Set[string]
 	// scaled is what was decided on the number of pods.
 	scaled scalePlan
 
@@ -126,8 +133,8 @@ func (r *Reconciler) observePods(ctx context.Context, s *scope) error {
 }
 
 // ensureRevisions reads the history and makes sure that the present template has
-// its revision in it. Claim templates are no part of it: a change of them makes no
-// revision.
+// its revision in it. Claim templates are part of it only where claims follow them:
+// otherwise, a change of them makes no revision.
 func (r *Reconciler) ensureRevisions(ctx context.Context, s *scope) error {
 	template, err := inplace.NewTemplate(s.set.Spec.Template)
 	if err != nil {
@@ -138,6 +145,9 @@ func (r *Reconciler) ensureRevisions(ctx context.Context, s *scope) error {
 		Labels: s.set.Spec.Template.Labels, Collisions: ptr.Deref(s.set.Status.CollisionCount, 0),
 	}
 	content := history.Content{Template: template}
+	if templates := s.set.Spec.VolumeClaimTemplates; s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates() && len(templates) > 0 {
+		content.Claims, content.SpeaksOfClaims = templates, true
+	}
 	s.revisions, err = workload.EnsureRevisions(ctx, r.client, owner, content, s.set.Status.CurrentRevision)
 	if err != nil {
 		return err

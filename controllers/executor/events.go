@@ -18,6 +18,7 @@ import (
 const (
 	actionUpdateInPlace = "UpdateInPlace"
 	actionRecreate      = "Recreate"
+	actionUpdateClaim   = "UpdateClaim"
 )
 
 // maxNote keeps notes below the 1 KiB that the API accepts, with room for the
@@ -70,6 +71,8 @@ func doneEvent(revision string, move inplace.Move) *event {
 		}
 	case inplace.SetLifecycle:
 		return holdEvent(step)
+	case inplace.ChangeClaims:
+		return &event{corev1.EventTypeNormal, appsv1beta1.ReasonUpdatingClaim, actionUpdateClaim, step.Message}
 	case inplace.MarkNotReady, inplace.Wait:
 		return nil
 	default:

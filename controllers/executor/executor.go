@@ -41,13 +41,14 @@ type Executor struct {
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
 	memory   memory
+	claims   claimMemory
 
 	permissions permissions
 }
 
 // New returns an Executor that writes with the given client.
 func New(c client.Client, recorder events.EventRecorder, clock clock.PassiveClock) *Executor {
-	return &Executor{Parallelism: DefaultParallelism, client: c, recorder: recorder, clock: clock, memory: newMemory()}
+	return &Executor{Parallelism: DefaultParallelism, client: c, recorder: recorder, clock: clock, memory: newMemory(), claims: newClaimMemory()}
 }
 
 // Result says what became of moves.
@@ -163,8 +164,10 @@ func (e *Executor) write(ctx context.Context, move inplace.Move) error {
 		return e.patch(ctx, move)
 	case inplace.Resize:
 		return e.resize(ctx, move)
+	case inplace.ChangeClaims:
+		return e.changeClaims(ctx, move)
 	case inplace.Recreate:
-		return e.delete(ctx, move)
+		return e.recreate(ctx, move)
 	case inplace.Wait:
 		return nil
 	default:
@@ -213,6 +216,14 @@ func (e *Executor) patch(ctx context.Context, move inplace.Move) error {
 		return fmt.Errorf("update pod %s/%s in place: %w", move.Pod.Namespace, move.Pod.Name, err)
 	}
 	return nil
+}
+
+// recreate deletes a pod, and notes on the claims that need that when it was.
+func (e *Executor) recreate(ctx context.Context, move inplace.Move) error {
+	if err := e.changeClaims(ctx, move); err != nil {
+		return err
+	}
+	return e.delete(ctx, move)
 }
 
 func (e *Executor) delete(ctx context.Context, move inplace.Move) error {

@@ -30,6 +30,9 @@ type Content struct {
 	// Claims are the claim templates. They are nil where a revision does not
 	// say anything about claims, as those that OpenKruise wrote.
 	Claims []corev1.PersistentVolumeClaim
+	// SpeaksOfClaims is true where a revision that says nothing about claims is
+	// another one.
+	SpeaksOfClaims bool
 }
 
 // NewContent returns the content for the templates of a workload's spec.
@@ -48,6 +51,9 @@ func NewContent(template corev1.PodTemplateSpec, claims []corev1.PersistentVolum
 // about claims differs from no other in them.
 func (c Content) Equal(other Content) bool {
 	if !c.Template.Equal(other.Template) {
+		return false
+	}
+	if c.SpeaksOfClaims && other.Claims == nil {
 		return false
 	}
 	return c.Claims == nil || other.Claims == nil || apiequality.Semantic.DeepEqual(c.Claims, other.Claims)

@@ -53,7 +53,14 @@ func (r *Revision) Hash() string {
 
 // InPlace returns the revision as the planner knows it.
 func (r *Revision) InPlace() inplace.Revision {
-	return inplace.Revision{Name: r.object.Name, Template: r.Template}
+	revision := inplace.Revision{Name: r.object.Name, Template: r.Template}
+	if r.Claims != nil {
+		revision.ClaimTemplates = make([]string, 0, len(r.Claims))
+	}
+	for i := range r.Claims {
+		revision.ClaimTemplates = append(revision.ClaimTemplates, r.Claims[i].Name)
+	}
+	return revision
 }
 
 // History is the revisions of one workload, the oldest first.

@@ -5,60 +5,103 @@ package statefulset
 
 import (
 	"context"
-	"fmt"
+	"slices"
+	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/workload"
+	"github.com/insitu-dev/insitu/volumes"
 )
 
-// claimStatus counts the claims of the wanted pods that match their template.
-func (r *Reconciler) claimStatus(ctx context.Context, s *scope) ([]appsv1beta1.VolumeClaimStatus, error) {
-	var statuses []appsv1beta1.VolumeClaimStatus
-	for i := range s.set.Spec.VolumeClaimTemplates {
-		template := &s.set.Spec.VolumeClaimTemplates[i]
-		status := appsv1beta1.VolumeClaimStatus{VolumeClaimName: template.Name}
-		for _, ordinal := range s.ordinals {
-			claim := &corev1.PersistentVolumeClaim{}
-			key := client.ObjectKey{Namespace: s.set.Namespace, Name: workload.ClaimName(template.Name, podName(s.set.Name, ordinal))}
-			if err := r.client.Get(ctx, key, claim); err != nil {
-				if apierrors.IsNotFound(err) {
-					continue
-				}
-				return nil, fmt.Errorf("get claim %s: %w", key, err)
-			}
-			countClaim(&status, claim, template)
+// observeClaims reads the claims of the wanted pods, and finds out what those need
+// that are to follow their templates.
+func (r *Reconciler) observeClaims(ctx context.Context, s *scope) error {
+	s.claims = workload.NewClaims(r.client, s.set.Namespace, r.executor.ClaimRefusal)
+	for _, ordinal := range s.ordinals {
+		templates := slices.Concat(s.set.Spec.VolumeClaimTemplates, s.claimTemplates(ordinal))
+		if err := s.claims.Read(ctx, podName(s.set.Name, ordinal), templates); err != nil {
+			return err
 		}
-		statuses = append(statuses, status)
 	}
-	return statuses, nil
+	if !s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates() {
+		return nil
+	}
+	s.claimSteps = map[string]volumes.Claims{}
+	pods := byOrdinal(s.members)
+	for _, ordinal := range s.ordinals {
+		if pods[ordinal] == nil {
+			if err := r.awaitVolumes(ctx, s, ordinal); err != nil {
+				return err
+			}
+		}
+		if s.held.Has(ordinal) || s.isStopped() {
+			continue
+		}
+		var err error
+		pod := s.podOfClaims(ordinal, pods[ordinal])
+		if s.claimSteps[pod.Name], err = s.claims.Steps(ctx, pod, s.claimTemplates(ordinal), s.now); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// countClaim counts a claim that is at least as large as its template wants, and
-// of the same class. It is ready when its volume is as large, too.
-func countClaim(status *appsv1beta1.VolumeClaimStatus, claim, template *corev1.PersistentVolumeClaim) {
-	want := template.Spec.Resources.Requests[corev1.ResourceStorage]
-	if !hasStorage(claim.Spec.Resources.Requests, want) || !sameClass(claim, template) {
-		return
-	}
-	status.CompatibleReplicas++
-	if hasStorage(claim.Status.Capacity, want) {
-		status.CompatibleReadyReplicas++
-	}
+// claimTemplates returns the claim templates of the revision at which an ordinal is
+// wanted.
+func (s *scope) claimTemplates(ordinal int) []corev1.PersistentVolumeClaim {
+	return workload.ClaimTemplates(s.revisionFor(ordinal), s.set.Spec.VolumeClaimTemplates)
 }
 
-func hasStorage(resources corev1.ResourceList, want resource.Quantity) bool {
-	has := resources[corev1.ResourceStorage]
-	return has.Cmp(want) >= 0
+// podOfClaims returns what the claims of an ordinal have to know of its pod, which is
+// nil if there is none.
+func (s *scope) podOfClaims(ordinal int, m *member) workload.PodOfClaims {
+	pod := workload.PodOfClaims{Name: podName(s.set.Name, ordinal)}
+	if m != nil {
+		pod.Since = m.CreationTimestamp.Time
+	}
+	if s.set.GetPodUpdatePolicy() == appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
+		pod.Keep = "podUpdatePolicy InPlaceOnly keeps its pod: allow recreation with InPlaceIfPossible, or delete the pod when it may go"
+	}
+	return pod
 }
 
-// sameClass reports whether a claim has the class of its template. A template
-// without a class takes what the cluster's default gave.
-func sameClass(claim, template *corev1.PersistentVolumeClaim) bool {
-	want := template.Spec.StorageClassName
-	return want == nil || claim.Spec.StorageClassName != nil && *claim.Spec.StorageClassName == *want
+// awaitVolumes keeps a pod away that was deleted for its volumes to grow, until they
+// have, and asks for the growth again now that nothing uses them.
+func (r *Reconciler) awaitVolumes(ctx context.Context, s *scope, ordinal int) error {
+	pod := s.podOfClaims(ordinal, nil)
+	facts, err := s.claims.Facts(ctx, pod, s.claimTemplates(ordinal))
+	if err != nil {
+		return err
+	}
+	until, steps := time.Time{}, volumes.Claims{}
+	for _, f := range facts {
+		if at := volumes.AwaitDetached(f, s.now); !at.IsZero() {
+			until, steps = at, append(steps, volumes.Next(f, s.now))
+		}
+	}
+	if until.IsZero() {
+		return nil
+	}
+	s.gated.Insert(pod.Name)
+	s.changingClaims++
+	s.requeue.Within(max(until.Sub(s.now), time.Second))
+	s.updating.Add(r.executor.ChangeClaims(ctx, s.set, steps.In(volumes.Changing)))
+	return nil
+}
+
+// countClaims counts the claims of the wanted pods.
+func (s *scope) countClaims() workload.ClaimCounts {
+	pods := make([]string, 0, len(s.ordinals))
+	for _, ordinal := range s.ordinals {
+		pods = append(pods, podName(s.set.Name, ordinal))
+	}
+	return s.claims.Count(s.set.Spec.VolumeClaimTemplates, pods, s.claimSteps)
+}
+
+// isStopped reports whether no pod may start its update.
+func (s *scope) isStopped() bool {
+	return s.set.IsPaused() || s.set.GetUpdateStrategyType() == appsv1.OnDeleteStatefulSetStrategyType
 }

@@ -40,7 +40,7 @@ type progress struct {
 }
 
 func progressOf(s *scope) progress {
-	c := s.counts
+	c, claims := s.counts, s.countClaims()
 	wanted := len(s.ordinals)
 	switch {
 	case len(s.members) != wanted || len(s.condemned) > 0:
@@ -53,6 +53,12 @@ func progressOf(s *scope) progress {
 	case c.pending > 0:
 		return progress{moving: true, reason: appsv1beta1.ReasonUpdating,
 			message: fmt.Sprintf("%d of %d pods are to be updated to revision %s", c.pending, wanted-c.kept, s.revisions.Update.Name())}
+	case claims.Moving > 0:
+		return progress{moving: true, reason: appsv1beta1.ReasonUpdatingClaims,
+			message: fmt.Sprintf("%d claims are on their way to their templates, %d are blocked", claims.Moving, claims.Blocked)}
+	case claims.Blocked > 0:
+		return progress{reason: appsv1beta1.ReasonClaimsBlocked,
+			message: fmt.Sprintf("%d claims do not follow their templates: %s", claims.Blocked, claims.Message)}
 	case c.kept > 0:
 		return s.resting(c, appsv1beta1.ReasonPartitionReached, fmt.Sprintf("partition keeps %d pods at their revision", c.kept))
 	default:

@@ -121,6 +121,7 @@ func (r *Reconciler) runPhases(ctx context.Context, s *scope) error {
 		r.release,
 		r.repairIdentity,
 		r.ensureRevisions,
+		r.observeClaims,
 		r.ensureClaimOwners,
 		r.scale,
 		r.update,

@@ -54,7 +54,9 @@ func (s *scope) workload(facts []inplace.PodFacts) inplace.Workload {
 		MaxUnavailable:       int(s.set.GetMaxUnavailable()),
 		MinReadySeconds:      s.set.GetMinReadySeconds(),
 		MaxConcurrentResizes: workload.MaxConcurrentResizes(s.set.GetInPlaceUpdateStrategy(), len(s.ordinals)),
-		Stopped:              s.set.IsPaused() || s.set.GetUpdateStrategyType() == appsv1.OnDeleteStatefulSetStrategyType,
+		MaxConcurrentClaims:  workload.MaxConcurrentClaims(s.set.Spec.VolumeClaimUpdateStrategy, len(s.ordinals)),
+		ChangingClaims:       s.changingClaims,
+		Stopped:              s.isStopped(),
 		Ordered:              s.set.GetPodManagementPolicy() == appsv1.OrderedReadyPodManagement,
 		Pods:                 facts,
 		Condemned:            condemned,
@@ -79,6 +81,7 @@ func (r *Reconciler) podFacts(ctx context.Context, s *scope) ([]inplace.PodFacts
 			return nil, err
 		}
 		f.Held = s.held.Has(m.ordinal)
+		f.Claims = s.claimSteps[m.Name]
 		facts = append(facts, f)
 	}
 	return facts, nil

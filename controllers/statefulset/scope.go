@@ -20,6 +20,7 @@ import (
 	"github.com/insitu-dev/insitu/controllers/podcache"
 	"github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/inplace"
+	"github.com/insitu-dev/insitu/volumes"
 )
 
 // scope is what one reconciliation knows of a StatefulSet. Each part is read
@@ -39,8 +40,14 @@ type scope struct {
 	// selector is spec.selector; strays are the pods that it no longer selects.
 	selector labels.Selector
 	strays   []*corev1.Pod
+	// claims are those of the wanted pods, and claimSteps what those need that are to
+	// follow their templates, by the names of the pods. changingClaims is how many pods
+	// are kept away while their volumes grow.
+	claims         *workload.Claims
+	claimSteps     map[string]volumes.Claims
+	changingClaims int
 	// gated holds the names of pods that must neither be created nor deleted
-	// now, see ensureClaimOwners.
+	// now, see ensureClaimOwners and awaitVolumes.
 	gated sets.Set[string]
 
 	revisions workload.Revisions

@@ -24,7 +24,7 @@ func (r *Reconciler) patchStatus(ctx context.Context, s *scope, failure error) e
 	before := s.set.DeepCopy()
 	status := &s.set.Status
 	if s.planned {
-		if err := r.computeCounts(ctx, s, status); err != nil {
+		if err := computeCounts(s, status); err != nil {
 			return err
 		}
 		status.Resize = workload.ResizeStatus(s.plan)
@@ -49,14 +49,10 @@ func (r *Reconciler) patchStatus(ctx context.Context, s *scope, failure error) e
 
 // computeCounts fills in what is counted, as it was observed at the start of the
 // reconciliation. A pod that is between two revisions counts as neither.
-func (r *Reconciler) computeCounts(ctx context.Context, s *scope, status *appsv1beta1.StatefulSetStatus) error {
+func computeCounts(s *scope, status *appsv1beta1.StatefulSetStatus) error {
 	selector, err := metav1.LabelSelectorAsSelector(s.set.Spec.Selector)
 	if err != nil {
 		return fmt.Errorf("read spec.selector: %w", err)
-	}
-	claims, err := r.claimStatus(ctx, s)
-	if err != nil {
-		return err
 	}
 	c := s.counts
 	status.Replicas, status.ReadyReplicas, status.AvailableReplicas = c.replicas, c.ready, c.available
@@ -68,7 +64,7 @@ func (r *Reconciler) computeCounts(ctx context.Context, s *scope, status *appsv1
 		status.CollisionCount = ptr.To(s.revisions.Collisions)
 	}
 	status.LabelSelector = selector.String()
-	status.VolumeClaims = claims
+	status.VolumeClaims = s.countClaims().Status
 	return nil
 }
 

@@ -159,6 +159,9 @@ func ReportStuck(recorder events.EventRecorder, owner client.Object, plan inplac
 		// The executor tells of denials, once for all pods that they hold for.
 		if b.State == inplace.Stuck && !known && !b.Denied {
 			recorder.Eventf(owner, b.Pod, corev1.EventTypeWarning, b.Reason, ActionUpdate, "pod %s: %s", b.Pod.Name, b.Message)
+			if b.Claim != nil {
+				recorder.Eventf(b.Claim, owner, corev1.EventTypeWarning, b.Reason, ActionUpdate, "%s", b.Message)
+			}
 		}
 	}
 }

@@ -36,6 +36,12 @@ func resizePolicy(policy *appsv1beta1.ResizePolicy) resize.Policy {
 	}
 }
 
+// MaxConcurrentClaims returns of how many of a number of pods the claims may be
+// changing at a time.
+func MaxConcurrentClaims(strategy appsv1beta1.VolumeClaimUpdateStrategy, replicas int) int {
+	return int(strategy.GetMaxConcurrent(int32(replicas))) //nolint:gosec // replicas come from an int32
+}
+
 // MaxConcurrentResizes returns how many of a number of pods may be resized at a
 // time.
 func MaxConcurrentResizes(strategy appsv1beta1.InPlaceUpdateStrategy, replicas int) int {

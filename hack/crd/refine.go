@@ -18,6 +18,7 @@ const (
 	labelKeyLength   = 317 // a domain of 253, a slash, a name of 63
 	labelValueLength = 63
 	dnsLabelLength   = 63
+	objectNameLength = 253
 
 	maxLabels            = 100
 	maxRequirements      = 32
@@ -93,6 +94,9 @@ func refineClaims(root *schemaProps) error {
 		edit(root, claim+".spec.accessModes", minItems(1), maxItems(maxAccessModes)),
 		edit(root, claim+".spec.accessModes.[]", enum(
 			"ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")),
+		edit(root, claim+".spec.storageClassName", maxLength(objectNameLength)),
+		edit(root, claim+".spec.volumeMode", maxLength(dnsLabelLength), enum("Filesystem", "Block")),
+		edit(root, claim+".spec.accessModes.[]", maxLength(dnsLabelLength)),
 		edit(root, claim+".spec.resources", require("requests")),
 		edit(root, claim+".spec.resources.requests", require("storage")),
 	)

@@ -82,6 +82,14 @@ type CloneSetStatus struct {
 	// +optional
 	UpdateRevision string `json:"updateRevision,omitempty"`
 
+	// volumeClaims counts the claims that match their template, one entry per
+	// volumeClaimTemplate.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=volumeClaimName
+	VolumeClaims []VolumeClaimStatus `json:"volumeClaims,omitempty"`
+
 	// collisionCount is part of the hash that names revisions. It is raised
 	// when a name is taken by other content.
 	//

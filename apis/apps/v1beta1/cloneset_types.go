@@ -69,6 +69,7 @@ type CloneSetList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.progressDeadlineSeconds) || self.progressDeadlineSeconds > (has(self.minReadySeconds) ? self.minReadySeconds : 0)",fieldPath=".progressDeadlineSeconds",message="progressDeadlineSeconds must be greater than minReadySeconds, or no pod could be available in time"
 // +kubebuilder:validation:XValidation:rule="!has(self.selector.matchLabels) || self.selector.matchLabels.all(k, has(self.template.metadata) && has(self.template.metadata.labels) && k in self.template.metadata.labels && self.template.metadata.labels[k] == self.selector.matchLabels[k])",fieldPath=".template.metadata.labels",message="template.metadata.labels must hold every label of selector.matchLabels with the same value"
 // +kubebuilder:validation:XValidation:rule="!has(self.selector.matchExpressions) || self.selector.matchExpressions.all(e, has(self.template.metadata) && has(self.template.metadata.labels) && e.key in self.template.metadata.labels ? e.operator == 'Exists' || has(e.values) && (e.operator == 'In' && self.template.metadata.labels[e.key] in e.values || e.operator == 'NotIn' && !(self.template.metadata.labels[e.key] in e.values)) : e.operator in ['NotIn', 'DoesNotExist'])",fieldPath=".template.metadata.labels",message="template.metadata.labels must match every entry of selector.matchExpressions"
+// +kubebuilder:validation:XValidation:rule="!has(self.volumeClaimUpdateStrategy) || self.volumeClaimUpdateStrategy.type != 'OnPodRollingUpdate' || !has(oldSelf.volumeClaimUpdateStrategy) || oldSelf.volumeClaimUpdateStrategy.type != 'OnPodRollingUpdate' || !has(self.volumeClaimTemplates) || !has(oldSelf.volumeClaimTemplates) || self.volumeClaimTemplates.all(t, oldSelf.volumeClaimTemplates.all(o, o.metadata.name != t.metadata.name || (!has(o.spec.storageClassName) || !has(t.spec.storageClassName) || o.spec.storageClassName == t.spec.storageClassName) && (has(o.spec.volumeMode) && o.spec.volumeMode == 'Block') == (has(t.spec.volumeMode) && t.spec.volumeMode == 'Block') && o.spec.accessModes.all(m, m in t.spec.accessModes) && t.spec.accessModes.all(m, m in o.spec.accessModes)))",fieldPath=".volumeClaimTemplates",message="storageClassName, volumeMode and accessModes of a claim template cannot change with volumeClaimUpdateStrategy OnPodRollingUpdate, because no claim can follow: give the template another name, or set the type to OnDelete"
 type CloneSetSpec struct {
 	// replicas is the number of pods. Defaults to 1.
 	//
@@ -102,13 +103,22 @@ type CloneSetSpec struct {
 	// metadata.name, an access mode and a storage request. A claim takes the
 	// place of a volume of the same name in the pod template. Claims are
 	// deleted with their pods, unless they are reused. A change makes no
-	// revision and concerns new claims only.
+	// revision and concerns new claims only, unless volumeClaimUpdateStrategy
+	// says otherwise.
 	//
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
 	// +kubebuilder:validation:XValidation:rule="self.all(t, self.exists_one(o, o.metadata.name == t.metadata.name))",message="the metadata.name of every entry of volumeClaimTemplates must be unique"
 	VolumeClaimTemplates []corev1.PersistentVolumeClaim `json:"volumeClaimTemplates,omitempty"`
+
+	// volumeClaimUpdateStrategy says what happens to existing claims when
+	// volumeClaimTemplates change. With type OnPodRollingUpdate, the templates
+	// are part of the revision. Type Recreate is not accepted.
+	//
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type != 'Recreate'",fieldPath=".type",message="volumeClaimUpdateStrategy.type Recreate is not accepted for a CloneSet: use OnDelete or OnPodRollingUpdate"
+	VolumeClaimUpdateStrategy VolumeClaimUpdateStrategy `json:"volumeClaimUpdateStrategy,omitzero"`
 
 	// scaleStrategy says how pods are created and deleted when replicas
 	// changes.

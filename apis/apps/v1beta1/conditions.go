@@ -53,6 +53,14 @@ const (
 	ReasonFailedDelete = "FailedDelete"
 	// ReasonFailedUpdateClaim: the owners of a claim could not be set.
 	ReasonFailedUpdateClaim = "FailedUpdateClaim"
+	// ReasonUpdatingClaim: a claim was changed, its volume follows.
+	ReasonUpdatingClaim = "UpdatingClaim"
+	// ReasonUpdatingClaims: all pods are at the update revision, and claims are on
+	// their way to what their templates say.
+	ReasonUpdatingClaims = "UpdatingClaims"
+	// ReasonClaimsBlocked: claims do not follow their templates. The blockers name
+	// them.
+	ReasonClaimsBlocked = "ClaimsBlocked"
 	// ReasonConflictingController: a claim belongs to somebody else.
 	ReasonConflictingController = "ConflictingController"
 	// ReasonUpdatingPodInPlace: a pod was changed in place, its containers are

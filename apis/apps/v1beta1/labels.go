@@ -119,6 +119,10 @@ const (
 
 // Names of our own.
 const (
+	// VolumeClaimUpdateStateKey is an annotation on claims that were changed: a
+	// VolumeClaimUpdateState.
+	VolumeClaimUpdateStateKey = "insitu.dev/claim-update-state"
+
 	// UpdatePolicyLabel asks for in-place updates of a native Deployment,
 	// StatefulSet or DaemonSet, with InPlaceIfPossible or InPlaceOnly.
 	UpdatePolicyLabel = "insitu.dev/update-policy"

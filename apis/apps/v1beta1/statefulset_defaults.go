@@ -137,12 +137,7 @@ func (s *StatefulSet) GetGracePeriod() time.Duration {
 // GetVolumeClaimUpdateStrategyType returns what happens to existing claims when
 // their template changes.
 func (s *StatefulSet) GetVolumeClaimUpdateStrategyType() VolumeClaimUpdateStrategyType {
-	switch t := s.Spec.VolumeClaimUpdateStrategy.Type; t {
-	case OnPodRollingUpdateVolumeClaimUpdateStrategyType, RecreateVolumeClaimUpdateStrategyType:
-		return t
-	default:
-		return OnPVCDeleteVolumeClaimUpdateStrategyType
-	}
+	return s.Spec.VolumeClaimUpdateStrategy.GetType()
 }
 
 // GetPersistentVolumeClaimRetentionPolicy returns what happens to claims when

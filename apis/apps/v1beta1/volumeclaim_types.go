@@ -3,6 +3,12 @@
 
 package v1beta1
 
+import (
+	"math"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
 // VolumeClaimUpdateStrategy says what happens to existing claims when their
 // template changes.
 //
@@ -12,12 +18,13 @@ type VolumeClaimUpdateStrategy struct {
 	//
 	//   - OnDelete: existing claims stay. A claim follows its template when
 	//     somebody deletes it and its pod is created again.
-	//   - OnPodRollingUpdate: claims grow during the rolling update, each before
-	//     its pod. What cannot be changed in a claim is reported. Accepted, but
-	//     acted on like OnDelete in this release.
+	//   - OnPodRollingUpdate: claims grow and get their VolumeAttributesClass
+	//     during the rolling update, each before its pod. They never shrink.
+	//     What cannot be changed in a claim is reported, and holds up nothing
+	//     else.
 	//   - Recreate: as OnPodRollingUpdate, and a claim that cannot be changed is
 	//     made anew from a snapshot of itself. Accepted, but acted on like
-	//     OnDelete in this release.
+	//     OnPodRollingUpdate in this release.
 	//
 	// Defaults to OnDelete.
 	//
@@ -25,11 +32,56 @@ type VolumeClaimUpdateStrategy struct {
 	// +kubebuilder:default=OnDelete
 	Type VolumeClaimUpdateStrategyType `json:"type,omitempty"`
 
+	// maxConcurrent is of how many pods the claims may be changing at a time:
+	// a number from 1, or a percentage of replicas, rounded down to at least 1.
+	// Pods that are not ready anyway do not wait for it. Defaults to 25%.
+	//
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=4
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 : self.matches('^([1-9][0-9]?|100)%$')",messageExpression="'volumeClaimUpdateStrategy.maxConcurrent must be a number from 1, or a percentage from \"1%\" to \"100%\"; found ' + (type(self) == int ? string(self) : '\"' + self + '\"')"
+	MaxConcurrent *intstr.IntOrString `json:"maxConcurrent,omitempty"`
+
 	// recreate are the parameters of type Recreate. Accepted, but not acted on
 	// in this release.
 	//
 	// +optional
 	Recreate *VolumeClaimRecreateStrategy `json:"recreate,omitempty"`
+}
+
+// DefaultMaxConcurrentClaims is the default of maxConcurrent.
+const DefaultMaxConcurrentClaims = "25%"
+
+// GetMaxConcurrent returns of how many of a number of pods the claims may be
+// changing at a time. A percentage is rounded down; the result is at least 1.
+func (s VolumeClaimUpdateStrategy) GetMaxConcurrent(replicas int32) int32 {
+	value := intstr.FromString(DefaultMaxConcurrentClaims)
+	if s.MaxConcurrent != nil {
+		value = *s.MaxConcurrent
+	}
+
+	number, err := intstr.GetScaledValueFromIntOrPercent(&value, int(replicas), false)
+	if err != nil {
+		return 1
+	}
+
+	return int32(min(max(number, 1), math.MaxInt32))
+}
+
+// GetType returns what happens to existing claims when their template changes.
+func (s VolumeClaimUpdateStrategy) GetType() VolumeClaimUpdateStrategyType {
+	switch s.Type {
+	case OnPodRollingUpdateVolumeClaimUpdateStrategyType, RecreateVolumeClaimUpdateStrategyType:
+		return s.Type
+	default:
+		return OnPVCDeleteVolumeClaimUpdateStrategyType
+	}
+}
+
+// FollowsTemplates reports whether existing claims follow their templates during
+// the rolling update.
+func (s VolumeClaimUpdateStrategy) FollowsTemplates() bool {
+	return s.GetType() != OnPVCDeleteVolumeClaimUpdateStrategyType
 }
 
 // VolumeClaimUpdateStrategyType says when existing claims follow a change of
@@ -140,14 +192,26 @@ type VolumeClaimStatus struct {
 	VolumeClaimName string `json:"volumeClaimName"`
 
 	// compatibleReplicas is the number of claims whose spec matches the
-	// template.
+	// template, or asks for more.
 	//
 	// +required
 	CompatibleReplicas int32 `json:"compatibleReplicas"`
 
 	// compatibleReadyReplicas is the number of those whose capacity has reached
-	// the template's request.
+	// the template's request, and whose volume has the attributes of its
+	// VolumeAttributesClass.
 	//
 	// +required
 	CompatibleReadyReplicas int32 `json:"compatibleReadyReplicas"`
+
+	// updatingReplicas is the number of claims that are being changed.
+	//
+	// +optional
+	UpdatingReplicas int32 `json:"updatingReplicas,omitempty"`
+
+	// blockedReplicas is the number of claims that do not follow the template
+	// although they should. The blockers say why.
+	//
+	// +optional
+	BlockedReplicas int32 `json:"blockedReplicas,omitempty"`
 }

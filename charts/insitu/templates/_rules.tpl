@@ -130,6 +130,15 @@
   verbs:
   - create
   - patch
+- apiGroups:
+  - storage.k8s.io
+  resources:
+  - storageclasses
+  - volumeattributesclasses
+  verbs:
+  - get
+  - list
+  - watch
 {{- end }}
 
 {{- define "insitu.rules.role.manager" -}}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,8 +21,11 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// addons is the file of objects that a lab with nodes brings along.
-const addons = "addons.yaml"
+// Files of objects that a lab with nodes brings along.
+const (
+	addons         = "addons.yaml"
+	storageObjects = "storage.yaml"
+)
 
 // coreDNSUser is the name under which CoreDNS talks to the API server; the
 // addons give it its rights.
@@ -34,14 +38,23 @@ const metricsServerUser = "insitu-lab:metrics-server"
 // fieldManager owns the fields of the addons.
 const fieldManager = "insitu-lab"
 
-// applyAddons creates or updates the addons, if the lab has real nodes.
+// applyAddons creates or updates the addons, if the lab has real nodes. Those of
+// kinds that come with others are not known before it is called again.
 func (l *Lab) applyAddons(ctx context.Context, config *rest.Config) error {
 	if l.Nodes == 0 {
 		return nil
 	}
-	data, err := os.ReadFile(l.config(addons))
+	kinds, err := filepath.Glob(l.state(sidecars, "*.yaml"))
 	if err != nil {
-		return fmt.Errorf("read addons: %w", err)
+		return fmt.Errorf("find kinds of snapshots: %w", err)
+	}
+	var data []byte
+	for _, file := range append(kinds, l.config(addons), l.config(storageObjects)) {
+		more, err := os.ReadFile(file)
+		if err != nil {
+			return fmt.Errorf("read addons: %w", err)
+		}
+		data = append(append(data, "---\n"...), more...)
 	}
 	finder, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
@@ -63,6 +76,9 @@ func (l *Lab) applyAddons(ctx context.Context, config *rest.Config) error {
 			return nil
 		} else if err != nil {
 			return fmt.Errorf("read addons: %w", err)
+		}
+		if object.Object == nil {
+			continue
 		}
 		kind := object.GroupVersionKind()
 		mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)

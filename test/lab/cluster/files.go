@@ -75,7 +75,7 @@ func (l *Lab) writeConfigs() error {
 		CABundle:          base64.StdEncoding.EncodeToString(ca),
 		FirstNode:         Node{lab: l}.Name(),
 	}
-	for _, name := range []string{auditPolicy, corefile, proxyConfig, addons} {
+	for _, name := range []string{auditPolicy, corefile, proxyConfig, addons, storageObjects} {
 		if err := render(name, l.config(name), values); err != nil {
 			return err
 		}

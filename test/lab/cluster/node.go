@@ -57,6 +57,7 @@ func (n Node) programs() []supervise.Process {
 			Ready: &supervise.Probe{Unix: n.containerdSocket()},
 		},
 		kubelet,
+		n.storage(),
 	}
 }
 

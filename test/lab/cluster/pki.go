@@ -115,6 +115,7 @@ func (l *Lab) users() []user {
 		{file: "kube-proxy", name: "system:kube-proxy"},
 		{file: coreDNS, name: coreDNSUser},
 		{file: metricsServer, name: metricsServerUser},
+		{file: storageVerb, name: storageUser, groups: []string{mastersGroup}},
 		// Stands in for the kubelets of all simulated nodes.
 		{file: simulatedNodes, name: "insitu-lab:simulated-nodes", groups: []string{mastersGroup}},
 	}

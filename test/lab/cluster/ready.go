@@ -67,6 +67,7 @@ func (l *Lab) readyChecks(say func(string)) ([]func(context.Context) error, erro
 		l.checkDNS,
 		func(context.Context) error { return l.checkMetrics(client) },
 		func(ctx context.Context) error { return l.checkNodes(ctx, client) },
+		func(ctx context.Context) error { return l.checkStorage(ctx, client) },
 		func(ctx context.Context) error { return checkServiceAccount(ctx, client) },
 	}, nil
 }

@@ -32,14 +32,14 @@ func (l *Lab) services() []supervise.Process {
 	if l.Nodes == 0 {
 		return all
 	}
-	return append(all,
+	return append(append(all,
 		l.program(proxy, []string{"--config=" + l.config(proxyConfig)},
 			&supervise.Probe{URL: fmt.Sprintf("http://%s:%d/livez", loopback, proxyHealthPort)}, apiServer),
 		l.program(coreDNS, []string{"-conf", l.config(corefile)},
 			&supervise.Probe{URL: fmt.Sprintf("http://%s:%d/ready", loopback, coreDNSReadyPort)}, apiServer),
 		// Not /readyz, which waits for a node to be measured.
 		l.program(metricsServer, l.metricsServerArgs(), l.secure(metricsPort, "/livez"), apiServer),
-	)
+	), l.storage()...)
 }
 
 func (l *Lab) metricsServerArgs() []string {

@@ -166,6 +166,11 @@ func prepare(ctx context.Context, lab *Lab, opts UpOptions) error {
 		return fmt.Errorf("make folder of logs: %w", err)
 	}
 	opts.Say(fmt.Sprintf("Starting a lab with %s in %s", lab.Spec, lab.Dir))
+	if lab.Nodes > 0 {
+		if err := lab.installSidecars(); err != nil {
+			return err
+		}
+	}
 	return errors.Join(lab.writePKI(), lab.writeConfigs(), lab.writeKubeconfigs())
 }
 
@@ -176,7 +181,7 @@ func prepareIsolated(ctx context.Context, lab *Lab, say func(string)) error {
 	if err := host.EnsurePackages(ctx, say); err != nil {
 		return err
 	}
-	host.LoadModules(ctx, "overlay", "veth", "nf_conntrack")
+	host.LoadModules(ctx, "overlay", "veth", "nf_conntrack", "loop", "xfs")
 	var err error
 	if lab.Complete {
 		// Certificates and data are bound to the slot's addresses.

@@ -33,6 +33,8 @@ var tools = []struct{ program, debianPackage string }{
 	{"iptables-restore", "iptables"},
 	{"conntrack", "conntrack"},
 	{"mount", "mount"},
+	{"mkfs.xfs", "xfsprogs"},
+	{"xfs_growfs", "xfsprogs"},
 	{"modprobe", "kmod"},
 }
 

@@ -31,6 +31,19 @@ func newRegistry(opts *options) *cobra.Command {
 	})
 }
 
+// newStorage is the program that makes volumes, or mounts them on a node.
+func newStorage(opts *options) *cobra.Command {
+	node := ""
+	command := hidden(opts, "storage", func(ctx context.Context, lab *cluster.Lab) error {
+		if node != "" {
+			return lab.RunNodeStorage(ctx, node)
+		}
+		return lab.RunStorage(ctx)
+	})
+	command.Flags().StringVar(&node, "node", "", "name of the node to mount on")
+	return command
+}
+
 // newSimulatedNodes is the program that stands in for nodes.
 func newSimulatedNodes(opts *options) *cobra.Command {
 	return hidden(opts, "simulated-nodes", func(ctx context.Context, lab *cluster.Lab) error {

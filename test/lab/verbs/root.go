@@ -54,8 +54,8 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "lab",
 		Short: "A real Kubernetes on one machine, for tests and demonstrations",
-		Long: "A real Kubernetes on one machine: etcd, API server, controller manager, scheduler, kube-proxy, CoreDNS and " +
-			"metrics-server, and real nodes, each with containerd and a kubelet of its own.\n\n" +
+		Long: "A real Kubernetes on one machine: etcd, API server, controller manager, scheduler, kube-proxy, CoreDNS, " +
+			"metrics-server and storage, and real nodes, each with containerd and a kubelet of its own.\n\n" +
 			"Real nodes need Linux and root. Labs in different folders do not disturb each other.",
 		SilenceUsage:     true,
 		SilenceErrors:    true,
@@ -65,7 +65,7 @@ func newRoot() *cobra.Command {
 	root.AddCommand(
 		newUp(opts), newDown(opts), newStatus(opts), newKubeconfig(opts), newLogs(opts), newLoad(opts), newNode(opts),
 		newKubectl(opts), newAssets(),
-		newSupervise(opts), newRegistry(opts), newSimulatedNodes(opts),
+		newSupervise(opts), newRegistry(opts), newSimulatedNodes(opts), newStorage(opts),
 	)
 	return root
 }

@@ -1,0 +1,121 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cloneset
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/history"
+	"github.com/insitu-dev/insitu/controllers/workload"
+	"github.com/insitu-dev/insitu/volumes"
+)
+
+// observeClaims reads the claims of the members, and finds out what those need that
+// are to follow their templates.
+func (r *Reconciler) observeClaims(ctx context.Context, s *scope) error {
+	s.claims = workload.NewClaims(r.client, s.set.Namespace, r.executor.ClaimRefusal)
+	templates := s.claimTemplates(s.revisions.Update)
+	for _, m := range s.members {
+		if err := s.claims.Read(ctx, m.Name, slices.Concat(s.set.Spec.VolumeClaimTemplates, templates)); err != nil {
+			return err
+		}
+	}
+	s.claimSteps = map[string]volumes.Claims{}
+	if !s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates() || s.isStopped() {
+		return nil
+	}
+	for _, m := range s.members {
+		var err error
+		if s.claimSteps[m.Name], err = s.claims.Steps(ctx, s.podOfClaims(m), templates, s.now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// claimTemplates returns the claim templates of pods at a revision: the present ones,
+// unless they are part of it.
+func (s *scope) claimTemplates(revision *history.Revision) []corev1.PersistentVolumeClaim {
+	return claimTemplates(s.set, revision)
+}
+
+func claimTemplates(set *appsv1beta1.CloneSet, revision *history.Revision) []corev1.PersistentVolumeClaim {
+	if !set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates() {
+		return set.Spec.VolumeClaimTemplates
+	}
+	return workload.ClaimTemplates(revision, set.Spec.VolumeClaimTemplates)
+}
+
+func (s *scope) podOfClaims(m *member) workload.PodOfClaims {
+	pod := workload.PodOfClaims{Name: m.Name, Since: m.CreationTimestamp.Time}
+	switch {
+	case !s.set.ReusesClaims():
+		pod.Keep = "its data would go with its pod: set scaleStrategy.enablePVCReuse, and the pod is recreated on its claim"
+	case s.set.GetPodUpdatePolicy() == appsv1beta1.InPlaceOnlyPodUpdateStrategyType:
+		pod.Keep = "updateStrategy InPlaceOnly keeps its pod: allow recreation with InPlaceIfPossible, or delete the pod when it may go"
+	}
+	return pod
+}
+
+// awaitVolumes returns the IDs of pods that were deleted for their volumes to grow and
+// are kept away until they have, and asks for the growth again now that nothing uses
+// them.
+func (r *Reconciler) awaitVolumes(ctx context.Context, s *scope, claims []*corev1.PersistentVolumeClaim) (sets.Set[string], error) {
+	awaited := sets.New[string]()
+	if !s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates() {
+		return awaited, nil
+	}
+	templates := s.claimTemplates(s.revisions.Update)
+	for _, id := range s.idsWithoutPod(claims) {
+		pod := workload.PodOfClaims{Name: podName(s.set.Name, id)}
+		if err := s.claims.Read(ctx, pod.Name, templates); err != nil {
+			return nil, err
+		}
+		facts, err := s.claims.Facts(ctx, pod, templates)
+		if err != nil {
+			return nil, err
+		}
+		steps := volumes.Claims{}
+		for _, f := range facts {
+			if until := volumes.AwaitDetached(f, s.now); !until.IsZero() {
+				steps = append(steps, volumes.Next(f, s.now))
+				s.requeue.Within(max(until.Sub(s.now), time.Second))
+				awaited.Insert(id)
+			}
+		}
+		s.updating.Add(r.executor.ChangeClaims(ctx, s.set, steps.In(volumes.Changing)))
+	}
+	return awaited, nil
+}
+
+// idsWithoutPod returns the IDs of claims for which there is no pod.
+func (s *scope) idsWithoutPod(claims []*corev1.PersistentVolumeClaim) []string {
+	ids := sets.New[string]()
+	for _, claim := range claims {
+		if id, ok := idOf(s.set.Name, claim.Name); ok && claim.DeletionTimestamp == nil {
+			ids.Insert(id)
+		}
+	}
+	for _, pod := range slices.Concat(s.allPods(), s.strays) {
+		if id, ok := idOf(s.set.Name, pod.Name); ok {
+			ids.Delete(id)
+		}
+	}
+	return sets.List(ids)
+}
+
+// countClaims counts the claims of the members.
+func (s *scope) countClaims() workload.ClaimCounts {
+	pods := make([]string, 0, len(s.members))
+	for _, m := range s.members {
+		pods = append(pods, m.Name)
+	}
+	return s.claims.Count(s.set.Spec.VolumeClaimTemplates, pods, s.claimSteps)
+}

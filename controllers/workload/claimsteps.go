@@ -1,0 +1,154 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	volumehelpers "k8s.io/component-helpers/storage/volume"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/insitu-dev/insitu/volumes"
+)
+
+// Classes of claims are read to tell why a claim cannot follow its template before
+// anything is tried.
+// +kubebuilder:rbac:groups=storage.k8s.io,resources=storageclasses;volumeattributesclasses,verbs=get;list;watch
+
+// Claims are the claims of a workload, each read once, and what is known of their
+// classes.
+type Claims struct {
+	reader    client.Reader
+	namespace string
+	refusal   func(*corev1.PersistentVolumeClaim) *volumes.Refusal
+
+	byName map[string]*corev1.PersistentVolumeClaim
+	// inUseSince is, by template, when a driver was found not to expand volumes in
+	// use.
+	inUseSince map[string]time.Time
+}
+
+// NewClaims returns the claims of a workload in a namespace. refusal tells what the
+// API server said to the last change of a claim.
+func NewClaims(reader client.Reader, namespace string, refusal func(*corev1.PersistentVolumeClaim) *volumes.Refusal) *Claims {
+	return &Claims{
+		reader: reader, namespace: namespace, refusal: refusal,
+		byName: map[string]*corev1.PersistentVolumeClaim{}, inUseSince: map[string]time.Time{},
+	}
+}
+
+// Read reads the claims that a pod has from templates, whether there is the pod or
+// not. Those that do not exist are no error.
+func (c *Claims) Read(ctx context.Context, pod string, templates []corev1.PersistentVolumeClaim) error {
+	for i := range templates {
+		name := ClaimName(templates[i].Name, pod)
+		if _, known := c.byName[name]; known {
+			continue
+		}
+		claim := &corev1.PersistentVolumeClaim{}
+		err := c.reader.Get(ctx, client.ObjectKey{Namespace: c.namespace, Name: name}, claim)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("get claim %s/%s: %w", c.namespace, name, err)
+		}
+		c.byName[name] = claim
+		if since := volumes.InUseSince(volumes.RecordOf(claim)); since.After(c.inUseSince[templates[i].Name]) {
+			c.inUseSince[templates[i].Name] = since
+		}
+	}
+	return nil
+}
+
+// Get returns a claim that was read; nil if it does not exist.
+func (c *Claims) Get(name string) *corev1.PersistentVolumeClaim {
+	return c.byName[name]
+}
+
+// PodOfClaims is what claims have to know of the pod that uses them.
+type PodOfClaims struct {
+	Name string
+	// Since is when it was created; zero if there is none.
+	Since time.Time
+	// Keep says why it is not to be deleted for its claims; empty if it may be.
+	Keep string
+}
+
+// Facts returns the facts of the claims that a pod has from templates, one for each
+// template.
+func (c *Claims) Facts(ctx context.Context, pod PodOfClaims, templates []corev1.PersistentVolumeClaim) ([]volumes.Facts, error) {
+	facts := make([]volumes.Facts, 0, len(templates))
+	for i := range templates {
+		template := &templates[i]
+		f := volumes.Facts{
+			Claim: c.byName[ClaimName(template.Name, pod.Name)], Template: template,
+			PodSince: pod.Since, WhyNotDetached: pod.Keep, InUseSince: c.inUseSince[template.Name],
+		}
+		if f.Claim != nil && !volumes.Compare(f.Claim, template).Ready {
+			f.Refused = c.refusal(f.Claim)
+			if err := c.readClasses(ctx, &f); err != nil {
+				return nil, err
+			}
+		}
+		facts = append(facts, f)
+	}
+	return facts, nil
+}
+
+// Steps returns the next steps of the claims that a pod has from templates.
+func (c *Claims) Steps(ctx context.Context, pod PodOfClaims, templates []corev1.PersistentVolumeClaim, now time.Time) (volumes.Claims, error) {
+	facts, err := c.Facts(ctx, pod, templates)
+	if err != nil {
+		return nil, err
+	}
+	steps := make(volumes.Claims, 0, len(facts))
+	for _, f := range facts {
+		steps = append(steps, volumes.Next(f, now))
+	}
+	return steps, nil
+}
+
+// readClasses reads the classes that the change of a claim depends on.
+func (c *Claims) readClasses(ctx context.Context, f *volumes.Facts) error {
+	if name := volumehelpers.GetPersistentVolumeClaimClass(f.Claim); name != "" {
+		class := &storagev1.StorageClass{}
+		exists, err := c.exists(ctx, name, class)
+		if err != nil {
+			return err
+		}
+		if exists {
+			f.StorageClass = class
+		}
+	}
+	if name := ptr.Deref(f.Template.Spec.VolumeAttributesClassName, ""); name != "" {
+		exists, err := c.exists(ctx, name, &storagev1.VolumeAttributesClass{})
+		if err != nil {
+			return err
+		}
+		f.LacksAttributesClass = !exists
+	}
+	return nil
+}
+
+// exists reads an object without a namespace, and reports whether it is there. A kind
+// that the API server does not serve has no objects.
+func (c *Claims) exists(ctx context.Context, name string, object client.Object) (bool, error) {
+	err := c.reader.Get(ctx, client.ObjectKey{Name: name}, object)
+	switch {
+	case err == nil:
+		return true, nil
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		return false, nil
+	default:
+		return false, fmt.Errorf("get %T %s: %w", object, name, err)
+	}
+}

@@ -1,0 +1,175 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inplace
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/insitu-dev/insitu/volumes"
+)
+
+// ReasonClaimTemplatesChanged: a claim template was added or removed, and the
+// volumes of a live pod cannot change.
+const ReasonClaimTemplatesChanged = "ClaimTemplatesChanged"
+
+// refuseOtherClaims refuses to change a pod in place whose claims are not those that
+// a revision has templates for.
+func refuseOtherClaims(pod *corev1.Pod, target Revision) *Refusal {
+	if target.ClaimTemplates == nil {
+		return nil
+	}
+	has := sets.New[string]()
+	for _, volume := range pod.Spec.Volumes {
+		claim := volume.PersistentVolumeClaim
+		if claim != nil && claim.ClaimName == volume.Name+"-"+pod.Name {
+			has.Insert(volume.Name)
+		}
+	}
+	for _, name := range target.ClaimTemplates {
+		if !has.Has(name) {
+			return &Refusal{
+				Reason: ReasonClaimTemplatesChanged, Field: "volumeClaimTemplates",
+				Message: "volumeClaimTemplates has got " + name + ", and a live pod gets no volume",
+			}
+		}
+	}
+	wanted := sets.New(target.ClaimTemplates...).Insert(target.Template.claimVolumes()...)
+	if superfluous := sets.List(has.Difference(wanted)); len(superfluous) > 0 {
+		return &Refusal{
+			Reason: ReasonClaimTemplatesChanged, Field: "volumeClaimTemplates",
+			Message: "volumeClaimTemplates has " + strings.Join(superfluous, ", ") + " no more, and a live pod loses no volume",
+		}
+	}
+	return nil
+}
+
+// awaitClaims returns the step of a pod whose claims come before it: it waits for
+// them, in service, or is recreated for their sake. It is nil if they ask for
+// nothing, or cannot follow their templates: then they hold up nothing.
+func awaitClaims(facts PodFacts, before *past, target Target, now time.Time) *Step {
+	step := stepForClaims(facts, target, now)
+	if step == nil {
+		return nil
+	}
+	if step.Action == Wait {
+		if back := finish(before, target, now); back.Action == MarkReady || back.Action == SetLifecycle {
+			return &back
+		}
+		change, refused := compareFacts(facts, before, target)
+		step.restarts = refused != nil || change.Restarts()
+	}
+	return step
+}
+
+// finishWithClaims returns the step of a pod at its revision, whose claims may follow
+// later: when they have become able to.
+func finishWithClaims(facts PodFacts, before *past, target Target, now time.Time) Step {
+	step := finishUnlessRefused(facts, before, target, now)
+	claims := stepForClaims(facts, target, now)
+	switch {
+	case claims == nil || step.Action != Wait:
+		return step
+	case step.State == Settled, claims.Action != Wait && step.State == Verifying:
+		return *claims
+	default:
+		return step
+	}
+}
+
+// stepForClaims returns what the claims of a pod ask of it; nil if nothing. The
+// patches of its claims are no step of the pod: see planner.changeClaims.
+func stepForClaims(facts PodFacts, target Target, now time.Time) *Step {
+	changing, underWay := facts.Claims.In(volumes.Changing), facts.Claims.In(volumes.UnderWay)
+	if claims := slices.Concat(changing.Untried(), underWay); len(claims) > 0 {
+		return overdueStep(Step{
+			State: UpdatingClaims, Reason: claims[0].Reason, Message: claims.Message(), Since: claims.Since(), Until: claims.Until(),
+		}, target.Deadline, now)
+	}
+	claims := facts.Claims.In(volumes.Detaching)
+	if len(claims) == 0 {
+		return nil
+	}
+	step := remove(facts.Pod, target, Step{Reason: claims[0].Reason, Message: claims.Message()}, now)
+	if step.Action == Recreate {
+		step.Claims = claims
+	}
+	return &step
+}
+
+// keepForClaims keeps a pod that is to be recreated, while another one could not
+// mount its volume.
+func keepForClaims(facts PodFacts, before *past, target Target, refused *Refusal, now time.Time) Step {
+	if step := finish(before, target, now); step.Action == MarkReady || step.Action == SetLifecycle {
+		return step
+	}
+	return Step{
+		State: Stuck, Reason: ReasonVolumeNotMountable, Since: facts.Claims.Since(), Until: facts.Claims.Until(),
+		Message: fmt.Sprintf("it is to be recreated (%s), and another pod could not mount its volume: %s", refused.Message, facts.Claims.In(volumes.Blocked).Message()),
+	}
+}
+
+// changeClaims plans the patches of a pod's claims, and reports whether the pod is
+// done with for this plan: it waits for its turn to have them changed.
+//
+// A pod that would be taken out of service next has its claims changed only when
+// there is room for that: a revision that breaks the first pods changes no claims of
+// the others.
+func (p *planner) changeClaims(v *view) (waits bool) {
+	claims := v.facts.Claims.In(volumes.Changing)
+	if len(claims) == 0 || v.Pod.DeletionTimestamp != nil {
+		return false
+	}
+	isHeld := v.Step.State == UpdatingClaims
+	limit := max(p.workload.MaxConcurrentClaims, 1)
+	why := "broken: outside of maxConcurrent"
+	switch {
+	case v.class == broken:
+	case v.facts.Claims.Has(volumes.UnderWay):
+		why = "its claims are being changed already"
+	case p.changing >= limit:
+		return p.postponeClaims(v, isHeld, ReasonMaxConcurrentClaims,
+			fmt.Sprintf("the claims of %d pods are being changed, maxConcurrent is %d", p.changing, limit))
+	case isHeld && v.Step.restarts && v.Available && p.unavailable >= p.workload.MaxUnavailable:
+		return p.postponeClaims(v, isHeld, ReasonBudget, p.budgetMessage())
+	default:
+		p.changing++
+		why = fmt.Sprintf("claims of %d of %d pods at a time", p.changing, limit)
+	}
+	p.plan.Moves = append(p.plan.Moves, Move{
+		Pod: v.Pod, Step: Step{Action: ChangeClaims, State: UpdatingClaims, Reason: claims[0].Reason, Message: claims.Message(), Claims: claims},
+		Note: fmt.Sprintf("%s %s; %s; %s", ChangeClaims, v.Pod.Name, claims.Message(), why),
+	})
+	return false
+}
+
+// postponeClaims names what the claims of a pod wait for, unless the pod itself has
+// something else to do.
+func (p *planner) postponeClaims(v *view, isHeld bool, reason, message string) bool {
+	if !isHeld && v.Step.State != Settled {
+		return false
+	}
+	p.block(v, Waiting, reason, message)
+	return true
+}
+
+// watchClaims names the claims of a pod that cannot follow their templates.
+func (p *planner) watchClaims(v *view) {
+	p.recheckAt(v.facts.Claims.Until())
+	for _, claim := range v.facts.Claims {
+		blocker := Blocker{Pod: v.Pod, Claim: claim.Claim, State: Stuck, Reason: claim.Reason, Message: claim.Message, Since: claim.Since}
+		switch {
+		case claim.Refused != "":
+			blocker.Reason, blocker.Message = volumes.ReasonClaimRefused, claim.Refused
+		case claim.State != volumes.Blocked:
+			continue
+		}
+		p.plan.Blockers = append(p.plan.Blockers, blocker)
+	}
+}

@@ -1,0 +1,80 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// fileSystem is what is in every volume. Its size can be changed by root in a
+// container, who can mount ext4, but not grow it while it is mounted.
+const fileSystem = "xfs"
+
+// journalBytes is the size of the journal in all but the smallest volumes.
+const journalBytes = 16 * mebibyte
+
+// makeImage makes the file of a volume with an empty file system in it. What
+// is not written to takes no room on disk.
+func makeImage(ctx context.Context, image string, bytes int64) error {
+	temporary := image + ".new"
+	file, err := os.Create(temporary)
+	if err != nil {
+		return fmt.Errorf("make image: %w", err)
+	}
+	if err := errors.Join(file.Truncate(bytes), file.Close()); err != nil {
+		return fmt.Errorf("make image: %w", err)
+	}
+	// Unsupported is what is small: file systems below 300 MiB, and journals
+	// below 64 MiB, which are written when they are made.
+	args := []string{"-q", "-f", "-K", "--unsupported"}
+	if bytes > 4*journalBytes {
+		args = append(args, "-l", fmt.Sprintf("size=%d", journalBytes))
+	}
+	if err := command(ctx, "mkfs.xfs", append(args, temporary)...); err != nil {
+		return err
+	}
+	return os.Rename(temporary, image)
+}
+
+// copyImage copies the file of a volume, and leaves out its holes.
+func copyImage(ctx context.Context, from, to string) error {
+	temporary := to + ".new"
+	if err := command(ctx, "cp", "--sparse=always", "--reflink=auto", from, temporary); err != nil {
+		return err
+	}
+	return os.Rename(temporary, to)
+}
+
+// command runs a program. The error holds what it printed.
+func command(ctx context.Context, name string, args ...string) error {
+	output, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("run %s: %w: %s", name, err, strings.TrimSpace(string(output)))
+	}
+	return nil
+}
+
+// loopDevices returns the loop devices, such as "loop3", that the image is
+// attached to. A device is there as long as it is mounted anywhere, in whatever
+// namespace, and no longer.
+func loopDevices(image string) ([]string, error) {
+	files, err := filepath.Glob("/sys/block/loop*/loop/backing_file")
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, file := range files {
+		backing, err := os.ReadFile(file)
+		if err == nil && strings.TrimSpace(string(backing)) == image {
+			found = append(found, filepath.Base(filepath.Dir(filepath.Dir(file))))
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,90 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package volumes
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Claims are the steps of the claims of one pod. The zero Claims asks nothing of
+// it.
+type Claims []Step
+
+// In returns the steps that are in a state.
+func (c Claims) In(state State) Claims {
+	var found Claims
+	for _, step := range c {
+		if step.State == state {
+			found = append(found, step)
+		}
+	}
+	return found
+}
+
+// Has reports whether a step is in a state.
+func (c Claims) Has(state State) bool {
+	return slices.ContainsFunc(c, func(step Step) bool { return step.State == state })
+}
+
+// Untried returns the steps without those that were tried and refused.
+func (c Claims) Untried() Claims {
+	return slices.DeleteFunc(slices.Clone(c), func(step Step) bool { return step.Refused != "" })
+}
+
+// KeepPod reports whether the pod must not be deleted now, see [Step.KeepsPod].
+func (c Claims) KeepPod() bool {
+	return slices.ContainsFunc(c, func(step Step) bool { return step.KeepsPod })
+}
+
+// Message joins the messages of the steps.
+func (c Claims) Message() string {
+	messages := make([]string, 0, len(c))
+	for _, step := range c {
+		messages = append(messages, step.Message)
+	}
+	return strings.Join(messages, "; ")
+}
+
+// Since returns the earliest moment since which a step is where it is; zero if none
+// tells.
+func (c Claims) Since() time.Time {
+	return earliest(c, func(step Step) time.Time { return step.Since })
+}
+
+// Until returns the earliest moment at which time alone changes a step; zero if it
+// changes none.
+func (c Claims) Until() time.Time {
+	return earliest(c, func(step Step) time.Time { return step.Until })
+}
+
+func earliest(c Claims, of func(Step) time.Time) time.Time {
+	first := time.Time{}
+	for _, step := range c {
+		if at := of(step); !at.IsZero() && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+	}
+	return first
+}
+
+// AwaitDetached tells until when a pod that was deleted for the sake of a claim is
+// kept away; zero if it may come back: the volume has grown, or cannot, or has had
+// its time.
+func AwaitDetached(f Facts, now time.Time) time.Time {
+	if f.Claim == nil || f.Claim.DeletionTimestamp != nil || f.isUsed() {
+		return time.Time{}
+	}
+	want := sizeOf(f.Template.Spec.Resources.Requests)
+	since := detachedFor(RecordOf(f.Claim), want)
+	until := since.Add(detachPeriod)
+	if since.IsZero() || !now.Before(until) || isAtLeast(sizeOf(f.Claim.Status.Capacity), want) || f.isExpandedInController() {
+		return time.Time{}
+	}
+	if Next(f, now).State == Blocked {
+		return time.Time{}
+	}
+	return until
+}

@@ -1,0 +1,232 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package volumes
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	volumehelpers "k8s.io/component-helpers/storage/volume"
+	"k8s.io/utils/ptr"
+)
+
+// grow returns the next step of the claim's size. It never asks for less than the
+// volume has: a request that is larger than the template while the volume is large
+// enough is left to those who made it.
+func (f Facts) grow(now time.Time) Step {
+	want, asked := sizeOf(f.Template.Spec.Resources.Requests), sizeOf(f.Claim.Spec.Resources.Requests)
+	capacity := sizeOf(f.Claim.Status.Capacity)
+	switch {
+	case capacity.Cmp(want) >= 0:
+		return f.settled()
+	case f.Claim.Status.Phase != corev1.ClaimBound:
+		if asked.Cmp(want) >= 0 {
+			return f.settled() // it comes up as large
+		}
+		return f.step(Waiting, ReasonClaimNotBound, "")
+	case asked.Cmp(want) < 0:
+		return f.ask(want, now)
+	case asked.Cmp(want) > 0 && f.mayLower(asked):
+		return f.resized(want)
+	default:
+		return f.expansion(asked, now)
+	}
+}
+
+// ask returns the step of a claim that is to ask for more.
+func (f Facts) ask(want resource.Quantity, now time.Time) Step {
+	name := volumehelpers.GetPersistentVolumeClaimClass(f.Claim)
+	switch {
+	case name == "":
+		return f.step(Blocked, ReasonExpansionNotAllowed, "it has no storage class, and cannot grow to %s: %s", want.String(), wayOut)
+	case f.StorageClass == nil:
+		return f.lookAgain(now, ReasonStorageClassMissing, "its storage class %s does not exist, so it cannot grow to %s: "+
+			"create the class, with allowVolumeExpansion: true", name, want.String())
+	case !ptr.Deref(f.StorageClass.AllowVolumeExpansion, false):
+		return f.lookAgain(now, ReasonExpansionNotAllowed, "its storage class %s does not allow it to grow to %s: "+
+			"set allowVolumeExpansion: true if its driver can; %s", name, want.String(), wayOut)
+	}
+	record := RecordOf(f.Claim)
+	if f.isUsed() && f.growsDetached(record, now) {
+		return f.detach(want, ReasonVolumeInUse, "its driver does not expand volumes in use", now)
+	}
+	return f.resized(want)
+}
+
+const wayOut = "or revert the template; images and everything else are rolled out meanwhile"
+
+func (f Facts) resized(want resource.Quantity) Step {
+	return Step{State: Changing, Claim: f.Claim, Patch: Patch{Size: &want}}
+}
+
+// mayLower reports whether a request that is larger than the template may be
+// lowered to it: it was our own, or comes to nothing.
+func (f Facts) mayLower(asked resource.Quantity) bool {
+	if f.isExpandedInController() {
+		return false // the volume is as large already
+	}
+	return asks(RecordOf(f.Claim), asked) || f.trouble(corev1.PersistentVolumeClaimControllerResizeError) != nil
+}
+
+// expansion returns the step of a claim that has asked for what it needs, or more.
+func (f Facts) expansion(asked resource.Quantity, now time.Time) Step {
+	record := RecordOf(f.Claim)
+	if problem := f.trouble(corev1.PersistentVolumeClaimNodeResizeError); problem != nil {
+		return f.nodeTrouble(*problem, asked, now)
+	}
+	if problem := f.trouble(corev1.PersistentVolumeClaimControllerResizeError); problem != nil {
+		if saysInUse(*problem) {
+			return f.inUse(asked, now)
+		}
+		return f.controllerTrouble(*problem, asked)
+	}
+	since := f.expandingSince(record, asked)
+	switch {
+	case !since.IsZero() && f.isUsed() && f.isExpandedInController() && !now.Before(since.Add(remountPeriod)):
+		return f.detach(asked, ReasonVolumeNotRemounted, fmt.Sprintf("the file system has not grown in %s while it is mounted", remountPeriod), now)
+	case f.isUsed() && !f.isExpandedInController() && f.growsDetached(record, now) && !now.Before(since.Add(silentPeriod)):
+		return f.inUse(asked, now)
+	case since.IsZero() || !now.Before(since.Add(overduePeriod)):
+		step := f.step(Blocked, ReasonClaimOverdue, "it has asked for %s, and nothing is heard of it: see the events of the claim, and whether the "+
+			"external-resizer of its driver runs", asked.String())
+		step.Since = since
+		return step
+	}
+	step := f.step(UnderWay, ReasonClaimExpanding, "it grows from %s to %s", f.capacity(), asked.String())
+	step.Since, step.Until = since, since.Add(overduePeriod)
+	if f.isExpandedInController() && f.isUsed() {
+		step.Until = since.Add(remountPeriod)
+	} else if f.isUsed() && f.growsDetached(record, now) {
+		step.Until = since.Add(silentPeriod)
+	}
+	return step
+}
+
+// inUse returns the step of a claim whose driver does not expand volumes in use.
+func (f Facts) inUse(asked resource.Quantity, now time.Time) Step {
+	if f.isUsed() {
+		return f.detach(asked, ReasonVolumeInUse, "its driver does not expand volumes in use", now)
+	}
+	step := f.step(UnderWay, ReasonClaimExpanding, "it grows from %s to %s while no pod uses it", f.capacity(), asked.String())
+	step.Since = detachedFor(RecordOf(f.Claim), asked)
+	return step
+}
+
+// detach returns the step of a claim that needs its pod gone. It asks for that once
+// for each size: what does not help is not done again.
+func (f Facts) detach(want resource.Quantity, reason, why string, now time.Time) Step {
+	record := RecordOf(f.Claim)
+	if since := detachedFor(record, want); !since.IsZero() && f.PodSince.After(since) {
+		step := f.step(Blocked, reason, "%s, and it did not grow to %s in the time that its pod was gone for it: "+
+			"see the events of the claim; scale the pod away for as long as it takes", why, want.String())
+		step.Since = since
+		return step
+	}
+	if f.WhyNotDetached != "" {
+		return f.step(Blocked, reason, "%s, so it does not grow to %s: %s", why, want.String(), f.WhyNotDetached)
+	}
+	step := f.step(Detaching, reason, "%s: its pod is recreated for it to grow to %s", why, want.String())
+	record.Size = &want
+	record.SizeTimestamp = metav1.NewTime(now).Rfc3339Copy()
+	record.DetachTimestamp = ptr.To(record.SizeTimestamp)
+	if reason == ReasonVolumeInUse {
+		record.InUseTimestamp = record.DetachTimestamp
+		step.Patch.Size = f.pausedRequest(want)
+	}
+	step.Patch.Record = record
+	return step
+}
+
+// pausedRequest returns what a claim asks for while its pod is on its way out: a
+// byte less. The sidecar waits up to minutes after a volume was in use, and tries at
+// once when the request changes, which it does again when the pod is gone. It is nil
+// if the claim has not asked for the size yet.
+func (f Facts) pausedRequest(want resource.Quantity) *resource.Quantity {
+	if asked := sizeOf(f.Claim.Spec.Resources.Requests); asked.Cmp(want) != 0 {
+		return nil
+	}
+	less := want.DeepCopy()
+	less.Sub(*resource.NewQuantity(1, resource.BinarySI))
+	if less.Cmp(sizeOf(f.Claim.Status.Capacity)) <= 0 {
+		return nil
+	}
+	return &less
+}
+
+// growsDetached reports whether the driver is known not to expand volumes in use.
+func (f Facts) growsDetached(record Record, now time.Time) bool {
+	since := f.InUseSince
+	if own := InUseSince(record); own.After(since) {
+		since = own
+	}
+	return !since.IsZero() && now.Before(since.Add(inUsePeriod))
+}
+
+// InUseSince returns when the driver of a claim said last that it does not expand
+// volumes in use; zero if it did not.
+func InUseSince(record Record) time.Time {
+	if record.InUseTimestamp == nil {
+		return time.Time{}
+	}
+	return record.InUseTimestamp.Time
+}
+
+// isUsed reports whether a pod uses the claim.
+func (f Facts) isUsed() bool { return !f.PodSince.IsZero() }
+
+// expandingSince returns since when the claim has asked for a size; zero if nothing
+// tells.
+func (f Facts) expandingSince(record Record, asked resource.Quantity) time.Time {
+	since := time.Time{}
+	if asks(record, asked) {
+		since = record.SizeTimestamp.Time
+	}
+	for _, condition := range f.Claim.Status.Conditions {
+		switch condition.Type {
+		case corev1.PersistentVolumeClaimResizing:
+			// The sidecar sets its time anew at every try.
+			if since.IsZero() {
+				since = condition.LastTransitionTime.Time
+			}
+		case corev1.PersistentVolumeClaimFileSystemResizePending:
+			since = condition.LastTransitionTime.Time
+		}
+	}
+	if since.Before(f.PodSince) && f.isExpandedInController() {
+		since = f.PodSince // the new pod mounts the volume first
+	}
+	return since
+}
+
+// isExpandedInController reports whether the volume has grown, and the file system
+// on it is to follow.
+func (f Facts) isExpandedInController() bool {
+	switch f.Claim.Status.AllocatedResourceStatuses[corev1.ResourceStorage] {
+	case corev1.PersistentVolumeClaimNodeResizePending, corev1.PersistentVolumeClaimNodeResizeInProgress, corev1.PersistentVolumeClaimNodeResizeInfeasible:
+		return true
+	case corev1.PersistentVolumeClaimControllerResizeInProgress, corev1.PersistentVolumeClaimControllerResizeInfeasible:
+		return false
+	default:
+		return f.condition(corev1.PersistentVolumeClaimFileSystemResizePending) != nil
+	}
+}
+
+func (f Facts) capacity() string {
+	capacity := sizeOf(f.Claim.Status.Capacity)
+	return capacity.String()
+}
+
+func (f Facts) settled() Step { return Step{State: Settled, Claim: f.Claim} }
+
+// step returns a step whose message names the claim.
+func (f Facts) step(state State, reason, format string, args ...any) Step {
+	return Step{
+		State: state, Claim: f.Claim, Reason: reason,
+		Message: strings.TrimSpace(fmt.Sprintf("claim %s: %s", f.Claim.Name, fmt.Sprintf(format, args...))),
+	}
+}

@@ -1,0 +1,81 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package volumes
+
+import (
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// inUseCode is the gRPC code by which a driver says that it cannot expand a volume
+// that is in use. Nothing but the message of the condition tells it.
+//
+// Source: CSI specification, ControllerExpandVolume and NodeExpandVolume errors.
+const inUseCode = "FailedPrecondition"
+
+// maxDriverWords keeps what drivers say readable.
+const maxDriverWords = 300
+
+// condition returns a condition of the claim that is True; nil if there is none.
+func (f Facts) condition(conditionType corev1.PersistentVolumeClaimConditionType) *corev1.PersistentVolumeClaimCondition {
+	for i := range f.Claim.Status.Conditions {
+		condition := &f.Claim.Status.Conditions[i]
+		if condition.Type == conditionType && condition.Status == corev1.ConditionTrue {
+			return condition
+		}
+	}
+	return nil
+}
+
+// trouble returns a condition that tells of an error of the expansion, nil if there
+// is none. One from before the last change of the size is that of another request,
+// which the sidecar takes off when it comes to this one.
+func (f Facts) trouble(conditionType corev1.PersistentVolumeClaimConditionType) *corev1.PersistentVolumeClaimCondition {
+	condition := f.condition(conditionType)
+	if condition == nil || condition.LastTransitionTime.Time.Before(RecordOf(f.Claim).SizeTimestamp.Time) {
+		return nil
+	}
+	return condition
+}
+
+func saysInUse(condition corev1.PersistentVolumeClaimCondition) bool {
+	return strings.Contains(condition.Message, inUseCode)
+}
+
+// controllerTrouble returns the step of a claim whose driver fails to expand the
+// volume.
+func (f Facts) controllerTrouble(problem corev1.PersistentVolumeClaimCondition, asked resource.Quantity) Step {
+	step := Step{}
+	if f.Claim.Status.AllocatedResourceStatuses[corev1.ResourceStorage] == corev1.PersistentVolumeClaimControllerResizeInfeasible {
+		step = f.step(Blocked, ReasonExpansionInfeasible, "its driver will not expand it to %s: %s; ask for less, but more than %s, "+
+			"or revert the template", asked.String(), driverWords(problem.Message), f.capacity())
+	} else {
+		step = f.step(Blocked, ReasonExpansionFailed, "its driver fails to expand it to %s, and is asked again: %s", asked.String(), driverWords(problem.Message))
+	}
+	step.Since = problem.LastTransitionTime.Time
+	return step
+}
+
+// nodeTrouble returns the step of a claim whose file system does not grow on its
+// node.
+func (f Facts) nodeTrouble(problem corev1.PersistentVolumeClaimCondition, asked resource.Quantity, now time.Time) Step {
+	if saysInUse(problem) && f.isUsed() {
+		return f.detach(asked, ReasonVolumeNotRemounted, "its driver does not grow a file system that is mounted", now)
+	}
+	step := f.step(Blocked, ReasonExpansionFailed, "its file system does not grow to %s on its node, which tries again: %s; "+
+		"its pod is not deleted meanwhile, since another one could not mount it", asked.String(), driverWords(problem.Message))
+	step.Since, step.KeepsPod = problem.LastTransitionTime.Time, !saysInUse(problem)
+	return step
+}
+
+func driverWords(message string) string {
+	message = strings.TrimPrefix(message, "failed to expand pvc with ")
+	if len(message) > maxDriverWords {
+		return strings.ToValidUTF8(message[:maxDriverWords], "") + "..."
+	}
+	return message
+}
