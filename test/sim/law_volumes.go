@@ -174,7 +174,7 @@ func (l *law) checkConcurrentClaims(w write, pod string) {
 		shown := l.seenClaims[name]
 		truth, there := get[*corev1.PersistentVolumeClaim](l.world.server, name)
 		template, of := splitClaim(name)
-		if !there || truth.UID != shown.UID || !slices.Contains(l.world.names(l.seenSet), of) || l.seen[of] == nil {
+		if !there || truth.UID != shown.UID || !slices.Contains(l.world.names(l.seenSet), of) || l.seen[of] == nil || l.seen[of].Status.Phase == corev1.PodFailed {
 			continue
 		}
 		if t := l.claimTemplates()[template]; t != nil && l.isUnderWay(shown, t) && l.isUnderWay(truth, t) {
@@ -299,6 +299,7 @@ func (l *law) whatClaimsLack(set *appsv1beta1.StatefulSet) (missing []string, bl
 			switch {
 			case !ok:
 				missing = append(missing, fmt.Sprintf("%s has no claim %s", pod, template.Name))
+			case claim.DeletionTimestamp != nil: // a pod has it, and somebody wants it to go
 			case isDone(claim, &template) && ptr.Deref(claim.Spec.StorageClassName, "") == *template.Spec.StorageClassName:
 			case !w.isHopeless(claim, &template):
 				missing = append(missing, fmt.Sprintf("claim %s is not done: %s", claim.Name, describeClaim(claim)))
@@ -329,8 +330,6 @@ func (w *World) isHopeless(claim, template *corev1.PersistentVolumeClaim) bool {
 	changes := attributes != "" && ptr.Deref(claim.Status.CurrentVolumeAttributesClassName, "") != attributes
 	away := w.settings.clones.is && !w.settings.clones.reuse
 	switch {
-	case claim.DeletionTimestamp != nil: // a pod has it
-		return true
 	case *template.Spec.StorageClassName != ptr.Deref(claim.Spec.StorageClassName, ""):
 		return true
 	case grows && compare(requestOf(claim), wanted) < 0 && (class == nil || !ptr.Deref(class.AllowVolumeExpansion, false)):

@@ -410,6 +410,10 @@ func (s *storage) isGrowing(v *volume, claim *corev1.PersistentVolumeClaim) bool
 // isChanging reports whether a volume will have the class that it is to have, if
 // nothing else happens.
 func (s *storage) isChanging(v *volume, claim *corev1.PersistentVolumeClaim) bool {
-	d := attributeClasses[v.change.target(claim)]
+	target := v.change.target(claim)
+	if target == "" || target == ptr.Deref(claim.Status.CurrentVolumeAttributesClassName, "") && claim.Status.ModifyVolumeStatus == nil {
+		return false
+	}
+	d := attributeClasses[target]
 	return (v.change.call != nil || !v.change.due.IsZero()) && (d.code == "" || d.failures != forever)
 }

@@ -110,7 +110,10 @@ var claimOvertakings = []claimOvertaking{
 		return func() { partition(0) }
 	}},
 	{"pod deleted", once(func(w *World) { _ = w.server.delete(objectKey{"Pod", w.names(w.set())[2]}, nil) })},
-	{"scaled up", once(scaleTo(5))},
+	{"scaled up", func(w *World) func() {
+		scaleTo(5)(w)
+		return w.bringBackClass
+	}},
 	{"scaled down", once(scaleTo(1))},
 	{"node gone", func(w *World) func() {
 		w.nodes[0].deadSince = w.clock.Now()
@@ -121,12 +124,17 @@ var claimOvertakings = []claimOvertaking{
 		w.manager.client.dead, w.manager.startsAt = true, w.clock.Now().Add(20*time.Second)
 	})},
 	{"class allows it", once(func(w *World) {
-		if _, exists := w.server.objects[objectKey{"StorageClass", w.claims.class}]; !exists {
-			_ = w.server.create(w.storage.class(w.claims.class)) // it is not there: it was just looked for
-		}
+		w.bringBackClass()
 		mutate(w.server, w.claims.class, func(class *storagev1.StorageClass) { class.AllowVolumeExpansion = ptr.To(true) })
 		w.storage.refuse = nil
 	})},
+}
+
+// bringBackClass makes the class of the claims again, if it is gone.
+func (w *World) bringBackClass() {
+	if _, exists := w.server.objects[objectKey{"StorageClass", w.claims.class}]; !exists {
+		_ = w.server.create(w.storage.class(w.claims.class)) // it is not there: it was just looked for
+	}
 }
 
 // Claims can be overtaken in every state: what the user asks for last becomes true,
