@@ -63,7 +63,7 @@ func awaitClaims(facts PodFacts, before *past, target Target, now time.Time) *St
 			return &back
 		}
 		change, refused := compareFacts(facts, before, target)
-		step.restarts = refused != nil || change.Restarts()
+		step.TakesOutNext = refused != nil || change.Restarts()
 	}
 	return step
 }
@@ -136,7 +136,7 @@ func (p *planner) changeClaims(v *view) (waits bool) {
 	case p.changing >= limit:
 		return p.postponeClaims(v, isHeld, ReasonMaxConcurrentClaims,
 			fmt.Sprintf("the claims of %d pods are being changed, maxConcurrent is %d", p.changing, limit))
-	case isHeld && v.Step.restarts && v.Available && p.unavailable >= p.workload.MaxUnavailable:
+	case isHeld && v.Step.TakesOutNext && v.Available && p.unavailable >= p.workload.MaxUnavailable:
 		return p.postponeClaims(v, isHeld, ReasonBudget, p.budgetMessage())
 	default:
 		p.changing++

@@ -147,6 +147,9 @@ type Step struct {
 	Hash string
 	// Claims is set for ChangeClaims, and for the recreation of a pod for its claims.
 	Claims volumes.Claims
+	// TakesOutNext is true when a pod waits for its claims, and is to be taken out of
+	// service then.
+	TakesOutNext bool
 	// Lifecycle is the state to write, with any action; empty if it stays.
 	Lifecycle appsv1beta1.LifecycleStateType
 	// Pending says what the pod is held for, with Lifecycle PreparingUpdate.
@@ -160,9 +163,6 @@ type Step struct {
 	// Evict is true for a Recreate that goes through the eviction API, and for the
 	// hold of a hook before one.
 	Evict bool
-	// restarts is true when a pod waits for its claims, and is to be taken out of
-	// service then.
-	restarts bool
 	// NotReadyKey is what the pod is marked not ready for by KruisePodReady; empty
 	// if it is not.
 	NotReadyKey string

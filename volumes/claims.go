@@ -77,9 +77,17 @@ func AwaitDetached(f Facts, now time.Time) time.Time {
 	if f.Claim == nil || f.Claim.DeletionTimestamp != nil || f.isUsed() {
 		return time.Time{}
 	}
-	want := sizeOf(f.Template.Spec.Resources.Requests)
-	since := detachedFor(RecordOf(f.Claim), want)
+	want, record := sizeOf(f.Template.Spec.Resources.Requests), RecordOf(f.Claim)
+	since := detachedFor(record, want)
 	until := since.Add(detachPeriod)
+	if f.isExpandedInController() && !InUseSince(record).Equal(since) {
+		// It was the node that needed it. Nothing tells when that has let go of the
+		// volume.
+		until = since.Add(unmountPeriod)
+		if now.Before(until) {
+			return until
+		}
+	}
 	if since.IsZero() || !now.Before(until) || isAtLeast(sizeOf(f.Claim.Status.Capacity), want) || f.isExpandedInController() {
 		return time.Time{}
 	}

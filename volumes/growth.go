@@ -70,21 +70,15 @@ func (f Facts) mayLower(asked resource.Quantity) bool {
 	if f.isExpandedInController() {
 		return false // the volume is as large already
 	}
-	return asks(RecordOf(f.Claim), asked) || f.trouble(corev1.PersistentVolumeClaimControllerResizeError) != nil
+	return asks(RecordOf(f.Claim), asked) || f.isInfeasible(asked) || f.trouble(corev1.PersistentVolumeClaimControllerResizeError) != nil
 }
 
 // expansion returns the step of a claim that has asked for what it needs, or more.
 func (f Facts) expansion(asked resource.Quantity, now time.Time) Step {
+	if step := f.expansionTrouble(asked, now); step != nil {
+		return *step
+	}
 	record := RecordOf(f.Claim)
-	if problem := f.trouble(corev1.PersistentVolumeClaimNodeResizeError); problem != nil {
-		return f.nodeTrouble(*problem, asked, now)
-	}
-	if problem := f.trouble(corev1.PersistentVolumeClaimControllerResizeError); problem != nil {
-		if saysInUse(*problem) {
-			return f.inUse(asked, now)
-		}
-		return f.controllerTrouble(*problem, asked)
-	}
 	since := f.expandingSince(record, asked)
 	switch {
 	case !since.IsZero() && f.isUsed() && f.isExpandedInController() && !now.Before(since.Add(remountPeriod)):

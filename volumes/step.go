@@ -30,9 +30,8 @@ type Facts struct {
 	// InUseSince is when the driver said last, of this claim or another one of the
 	// same template, that it does not expand volumes in use; zero if it did not.
 	InUseSince time.Time
-	// Refused is what the API server said to the patch that the claim needs, if it
-	// refused it before.
-	Refused *Refusal
+	// Refused is what the API server said to patches of the claim that it refused.
+	Refused []Refusal
 }
 
 // Refusal is what the API server said to a patch.
@@ -140,6 +139,9 @@ const (
 	remountPeriod = 3 * time.Minute
 	// detachPeriod is how long a pod is kept away for the expansion of its volume.
 	detachPeriod = 5 * time.Minute
+	// unmountPeriod is how long a node is given to let go of a volume whose pod was
+	// deleted.
+	unmountPeriod = 30 * time.Second
 	// inUsePeriod is for how long it is believed that a driver does not expand
 	// volumes in use.
 	inUsePeriod = 24 * time.Hour
@@ -216,22 +218,40 @@ func (f Facts) lookAgain(now time.Time, reason, format string, args ...any) Step
 
 // change makes one patch of both parts: drivers that count changes of a volume
 // would refuse the second one for hours.
+//
+// The API server accepts all of a patch or nothing: where it refuses both parts, the
+// attributes come alone.
 func (f Facts) change(size, attributes Step, now time.Time) Step {
 	patch := Patch{Size: size.Patch.Size, AttributesClass: attributes.Patch.AttributesClass}
 	if size.State != Changing {
 		patch.Size = nil
 	}
+	if refused := f.refusalOf(patch); refused != nil && now.Before(refused.Until) && attributes.State == Changing && patch.Size != nil {
+		patch.Size = nil
+	}
 	patch.Record = newRecord(patch, RecordOf(f.Claim), now)
 	step := f.step(Changing, ReasonClaimChanging, "%s", patch)
 	step.Patch = patch
-	if f.Refused == nil || f.Refused.Key != patch.Key() {
+	known := f.refusalOf(patch)
+	if known == nil {
 		return step
 	}
-	refused := f.step(Blocked, ReasonClaimRefused, "the API server refuses to change its %s: %s", patch, f.Refused.Message)
-	refused.Until = f.Refused.Until
+	refused := f.step(Blocked, ReasonClaimRefused, "the API server refuses to change its %s: %s", patch, known.Message)
+	refused.Until = known.Until
 	if now.Before(refused.Until) {
 		return refused
 	}
 	step.Refused = refused.Message
 	return step
+}
+
+// refusalOf returns what the API server said to a patch; nil if it did not refuse
+// it.
+func (f Facts) refusalOf(patch Patch) *Refusal {
+	for i := range f.Refused {
+		if f.Refused[i].Key == patch.Key() {
+			return &f.Refused[i]
+		}
+	}
+	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
 )
 
 // inUseCode is the gRPC code by which a driver says that it cannot expand a volume
@@ -46,17 +47,50 @@ func saysInUse(condition corev1.PersistentVolumeClaimCondition) bool {
 	return strings.Contains(condition.Message, inUseCode)
 }
 
-// controllerTrouble returns the step of a claim whose driver fails to expand the
-// volume.
-func (f Facts) controllerTrouble(problem corev1.PersistentVolumeClaimCondition, asked resource.Quantity) Step {
-	step := Step{}
-	if f.Claim.Status.AllocatedResourceStatuses[corev1.ResourceStorage] == corev1.PersistentVolumeClaimControllerResizeInfeasible {
-		step = f.step(Blocked, ReasonExpansionInfeasible, "its driver will not expand it to %s: %s; ask for less, but more than %s, "+
-			"or revert the template", asked.String(), driverWords(problem.Message), f.capacity())
-	} else {
-		step = f.step(Blocked, ReasonExpansionFailed, "its driver fails to expand it to %s, and is asked again: %s", asked.String(), driverWords(problem.Message))
+// expansionTrouble returns the step of a claim whose driver reports an error; nil if
+// it reports none. Which part of the expansion it is at tells which errors count:
+// conditions of the other one may linger.
+func (f Facts) expansionTrouble(asked resource.Quantity, now time.Time) *Step {
+	if f.isExpandedInController() {
+		if problem := f.trouble(corev1.PersistentVolumeClaimNodeResizeError); problem != nil {
+			return ptr.To(f.nodeTrouble(*problem, asked, now))
+		}
+		return nil
 	}
-	step.Since = problem.LastTransitionTime.Time
+	problem := f.trouble(corev1.PersistentVolumeClaimControllerResizeError)
+	switch {
+	case f.isInfeasible(asked):
+		return ptr.To(f.infeasible(problem, asked))
+	case problem == nil:
+		return nil
+	case saysInUse(*problem):
+		return ptr.To(f.inUse(asked, now))
+	default:
+		step := f.step(Blocked, ReasonExpansionFailed, "its driver fails to expand it to %s, and is asked again: %s", asked.String(), driverWords(problem.Message))
+		step.Since = problem.LastTransitionTime.Time
+		return &step
+	}
+}
+
+// isInfeasible reports whether the driver will not make the volume as large as is
+// asked.
+func (f Facts) isInfeasible(asked resource.Quantity) bool {
+	allocated := sizeOf(f.Claim.Status.AllocatedResources)
+	return f.Claim.Status.AllocatedResourceStatuses[corev1.ResourceStorage] == corev1.PersistentVolumeClaimControllerResizeInfeasible &&
+		allocated.Cmp(asked) == 0
+}
+
+// infeasible returns the step of a claim that its driver will not make as large. The
+// problem is nil where the condition went missing, which it does when attributes are
+// changed as well.
+func (f Facts) infeasible(problem *corev1.PersistentVolumeClaimCondition, asked resource.Quantity) Step {
+	words, since := "see the events of the claim", time.Time{}
+	if problem != nil {
+		words, since = driverWords(problem.Message), problem.LastTransitionTime.Time
+	}
+	step := f.step(Blocked, ReasonExpansionInfeasible, "its driver will not expand it to %s: %s; ask for less, but more than %s, "+
+		"or revert the template", asked.String(), words, f.capacity())
+	step.Since = since
 	return step
 }
 

@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,38 +36,51 @@ func newClaimMemory() claimMemory {
 	return claimMemory{refusals: lru.New(rememberedClaims)}
 }
 
-// claimRefusal is what the API server said of a claim lately, and how often in a
-// row.
+// claimRefusals are what the API server said of a claim, by patch.
+type claimRefusals map[string]claimRefusal
+
+// claimRefusal is what it said to one patch last, and how often in a row.
 type claimRefusal struct {
 	volumes.Refusal
 	times int
 }
 
-// ClaimRefusal returns what the API server said when it refused to change a claim;
-// nil if it did not.
-func (e *Executor) ClaimRefusal(claim *corev1.PersistentVolumeClaim) *volumes.Refusal {
-	if known, ok := e.claims.refusals.Get(claim.UID); ok {
-		if refused, ok := known.(claimRefusal); ok {
-			return &refused.Refusal
-		}
+// ClaimRefusals returns what the API server said when it refused to change a claim.
+func (e *Executor) ClaimRefusals(claim *corev1.PersistentVolumeClaim) []volumes.Refusal {
+	var refusals []volumes.Refusal
+	for _, refused := range e.claims.of(claim) {
+		refusals = append(refusals, refused.Refusal)
 	}
-	return nil
+	return refusals
+}
+
+func (m claimMemory) of(claim *corev1.PersistentVolumeClaim) claimRefusals {
+	known, _ := m.refusals.Get(claim.UID)
+	refusals, _ := known.(claimRefusals)
+	return refusals
 }
 
 // learn notes what the API server said to a patch of a claim.
 func (m claimMemory) learn(claim *corev1.PersistentVolumeClaim, patch volumes.Patch, err error, now time.Time) {
+	key, known := patch.Key(), maps.Clone(m.of(claim))
 	if !isRefusal(err) {
-		m.refusals.Remove(claim.UID)
+		delete(known, key)
+		if known != nil {
+			m.refusals.Add(claim.UID, known)
+		}
 		return
 	}
-	refused := claimRefusal{Refusal: volumes.Refusal{Key: patch.Key(), Message: Shorten(serverWords(err))}}
-	if known, ok := m.refusals.Get(claim.UID); ok {
-		if before, ok := known.(claimRefusal); ok && before.Key == refused.Key {
-			refused.times = before.times + 1
-		}
+	if known == nil {
+		known = claimRefusals{}
+	}
+	message, _, _ := strings.Cut(serverWords(err), "\n") // a difference of specs follows
+	refused := claimRefusal{Refusal: volumes.Refusal{Key: key, Message: Shorten(message)}}
+	if before, ok := known[key]; ok {
+		refused.times = before.times + 1
 	}
 	refused.Until = now.Add(refusalPeriod << min(refused.times, maxDoublings))
-	m.refusals.Add(claim.UID, refused)
+	known[key] = refused
+	m.refusals.Add(claim.UID, known)
 }
 
 // changeClaims writes what a step says to the claims of a pod.

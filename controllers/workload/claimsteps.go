@@ -28,7 +28,7 @@ import (
 type Claims struct {
 	reader    client.Reader
 	namespace string
-	refusal   func(*corev1.PersistentVolumeClaim) *volumes.Refusal
+	refusals  func(*corev1.PersistentVolumeClaim) []volumes.Refusal
 
 	byName map[string]*corev1.PersistentVolumeClaim
 	// inUseSince is, by template, when a driver was found not to expand volumes in
@@ -36,11 +36,11 @@ type Claims struct {
 	inUseSince map[string]time.Time
 }
 
-// NewClaims returns the claims of a workload in a namespace. refusal tells what the
-// API server said to the last change of a claim.
-func NewClaims(reader client.Reader, namespace string, refusal func(*corev1.PersistentVolumeClaim) *volumes.Refusal) *Claims {
+// NewClaims returns the claims of a workload in a namespace. refusals tells what the
+// API server said to changes of a claim that it refused.
+func NewClaims(reader client.Reader, namespace string, refusals func(*corev1.PersistentVolumeClaim) []volumes.Refusal) *Claims {
 	return &Claims{
-		reader: reader, namespace: namespace, refusal: refusal,
+		reader: reader, namespace: namespace, refusals: refusals,
 		byName: map[string]*corev1.PersistentVolumeClaim{}, inUseSince: map[string]time.Time{},
 	}
 }
@@ -94,7 +94,7 @@ func (c *Claims) Facts(ctx context.Context, pod PodOfClaims, templates []corev1.
 			PodSince: pod.Since, WhyNotDetached: pod.Keep, InUseSince: c.inUseSince[template.Name],
 		}
 		if f.Claim != nil && !volumes.Compare(f.Claim, template).Ready {
-			f.Refused = c.refusal(f.Claim)
+			f.Refused = c.refusals(f.Claim)
 			if err := c.readClasses(ctx, &f); err != nil {
 				return nil, err
 			}
