@@ -54,19 +54,19 @@ func limitedOnOne(s *settings) {
 
 // volumeRollouts are the reference rollouts of sets whose claims change.
 var volumeRollouts = []rollout{
-	{"claims grow", 3, withClaims("standard", nil), claimsOfSize("2Gi", "a")},
+	{"claims grow", 6, withClaims("standard", nil), claimsOfSize("2Gi", "a")},
 	{"claims grow, with an image", 12, withClaims("standard", nil), claimsOfSize("2Gi", "b")},
-	{"claims grow while no pod has them", 9, withClaims("offline", nil), claimsOfSize("2Gi", "a")},
-	{"claims grow when pods mount them", 9, withClaims("remount", nil), claimsOfSize("2Gi", "a")},
-	{"claims get a class of attributes", 3, withClaims("standard", nil), claimsWith(func(w *claimWish) { w.attributes = "gold" })},
+	{"claims grow while no pod has them", 16, withClaims("offline", nil), claimsOfSize("2Gi", "a")},
+	{"claims grow when pods mount them", 15, withClaims("remount", nil), claimsOfSize("2Gi", "a")},
+	{"claims get a class of attributes", 6, withClaims("standard", nil), claimsWith(func(w *claimWish) { w.attributes = "gold" })},
 	{"claims grow, and one does not", 12, withClaims("limited", limitedOnOne), claimsOfSize("5Gi", "b")},
 	{"claims grow, one does not, and back", 9, withClaims("limited", limitedOnOne), andThen(claimsOfSize("5Gi", "b"), claimsOfSize("1Gi", "a"))},
 	{
-		"claims grow, one does not, and to less", 1, withClaims("limited", limitedOnOne),
+		"claims grow, one does not, and to less", 4, withClaims("limited", limitedOnOne),
 		andThen(claimsOfSize("5Gi", "b"), claimsOfSize("1Gi", "b"), claimsOfSize("2Gi", "b")),
 	},
 	{"a claim template is added", 12, withClaims("standard", nil), claimsWith(func(w *claimWish) { w.second = "standard" })},
 	{"a claim template is removed", 9, withClaims("standard", func(s *settings) { s.volumes.wish.second = "standard" }), claimsWith(func(w *claimWish) { w.second = "" })},
 	{"clones, claims grow, with an image", 12, asClones(withClaims("standard", nil)), claimsOfSize("2Gi", "b")},
-	{"clones, claims grow while no pod has them", 9, asClones(withClaims("offline", func(s *settings) { s.clones.reuse = true })), claimsOfSize("2Gi", "a")},
+	{"clones, claims grow while no pod has them", 16, asClones(withClaims("offline", func(s *settings) { s.clones.reuse = true })), claimsOfSize("2Gi", "a")},
 }
