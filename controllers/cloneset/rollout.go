@@ -51,6 +51,9 @@ func (r *Reconciler) readFacts(ctx context.Context, s *scope) error {
 // in place needs that only where none may be unavailable.
 func (s *scope) needsSurge(pod inplace.PodState) bool {
 	step, serves := pod.Step, pod.Available || s.isBetweenBatches(pod)
+	if step.TakesOutNext {
+		return serves && s.set.GetMaxUnavailable() == 0
+	}
 	if !step.LeadsToPatch() {
 		return serves && (step.Action == inplace.Recreate || step.IsHold())
 	}
