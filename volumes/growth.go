@@ -132,7 +132,7 @@ func (f Facts) inUse(asked resource.Quantity, now time.Time) Step {
 // for each size: what does not help is not done again.
 func (f Facts) detach(want resource.Quantity, reason, why string, now time.Time) Step {
 	record := RecordOf(f.Claim)
-	if since := detachedFor(record, want); !since.IsZero() && f.PodSince.After(since) {
+	if since := detachedFor(record, want); !since.IsZero() && f.PodSince.After(since) && !f.isAByteShort(want) {
 		step := f.step(Blocked, reason, "%s, and it did not grow to %s in the time that its pod was gone for it: "+
 			"see the events of the claim; scale the pod away for as long as it takes", why, want.String())
 		step.Since = since
@@ -147,18 +147,20 @@ func (f Facts) detach(want resource.Quantity, reason, why string, now time.Time)
 	record.DetachTimestamp = ptr.To(record.SizeTimestamp)
 	if reason == ReasonVolumeInUse {
 		record.InUseTimestamp = record.DetachTimestamp
-		step.Patch.Size = f.pausedRequest(want)
+		step.Patch.Size = f.pausedRequest(want, now)
 	}
 	step.Patch.Record = record
 	return step
 }
 
 // pausedRequest returns what a claim asks for while its pod is on its way out: a
-// byte less. The sidecar waits up to minutes after a volume was in use, and tries at
-// once when the request changes, which it does again when the pod is gone. It is nil
-// if the claim has not asked for the size yet.
-func (f Facts) pausedRequest(want resource.Quantity) *resource.Quantity {
-	if asked := sizeOf(f.Claim.Spec.Resources.Requests); asked.Cmp(want) != 0 {
+// byte less. The sidecar waits longer and longer after a volume was in use, up to
+// minutes, and tries at once when the request changes, which it does again when the
+// pod is gone. It is nil where it is not needed: the claim has not asked for the size
+// yet, somebody else has, or it was so lately that the sidecar tries again soon.
+func (f Facts) pausedRequest(want resource.Quantity, now time.Time) *resource.Quantity {
+	asked := sizeOf(f.Claim.Spec.Resources.Requests)
+	if record := RecordOf(f.Claim); asked.Cmp(want) != 0 || !asks(record, asked) || now.Before(record.SizeTimestamp.Add(promptPeriod)) {
 		return nil
 	}
 	less := want.DeepCopy()
@@ -167,6 +169,14 @@ func (f Facts) pausedRequest(want resource.Quantity) *resource.Quantity {
 		return nil
 	}
 	return &less
+}
+
+// isAByteShort reports whether a volume has grown to a paused request: the sidecar
+// was quicker than we were.
+func (f Facts) isAByteShort(want resource.Quantity) bool {
+	capacity := sizeOf(f.Claim.Status.Capacity)
+	capacity.Add(oneByte)
+	return capacity.Cmp(want) == 0
 }
 
 // growsDetached reports whether the driver is known not to expand volumes in use.

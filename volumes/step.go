@@ -156,6 +156,9 @@ const (
 	// classPeriod is after how long a class is looked up again that is missing, or
 	// does not allow what is needed.
 	classPeriod = time.Minute
+	// promptPeriod is for how long after a request the sidecar tries again within
+	// about as long.
+	promptPeriod = time.Minute
 	// silentPeriod is how long an expansion of a volume in use may be under way by a
 	// driver that is believed so. The sidecar does not repeat what it said.
 	silentPeriod = 30 * time.Second

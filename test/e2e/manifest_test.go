@@ -17,13 +17,17 @@ import (
 	"github.com/insitu-dev/insitu/test/observe"
 )
 
-// kubectl runs the kubectl of the environment, and returns what it printed.
-func kubectl(ctx context.Context, args ...string) (string, error) {
-	path := os.Getenv("KUBECTL")
-	if path == "" {
-		path = "kubectl"
+// kubectlPath is the kubectl of the environment.
+func kubectlPath() string {
+	if path := os.Getenv("KUBECTL"); path != "" {
+		return path
 	}
-	output, err := exec.CommandContext(ctx, path, args...).CombinedOutput()
+	return "kubectl"
+}
+
+// kubectl runs it, and returns what it printed.
+func kubectl(ctx context.Context, args ...string) (string, error) {
+	output, err := exec.CommandContext(ctx, kubectlPath(), args...).CombinedOutput()
 	return string(output), err
 }
 

@@ -25,6 +25,12 @@
 //	insitu-dev/sleeper:v2, insitu-dev/sleeper:same-as-v2
 //	insitu-dev/sleeper:v3
 //
+// BuildExtra builds one of those that take long, for labs that ask for it. The
+// tags of a server differ in nothing but their digest:
+//
+//	library/redis:alpine, library/redis:latest
+//	library/postgres:alpine, library/postgres:latest
+//
 // A single image, such as the operator's, is made by FromGo or FromDeb and
 // pushed by Load:
 //

@@ -3,10 +3,7 @@
 
 package images
 
-import (
-	"fmt"
-	"io/fs"
-)
+import "fmt"
 
 // nginxConfig makes nginx stay in the foreground, log to the container's
 // output, and end within two seconds however many connections are open.
@@ -47,13 +44,7 @@ func nginx(tag, cacheDir string) DebOptions {
 		{Path: "/etc/nginx/nginx.conf", Content: []byte(nginxConfig)},
 		{Path: "/usr/share/nginx/html/index.html", Content: fmt.Appendf(nil, nginxPage, tag)},
 	}
-	for _, tool := range []string{"cat", "echo", "env", "kill", "ls", "ps", "sh", "sleep", "test", "wget"} {
-		files = append(files, File{
-			Path:    "/usr/bin/" + tool,
-			Mode:    fs.ModeSymlink,
-			Content: []byte("busybox"),
-		})
-	}
+	files = append(files, busybox("cat", "echo", "env", "kill", "ls", "ps", "sh", "sleep", "test", "wget")...)
 	return DebOptions{
 		Packages: []string{"busybox-static", "nginx"},
 		CacheDir: cacheDir,

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
@@ -30,19 +32,45 @@ func BuildSet(ctx context.Context, opts SetOptions) ([]Named, error) {
 	if opts.CacheDir == "" {
 		return nil, errors.New("build the lab's images: CacheDir is empty")
 	}
-	kept := cache{dir: filepath.Join(opts.CacheDir, "images")}
 	var set []Named
 	for _, recipe := range recipes(opts.CacheDir) {
-		image, err := recipe.image(ctx, kept, opts.Progress)
+		named, err := recipe.named(ctx, opts)
 		if err != nil {
-			return nil, fmt.Errorf("build image %s: %w", recipe.refs[0], err)
+			return nil, err
 		}
-		set = append(set, Named{Refs: recipe.refs, Image: image})
+		set = append(set, named)
 	}
 	return set, nil
 }
 
-// recipe is how one image of the default set is made.
+// BuildExtra returns an image that a lab serves only when it is asked to, since
+// it takes long to make: one of ExtraRefs. It is kept like those of BuildSet.
+func BuildExtra(ctx context.Context, opts SetOptions, ref string) (Named, error) {
+	if opts.CacheDir == "" {
+		return Named{}, errors.New("build an image of the lab: CacheDir is empty")
+	}
+	repository, tag, err := canonical(ref)
+	if err != nil {
+		return Named{}, err
+	}
+	for _, recipe := range extraRecipes(opts.CacheDir) {
+		if slices.Contains(recipe.refs, repository+":"+tag) {
+			return recipe.named(ctx, opts)
+		}
+	}
+	return Named{}, fmt.Errorf("build image %s: the lab knows no such image, only %s", ref, strings.Join(ExtraRefs(), ", "))
+}
+
+// ExtraRefs returns what BuildExtra can build.
+func ExtraRefs() []string {
+	var refs []string
+	for _, recipe := range extraRecipes("") {
+		refs = append(refs, recipe.refs...)
+	}
+	return refs
+}
+
+// recipe is how one image that the lab knows is made.
 type recipe struct {
 	refs []string
 	// inputs are everything the image depends on, for the cache key.
@@ -60,6 +88,26 @@ func recipes(cacheDir string) []recipe {
 		debRecipe(nginx("alpine", cacheDir), "library/nginx:alpine"),
 		debRecipe(nginx("latest", cacheDir), "library/nginx:latest", "library/nginx:stable"),
 	}
+}
+
+// extraRecipes are two images of each database server, which differ in nothing
+// but their digest: for an update from one to the other.
+func extraRecipes(cacheDir string) []recipe {
+	return []recipe{
+		debRecipe(redis("alpine", cacheDir), "library/redis:alpine"),
+		debRecipe(redis("latest", cacheDir), "library/redis:latest"),
+		debRecipe(postgres("alpine", cacheDir), "library/postgres:alpine"),
+		debRecipe(postgres("latest", cacheDir), "library/postgres:latest"),
+	}
+}
+
+// named returns the image from the cache, or makes it.
+func (r recipe) named(ctx context.Context, opts SetOptions) (Named, error) {
+	image, err := r.image(ctx, cache{dir: filepath.Join(opts.CacheDir, "images")}, opts.Progress)
+	if err != nil {
+		return Named{}, fmt.Errorf("build image %s: %w", r.refs[0], err)
+	}
+	return Named{Refs: r.refs, Image: image}, nil
 }
 
 func (r recipe) image(ctx context.Context, kept cache, progress func(string)) (v1.Image, error) {

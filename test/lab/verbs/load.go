@@ -6,6 +6,7 @@ package verbs
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/spf13/cobra"
@@ -23,12 +24,15 @@ type source struct {
 func newLoad(opts *options) *cobra.Command {
 	from := source{}
 	command := &cobra.Command{
-		Use:   "load IMAGE --go FOLDER | --deb PACKAGE...",
+		Use:   "load IMAGE --go FOLDER | IMAGE --deb PACKAGE... | IMAGE...",
 		Short: "Make an image and put it into the lab's registry",
 		Long: "Make an image from a Go program or from Debian packages and put it into the lab's registry.\n" +
-			"Pods then use it under the same name, such as \"insitu-dev/insitu:dev\".",
+			"Pods then use it under the same name, such as \"insitu-dev/insitu:dev\".\n" +
+			"Without a source, images are those that the lab knows but does not serve until they are asked for:\n  " +
+			strings.Join(images.ExtraRefs(), "\n  "),
 		Example: "  lab load insitu-dev/insitu:dev --go ./cmd/insitu\n" +
-			"  lab load redis:7 --deb redis-server --entrypoint redis-server,--protected-mode,no",
+			"  lab load memcached:1 --deb memcached --entrypoint memcached,-u,nobody\n" +
+			"  lab load redis:alpine redis:latest",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
 			lab, err := opts.load()
@@ -39,45 +43,64 @@ func newLoad(opts *options) *cobra.Command {
 				return err
 			}
 			say := narrator(command)
-			image, err := from.build(command.Context())
-			if err != nil {
-				return err
+			for _, ref := range from.refs(args) {
+				image, err := from.build(command.Context(), ref, say)
+				if err != nil {
+					return err
+				}
+				if err := images.Load(command.Context(), lab.Registry(), ref, image); err != nil {
+					return err
+				}
+				digest, err := image.Digest()
+				if err != nil {
+					return fmt.Errorf("read digest of image: %w", err)
+				}
+				say(fmt.Sprintf("%s is served, %s", ref, digest))
 			}
-			if err := images.Load(command.Context(), lab.Registry(), args[0], image); err != nil {
-				return err
-			}
-			digest, err := image.Digest()
-			if err != nil {
-				return fmt.Errorf("read digest of image: %w", err)
-			}
-			say(fmt.Sprintf("%s is served, %s", args[0], digest))
 			return nil
 		},
 	}
 	command.Flags().StringVar(&from.goPackage, "go", "", "folder of a Go main package")
 	command.Flags().StringSliceVar(&from.debs, "deb", nil, "Debian packages")
 	command.Flags().StringSliceVar(&from.entrypoint, "entrypoint", nil, "program and arguments of an image from Debian packages; without it pods give a command")
-	command.MarkFlagsOneRequired("go", "deb")
 	command.MarkFlagsMutuallyExclusive("go", "deb")
 	return command
 }
 
-// addPackages takes further arguments as Debian packages.
+// isKnown tells whether the lab knows itself how to make the image.
+func (s *source) isKnown() bool { return s.goPackage == "" && len(s.debs) == 0 }
+
+// addPackages takes further arguments as Debian packages, where there are some.
 func (s *source) addPackages(names []string) error {
-	if len(names) > 0 && len(s.debs) == 0 {
-		return fmt.Errorf("unexpected arguments %v: only --deb takes more than one", names)
+	if len(names) == 0 || s.isKnown() {
+		return nil
+	}
+	if len(s.debs) == 0 {
+		return fmt.Errorf("unexpected arguments %v: beside --go there is one image", names)
 	}
 	s.debs = append(s.debs, names...)
 	return nil
 }
 
-func (s *source) build(ctx context.Context) (v1.Image, error) {
+// refs returns which of the arguments are images.
+func (s *source) refs(args []string) []string {
+	if s.isKnown() {
+		return args
+	}
+	return args[:1]
+}
+
+func (s *source) build(ctx context.Context, ref string, say func(string)) (v1.Image, error) {
 	if s.goPackage != "" {
 		return images.FromGo(ctx, images.GoOptions{Dir: s.goPackage, Package: "."})
 	}
 	cache, err := cacheDir()
 	if err != nil {
 		return nil, err
+	}
+	if s.isKnown() {
+		named, err := images.BuildExtra(ctx, images.SetOptions{CacheDir: cache, Progress: say}, ref)
+		return named.Image, err
 	}
 	return images.FromDeb(ctx, images.DebOptions{
 		Packages: s.debs,
