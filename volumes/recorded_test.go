@@ -143,8 +143,8 @@ func TestRecorded(t *testing.T) {
 		"offline: the pod goes, once": {
 			{0, template("2Gi", ""), "Changing request to 2Gi"},
 			{0, growing(controllerInProgress, resizing), "UnderWay ClaimExpanding"},
-			{sec, growing(controllerInProgress, resizing, attached), "Detaching VolumeInUse, request to 2147483647"},
-			{3 * sec, nil, "away: Changing request to 2Gi"},
+			{sec, growing(controllerInProgress, resizing, attached), "Detaching VolumeInUse"},
+			{3 * sec, nil, "away: UnderWay ClaimExpanding"},
 			{4 * sec, growing(controllerInProgress, resizing), "away: UnderWay ClaimExpanding"},
 			// Not unstaged yet.
 			{4 * sec, growing(controllerInProgress, resizing, attached), "away: UnderWay ClaimExpanding"},
@@ -152,7 +152,7 @@ func TestRecorded(t *testing.T) {
 			{9 * sec, grown("2Gi"), "Settled"},
 		},
 		"offline: what does not help is not done again": {
-			{0, template("2Gi", ""), "Changing request to 2Gi"},
+			{-minute, template("2Gi", ""), "Changing request to 2Gi"},
 			{sec, growing(controllerInProgress, resizing, attached), "Detaching VolumeInUse, request to 2147483647"},
 			{3 * sec, nil, "away: Changing request to 2Gi"},
 			{4 * sec, growing(controllerInProgress, resizing, attached), "away: UnderWay ClaimExpanding"},
@@ -174,46 +174,46 @@ func TestRecorded(t *testing.T) {
 			{0, func(l *life) { template("2Gi", "")(l); l.InUseSince = start.Add(-48 * time.Hour) }, "Changing request to 2Gi"},
 		},
 		"offline, and something else fails while the pod is away": {
-			{0, template("2Gi", ""), "Changing request to 2Gi"},
+			{-minute, template("2Gi", ""), "Changing request to 2Gi"},
 			{sec, growing(controllerInProgress, resizing, attached), "Detaching VolumeInUse, request to 2147483647"},
 			{3 * sec, nil, "away: Changing request to 2Gi"},
 			{4 * sec, growing(controllerInProgress, resizing, internal), "back: Blocked ExpansionFailed"},
 		},
 		"offline, the pod is back before the size was asked for again": {
-			{0, template("2Gi", ""), "Changing request to 2Gi"},
+			{-minute, template("2Gi", ""), "Changing request to 2Gi"},
 			{sec, growing(controllerInProgress, resizing, attached), "Detaching VolumeInUse, request to 2147483647"},
 			{2 * sec, func(l *life) { l.PodSince = l.now }, "Changing request to 2Gi"},
 			// It was not tried with the pod gone: it goes once more, and no more than that.
-			{3 * sec, growing(controllerInProgress, resizing, attached), "Detaching VolumeInUse, request to 2147483647"},
-			{4 * sec, nil, "away: Changing request to 2Gi"},
+			{3 * sec, growing(controllerInProgress, resizing, attached), "Detaching VolumeInUse"},
+			{4 * sec, nil, "away: UnderWay ClaimExpanding"},
 			{5*minute + 3*sec, nil, "back: Blocked VolumeInUse"},
 		},
 		// The sidecar does not say it again of another size.
 		"offline, the pod must stay, and another size is asked for": {
-			{0, template("2Gi", ""), "Changing request to 2Gi"},
+			{-minute, template("2Gi", ""), "Changing request to 2Gi"},
 			{sec, func(l *life) { l.WhyNotDetached = "it must stay"; growing(controllerInProgress, resizing, attached)(l) }, "Blocked VolumeInUse"},
 			{minute, func(l *life) { l.WhyNotDetached = ""; template("1500Mi", "")(l) }, "Changing request to 1500Mi"},
 			{minute + sec, growing(controllerInProgress, resizing), "UnderWay ClaimExpanding"},
-			{minute + 30*sec, nil, "Detaching VolumeInUse, request to 1572863999"},
+			{minute + 30*sec, nil, "Detaching VolumeInUse"},
 		},
 		"offline, and the pod must stay": {
-			{0, template("2Gi", ""), "Changing request to 2Gi"},
+			{-minute, template("2Gi", ""), "Changing request to 2Gi"},
 			{sec, func(l *life) { l.WhyNotDetached = "it must stay"; growing(controllerInProgress, resizing, attached)(l) }, "Blocked VolumeInUse"},
 			{time.Hour, func(l *life) { l.WhyNotDetached = "" }, "Detaching VolumeInUse, request to 2147483647"},
 		},
 		"offline, rolled back while the pod is away": {
-			{0, template("2Gi", ""), "Changing request to 2Gi"},
+			{-minute, template("2Gi", ""), "Changing request to 2Gi"},
 			{sec, growing(controllerInProgress, resizing, attached), "Detaching VolumeInUse, request to 2147483647"},
 			{2 * sec, template("1Gi", ""), "back: Settled"},
 		},
 		"offline, less while the pod is away": {
-			{0, template("3Gi", ""), "Changing request to 3Gi"},
+			{-minute, template("3Gi", ""), "Changing request to 3Gi"},
 			{sec, growing(controllerInProgress, resizing, attached), "Detaching VolumeInUse, request to 3221225471"},
 			// It is asked for with the pod away, now or by the next time it is.
 			{2 * sec, template("2Gi", ""), "back: Changing request to 2Gi"},
 			{3 * sec, growing(controllerInProgress, resizing), "UnderWay ClaimExpanding"},
-			{32 * sec, nil, "Detaching VolumeInUse, request to 2147483647"},
-			{33 * sec, nil, "away: Changing request to 2Gi"},
+			{32 * sec, nil, "Detaching VolumeInUse"},
+			{33 * sec, nil, "away: UnderWay ClaimExpanding"},
 			{34 * sec, growing(nodePending, resizing, remount), "back: UnderWay ClaimExpanding"},
 			{35 * sec, grown("2Gi"), "Settled"},
 		},
