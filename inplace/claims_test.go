@@ -106,13 +106,13 @@ func TestMakePlanWithClaims(t *testing.T) {
 		},
 		"broken pods first, and whatever maxConcurrent says": {
 			pods: pods{inService("p1"), crashing(inService("p0"))}, claims: claims{claimUnderWay, claimChanges}, limit: 2, at: 1,
-			moves:    []string{"ChangeClaims p0"},
-			blockers: []string{"p0 UpdatingClaims ClaimChanging", "p1 UpdatingClaims ClaimExpanding"},
+			moves:    []string{"ChangeClaims p0", "MarkNotReady p0"},
+			blockers: []string{"p1 UpdatingClaims ClaimExpanding"},
 		},
-		// It may be broken for want of room, and nothing is made better without.
-		"a broken pod waits for its claims, too": {
+		// Its change may be what it needs.
+		"a broken pod does not wait for its claims": {
 			pods: pods{crashing(inService("p0"))}, claims: claims{claimUnderWay}, limit: 1, at: 1,
-			blockers: []string{"p0 UpdatingClaims ClaimExpanding"},
+			moves: []string{"MarkNotReady p0"},
 		},
 		"a pod that would restart starts its claims only with room in the budget": {
 			pods: pods{notReady(updated("p2")), inService("p1"), inService("p0")}, claims: claims{nil, claimChanges, claimChanges}, limit: 1, at: 3,

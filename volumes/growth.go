@@ -106,12 +106,26 @@ func (f Facts) expansion(want, asked resource.Quantity, now time.Time) Step {
 	}
 	step := f.step(UnderWay, ReasonClaimExpanding, "it grows from %s to %s", f.capacity(), asked.String())
 	step.Since, step.Until = since, since.Add(overduePeriod)
-	if pending := f.condition(corev1.PersistentVolumeClaimFileSystemResizePending); pending != nil && f.isUsed() {
-		step.Until = later(pending.LastTransitionTime.Time, f.Pod.Since).Add(remountPeriod)
-	} else if f.isUsed() && f.growsDetached(record, now) {
-		step.Until = since.Add(silentPeriod)
+	if at := f.losesPatience(record, since, now); at.After(now) && at.Before(step.Until) {
+		step.Until = at
 	}
 	return step
+}
+
+// losesPatience returns when a pod may have to go for an expansion that is under way;
+// zero if time alone does not tell.
+func (f Facts) losesPatience(record Record, since, now time.Time) time.Time {
+	pending := f.condition(corev1.PersistentVolumeClaimFileSystemResizePending)
+	switch {
+	case !f.isUsed():
+		return time.Time{}
+	case pending != nil:
+		return later(pending.LastTransitionTime.Time, f.Pod.Since).Add(remountPeriod)
+	case f.growsDetached(record, now):
+		return since.Add(silentPeriod)
+	default:
+		return time.Time{}
+	}
 }
 
 // isUsed reports whether a pod uses the claim.

@@ -14,6 +14,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/utils/ptr"
 )
@@ -61,18 +62,23 @@ type life struct {
 
 func newLife(t *testing.T, size, attributes string) *life {
 	return &life{t: t, now: start, Facts: Facts{
-		Claim: claimOf(size, attributes), Template: templateOf(size, attributes), StorageClass: storageClass(true), PodSince: start.Add(-time.Hour),
+		Claim: claimOf(size, attributes), Template: templateOf(size, attributes), StorageClass: storageClass(true), Pod: podSince(start.Add(-time.Hour)),
 	}}
+}
+
+// podSince returns a pod that was created at a moment, and is ready.
+func podSince(at time.Time) *Pod {
+	return &Pod{UID: types.UID(at.Format(time.RFC3339Nano)), Since: at, Ready: true}
 }
 
 // decide does what the operator does: it keeps the pod away or makes it again, asks
 // for the next step, and writes its patch. It returns what it did in short.
 func (l *life) decide() string {
 	short := ""
-	if l.PodSince.IsZero() {
+	if l.Pod == nil {
 		short = "away: "
 		if AwaitDetached(l.Facts, l.now).IsZero() {
-			short, l.PodSince = "back: ", l.now
+			short, l.Pod = "back: ", podSince(l.now)
 		}
 	}
 	step := Next(l.Facts, l.now)
@@ -82,7 +88,7 @@ func (l *life) decide() string {
 	}
 	l.Claim = merged(l.t, l.Claim, step.Patch)
 	if step.State == Detaching {
-		l.PodSince = time.Time{}
+		l.Pod = nil
 	}
 	return short
 }
@@ -134,8 +140,8 @@ func growing(status corev1.ClaimResourceStatus, conditions ...string) func(*life
 		if status != "" {
 			l.Claim.Status.AllocatedResourceStatuses = map[corev1.ResourceName]corev1.ClaimResourceStatus{corev1.ResourceStorage: status}
 		}
-		allocates := status == controllerInProgress || status == controllerInfeasible
-		if allocates {
+		// The kubelet goes on with what was allocated before.
+		if status == controllerInProgress || status == controllerInfeasible || l.Claim.Status.AllocatedResources == nil {
 			l.Claim.Status.AllocatedResources = l.Claim.Spec.Resources.Requests.DeepCopy()
 		}
 		l.Claim.Status.Conditions = nil

@@ -67,18 +67,19 @@ func TestNext(t *testing.T) {
 			all(template("2Gi", ""), requests("3Gi"), growing(controllerInfeasible, resizing, outOfRange)), "Changing request to 2Gi", nil,
 		},
 		"somebody asks for more than the template, it fails": {
-			all(template("2Gi", ""), requests("3Gi"), growing(controllerInProgress, resizing, internal)), "Changing request to 2Gi", nil,
+			all(template("2Gi", ""), requests("3Gi"), growing(controllerInProgress, resizing, internal)), "Blocked ExpansionFailed", nil,
 		},
 		"somebody asks for more than the template, and the volume has it": {
 			all(template("2Gi", ""), requests("3Gi"), growing(nodePending, resizing, outOfRange, remount)), "UnderWay ClaimExpanding", nil,
 		},
 		"somebody asks for more than the template, and the driver is known not to expand volumes in use": {
 			all(template("2Gi", ""), requests("3Gi"), growing(controllerInProgress, resizing),
-				func(l *life) { l.InUseSince = start.Add(-time.Hour) }), "Changing request to 2Gi", nil,
+				func(l *life) { l.InUseSince, l.now = start.Add(-time.Hour), start.Add(silentPeriod) }), "Blocked VolumeInUse",
+			[]string{"somebody else has asked for 3Gi", "delete its pod", "the 2Gi of the template"},
 		},
 		"somebody asks for more than the template, and the file system does not follow": {
 			all(template("2Gi", ""), requests("3Gi"), growing(nodePending, resizing, remount), func(l *life) { l.now = start.Add(remountPeriod) }),
-			"Detaching VolumeNotRemounted", []string{"to grow to 3Gi"},
+			"Blocked VolumeNotRemounted", []string{"somebody else has asked for 3Gi"},
 		},
 		"we asked for more than the template": {
 			all(template("2Gi", ""), requests("3Gi"), noted(own), growing(controllerInProgress, resizing)), "Changing request to 2Gi", nil,
@@ -275,14 +276,15 @@ func TestNextKeepsPod(t *testing.T) {
 		is    func(*life)
 		keeps bool
 	}{
-		"the node fails":                  {growing(nodeInProgress, resizing, remount, nodeFails), true},
-		"the node finds it infeasible":    {growing(nodeInfeasible, resizing, remount, nodeFails), true},
-		"the node cannot while mounted":   {growing(nodeInProgress, resizing, remount, mounted), false},
-		"the driver fails":                {growing(controllerInProgress, resizing, internal), false},
-		"the driver finds it infeasible":  {growing(controllerInfeasible, resizing, outOfRange), false},
-		"under way":                       {growing(nodePending, resizing, remount), false},
-		"it failed, and is there by now":  {all(growing(nodeInProgress, resizing, nodeFails), grown("2Gi")), false},
-		"it failed before its size began": {growing(controllerInProgress, resizing, nodeFails), false},
+		"the node fails":                 {growing(nodeInProgress, resizing, remount, nodeFails), true},
+		"the node finds it infeasible":   {growing(nodeInfeasible, resizing, remount, nodeFails), true},
+		"the node cannot while mounted":  {growing(nodeInProgress, resizing, remount, mounted), false},
+		"the driver fails":               {growing(controllerInProgress, resizing, internal), false},
+		"the driver finds it infeasible": {growing(controllerInfeasible, resizing, outOfRange), false},
+		"under way":                      {growing(nodePending, resizing, remount), false},
+		"it failed, and is there by now": {all(growing(nodeInProgress, resizing, nodeFails), grown("2Gi")), false},
+		"whatever it asks for by now":    {growing(controllerInProgress, resizing, nodeFails), true},
+		"whatever its template says":     {all(growing(nodeInProgress, resizing, remount, nodeFails), template("1Gi", "")), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLife(t, "1Gi", "")
@@ -306,7 +308,7 @@ func TestAwaitDetached(t *testing.T) {
 		"gone a moment ago":         {detached, requests("2147483647"), time.Second, detachPeriod, true},
 		"it asks again":             {detached, growing(controllerInProgress, resizing), 5 * time.Second, detachPeriod, false},
 		"still in use":              {detached, all(func(l *life) { l.now = start.Add(time.Second) }, growing(controllerInProgress, resizing, attached)), 5 * time.Second, detachPeriod, false},
-		"the pod is on its way out": {detached, func(l *life) { requests("2147483647")(l); l.PodSince, l.PodLeaving = start, true }, time.Second, detachPeriod, false},
+		"the pod is on its way out": {detached, func(l *life) { requests("2147483647")(l); l.Pod = &Pod{Since: start, Leaving: true} }, time.Second, detachPeriod, false},
 		"its time is up":            {detached, requests("2147483647"), detachPeriod, 0, false},
 		"grown":                     {detached, growing(nodePending, resizing, attached, remount), 5 * time.Second, 0, false},
 		"grown, by the capacity":    {detached, grown("2Gi"), 5 * time.Second, 0, false},
@@ -318,7 +320,7 @@ func TestAwaitDetached(t *testing.T) {
 		"never sent away":           {``, requests("2147483647"), 5 * time.Second, 0, false},
 		"the claim is deleted":      {detached, func(l *life) { l.Claim.DeletionTimestamp = &metav1.Time{Time: start} }, 5 * time.Second, 0, false},
 		"the claim is gone":         {detached, func(l *life) { l.Claim = nil }, 5 * time.Second, 0, false},
-		"the pod is there":          {detached, func(l *life) { requests("2147483647")(l); l.PodSince = start }, 5 * time.Second, 0, false},
+		"the pod is there":          {detached, func(l *life) { requests("2147483647")(l); l.Pod = podSince(start) }, 5 * time.Second, 0, false},
 		"a node lets go of it":      {unmounted, growing(nodeInProgress, resizing, remount), 5 * time.Second, unmountPeriod, false},
 		"a node lets go of what somebody asked for": {unmounted, all(template("1500Mi", ""), growing(nodeInProgress, resizing, remount)), 5 * time.Second, unmountPeriod, false},
 		"a node has let go of it":                   {unmounted, growing(nodeInProgress, resizing, remount), unmountPeriod, 0, false},
@@ -327,7 +329,7 @@ func TestAwaitDetached(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			l := newLife(t, "1Gi", "")
-			l.PodSince = time.Time{}
+			l.Pod = nil
 			all(template("2Gi", ""), requests("2Gi"), noted(test.record))(l)
 			test.is(l)
 			now := start.Add(test.after)

@@ -75,8 +75,10 @@ func randomLife(t *testing.T, r *rand.Rand) *life {
 	case 7:
 		refused("exceeded quota: q", time.Duration(r.IntN(100)-50)*time.Second)(l)
 	}
-	if l.PodSince = ago(); r.IntN(4) == 0 {
-		l.PodSince = time.Time{}
+	if l.Pod = podSince(ago()); r.IntN(4) == 0 {
+		l.Pod = nil
+	} else {
+		l.Pod.Ready = r.IntN(3) > 0
 	}
 	return l
 }
@@ -131,20 +133,18 @@ func lawsOf(t *testing.T, l *life, step Step) string {
 		return "Kubernetes refuses to change it"
 	case step.State == Changing && step.Patch.IsEmpty():
 		return "changes nothing"
-	case step.State == Detaching && (l.PodSince.IsZero() || l.WhyNotDetached != ""):
+	case step.State == Detaching && (l.Pod == nil || l.WhyNotDetached != ""):
 		return "there is no pod that may go"
 	case step.State == Detaching && step.Patch.Record.DetachTimestamp == nil:
 		return "does not note that the pod went"
 	case step.State == Blocked && step.Message == "":
 		return "says not why it is blocked"
-	case step.State != Blocked && step.KeepsPod:
-		return "only a blocked claim keeps its pod"
 	case !step.Until.IsZero() && !step.Until.After(l.now):
 		return "waits for a moment that has passed"
 	case !hasPatch && (!step.Patch.IsEmpty() || step.Patch.Record.Size != nil):
 		return "has a patch that is not to be written"
 	}
-	if at := AwaitDetached(l.Facts, l.now); !at.IsZero() && (!l.PodSince.IsZero() || !at.After(l.now) || at.After(l.now.Add(detachPeriod))) {
+	if at := AwaitDetached(l.Facts, l.now); !at.IsZero() && (l.Pod != nil || !at.After(l.now) || at.After(l.now.Add(detachPeriod))) {
 		return fmt.Sprintf("the pod is kept away until %s", at)
 	}
 	if hasPatch {
@@ -161,7 +161,7 @@ func lawsOfPatch(t *testing.T, l *life, step Step) string {
 	now := *l
 	now.Claim = after
 	if step.State == Detaching {
-		now.PodSince = time.Time{}
+		now.Pod = nil
 	}
 	again := Next(now.Facts, now.now)
 	switch {

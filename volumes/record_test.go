@@ -89,7 +89,7 @@ func TestRecordOfChanges(t *testing.T) {
 	g.Expect(record.DetachTimestamp.Time).To(BeTemporally("==", at(120).Time), "it is the same growth")
 	g.Expect(record.SizeTimestamp.Time).To(BeTemporally("==", at(125).Time))
 
-	l.PodSince, l.now = start.Add(time.Hour), start.Add(time.Hour)
+	l.Pod, l.now = podSince(start.Add(time.Hour)), start.Add(time.Hour)
 	grown("2Gi")(l)
 	template("3Gi", "")(l)
 	l.InUseSince = time.Time{}

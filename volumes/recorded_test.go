@@ -76,8 +76,8 @@ func TestRecorded(t *testing.T) {
 			{sec, all(modified("gold"), growing(controllerInProgress)), "UnderWay ClaimExpanding"},
 			{2 * sec, growing(nodePending), "UnderWay ClaimExpanding"},
 			{3 * sec, growing(nodeInProgress), "UnderWay ClaimExpanding"},
-			// The file system has its time, and is not taken for a silent driver.
-			{3 * minute, nil, "Detaching VolumeNotRemounted"},
+			{3 * minute, nil, "UnderWay ClaimExpanding"},
+			{10 * minute, nil, "Blocked ClaimOverdue"},
 		},
 		"nobody takes it up": {
 			{0, template("2Gi", ""), "Changing request to 2Gi"},
@@ -182,7 +182,7 @@ func TestRecorded(t *testing.T) {
 		"offline, the pod is back before the size was asked for again": {
 			{-minute, template("2Gi", ""), "Changing request to 2Gi"},
 			{sec, growing(controllerInProgress, resizing, attached), "Detaching VolumeInUse, request to 2147483647"},
-			{2 * sec, func(l *life) { l.PodSince = l.now }, "Changing request to 2Gi"},
+			{2 * sec, func(l *life) { l.Pod = podSince(l.now) }, "Changing request to 2Gi"},
 			// It was not tried with the pod gone: it goes once more, and no more than that.
 			{3 * sec, growing(controllerInProgress, resizing, attached), "Detaching VolumeInUse"},
 			{4 * sec, nil, "away: UnderWay ClaimExpanding"},
@@ -271,7 +271,8 @@ func TestRecorded(t *testing.T) {
 			{0, template("2Gi", ""), "Changing request to 2Gi"},
 			{2 * sec, growing(nodeInProgress, resizing, remount, mounted), "Detaching VolumeNotRemounted"},
 			{32 * sec, nil, "back: UnderWay ClaimExpanding"},
-			{3*minute + 32*sec, nil, "Blocked VolumeNotRemounted"},
+			{3*minute + 32*sec, nil, "UnderWay ClaimExpanding"},
+			{10*minute + 2*sec, nil, "Blocked ClaimOverdue"},
 		},
 		"fixed, until its class allows it": {
 			{0, func(l *life) { template("2Gi", "")(l); l.StorageClass = storageClass(false) }, "Blocked ExpansionNotAllowed"},
