@@ -174,7 +174,7 @@ func (l *law) checkConcurrentClaims(w write, pod string) {
 		shown := l.seenClaims[name]
 		truth, there := get[*corev1.PersistentVolumeClaim](l.world.server, name)
 		template, of := splitClaim(name)
-		if !there || truth.UID != shown.UID || !slices.Contains(l.world.names(l.seenSet), of) || l.seen[of] == nil || l.seen[of].Status.Phase == corev1.PodFailed {
+		if !there || truth.UID != shown.UID || !l.isMember(of) {
 			continue
 		}
 		if t := l.claimTemplates()[template]; t != nil && l.isUnderWay(shown, t) && l.isUnderWay(truth, t) {
@@ -184,6 +184,15 @@ func (l *law) checkConcurrentClaims(w write, pod string) {
 	if limit := int(l.claimStrategy().GetMaxConcurrent(l.seenSet.GetReplicas())); len(pods) > limit {
 		l.world.violate("%s: the claims of %v are changing, maxConcurrent is %d", w.words, slices.Sorted(maps.Keys(pods)), limit)
 	}
+}
+
+// isMember reports whether a pod counts as one of the set, as it was shown.
+func (l *law) isMember(pod string) bool {
+	shown := l.seen[pod]
+	if l.seenClones != nil {
+		shown = l.members()[pod]
+	}
+	return shown != nil && shown.Status.Phase != corev1.PodFailed && (l.seenClones != nil || slices.Contains(l.world.names(l.seenSet), pod))
 }
 
 // isUnderWay reports whether a claim changes as the operator asked, and nothing is
@@ -332,7 +341,7 @@ func (w *World) isHopeless(claim, template *corev1.PersistentVolumeClaim) bool {
 	switch {
 	case *template.Spec.StorageClassName != ptr.Deref(claim.Spec.StorageClassName, ""):
 		return true
-	case grows && compare(requestOf(claim), wanted) < 0 && (class == nil || !ptr.Deref(class.AllowVolumeExpansion, false)):
+	case grows && compare(requestOf(claim), wanted) < 0 && (class == nil || !ptr.Deref(class.AllowVolumeExpansion, false) || w.storage.refuse != nil):
 		return true
 	case grows && (d.code != "" && d.failures == forever || (d.offline || d.remount) && away):
 		return true
