@@ -88,9 +88,12 @@ func AwaitDetached(f Facts, now time.Time) time.Time {
 		f.PodSince = time.Time{}
 	}
 	want, record := sizeOf(f.Template.Spec.Resources.Requests), RecordOf(f.Claim)
+	if asked := sizeOf(f.Claim.Spec.Resources.Requests); f.isExpandedInController() && !isAtLeast(want, asked) {
+		want = asked // it is more than the template says that has to be mounted again
+	}
 	since := detachedFor(record, want)
 	until := since.Add(detachPeriod)
-	if f.isExpandedInController() && !InUseSince(record).Equal(since) {
+	if f.isExpandedInController() && InUseSince(record).Before(since) {
 		// It was the node that needed it. Nothing tells when that has let go of the
 		// volume.
 		until = since.Add(unmountPeriod)

@@ -31,7 +31,7 @@ func (f Facts) grow(now time.Time) Step {
 		return f.step(Waiting, ReasonClaimNotBound, "")
 	case asked.Cmp(want) < 0:
 		return f.ask(want, now)
-	case asked.Cmp(want) > 0 && f.mayLower(asked):
+	case asked.Cmp(want) > 0 && f.mayLower(asked, now):
 		return f.resized(want)
 	default:
 		return f.expansion(asked, now)
@@ -66,9 +66,12 @@ func (f Facts) resized(want resource.Quantity) Step {
 
 // mayLower reports whether a request that is larger than the template may be
 // lowered to it: it was our own, or comes to nothing.
-func (f Facts) mayLower(asked resource.Quantity) bool {
+func (f Facts) mayLower(asked resource.Quantity, now time.Time) bool {
 	if f.isExpandedInController() {
 		return false // the volume is as large already
+	}
+	if f.isUsed() && f.growsDetached(RecordOf(f.Claim), now) {
+		return true // the driver will not do it, and the sidecar may not say so
 	}
 	return f.isOwn(asked) || f.isInfeasible(asked) || f.trouble(corev1.PersistentVolumeClaimControllerResizeError) != nil
 }

@@ -48,7 +48,7 @@ func TestNext(t *testing.T) {
 		"bound, and no capacity": {
 			all(template("2Gi", ""), func(l *life) { l.Claim.Status.Capacity = nil }), "Changing request to 2Gi", nil,
 		},
-		"bound without capacity, as asked": {func(l *life) { l.Claim.Status.Capacity = nil }, "Blocked ClaimOverdue", []string{"asked for 1Gi"}},
+		"bound without capacity, as asked": {func(l *life) { l.Claim.Status.Capacity = nil }, "UnderWay ClaimExpanding", []string{"to 1Gi"}},
 		"empty specs": {
 			func(l *life) {
 				l.Claim.Spec, l.Template.Spec = corev1.PersistentVolumeClaimSpec{}, corev1.PersistentVolumeClaimSpec{}
@@ -71,6 +71,14 @@ func TestNext(t *testing.T) {
 		},
 		"somebody asks for more than the template, and the volume has it": {
 			all(template("2Gi", ""), requests("3Gi"), growing(nodePending, resizing, outOfRange, remount)), "UnderWay ClaimExpanding", nil,
+		},
+		"somebody asks for more than the template, and the driver is known not to expand volumes in use": {
+			all(template("2Gi", ""), requests("3Gi"), growing(controllerInProgress, resizing),
+				func(l *life) { l.InUseSince = start.Add(-time.Hour) }), "Changing request to 2Gi", nil,
+		},
+		"somebody asks for more than the template, and the file system does not follow": {
+			all(template("2Gi", ""), requests("3Gi"), growing(nodePending, resizing, remount), func(l *life) { l.now = start.Add(remountPeriod) }),
+			"Detaching VolumeNotRemounted", []string{"to grow to 3Gi"},
 		},
 		"we asked for more than the template": {
 			all(template("2Gi", ""), requests("3Gi"), noted(own), growing(controllerInProgress, resizing)), "Changing request to 2Gi", nil,
@@ -153,10 +161,10 @@ func TestNext(t *testing.T) {
 			"UnderWay ClaimExpanding", nil,
 		},
 		"a list": {
-			all(template("2Gi", ""), requests("2Gi"), noted(`[]`)), "Blocked ClaimOverdue", nil,
+			all(template("2Gi", ""), requests("2Gi"), noted(`[]`)), "UnderWay ClaimExpanding", []string{"somebody else"},
 		},
 		"null": {
-			all(template("2Gi", ""), requests("2Gi"), noted(`null`)), "Blocked ClaimOverdue", nil,
+			all(template("2Gi", ""), requests("2Gi"), noted(`null`)), "UnderWay ClaimExpanding", []string{"somebody else"},
 		},
 		"empty": {
 			all(template("2Gi", ""), noted(``)), "Changing request to 2Gi", nil,
@@ -311,8 +319,9 @@ func TestAwaitDetached(t *testing.T) {
 		"the claim is gone":        {detached, func(l *life) { l.Claim = nil }, 5 * time.Second, 0, false},
 		"the pod is there":         {detached, func(l *life) { requests("2147483647")(l); l.PodSince = start }, 5 * time.Second, 0, false},
 		"a node lets go of it":     {unmounted, growing(nodeInProgress, resizing, remount), 5 * time.Second, unmountPeriod, false},
-		"a node has let go of it":  {unmounted, growing(nodeInProgress, resizing, remount), unmountPeriod, 0, false},
-		"long ago":                 {detached, none, time.Hour, 0, false},
+		"a node lets go of what somebody asked for": {unmounted, all(template("1500Mi", ""), growing(nodeInProgress, resizing, remount)), 5 * time.Second, unmountPeriod, false},
+		"a node has let go of it":                   {unmounted, growing(nodeInProgress, resizing, remount), unmountPeriod, 0, false},
+		"long ago":                                  {detached, none, time.Hour, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -340,7 +349,12 @@ func TestClaims(t *testing.T) {
 	g.Expect(claims.Has(UnderWay)).To(BeTrue())
 	g.Expect(claims.Has(Blocked)).To(BeFalse())
 	g.Expect(claims.In(Changing)).To(HaveLen(2))
-	g.Expect(claims.AwaitedByPod()).To(HaveExactElements(HaveField("Message", "a")))
+	g.Expect(claims.AwaitedByPod()).To(HaveExactElements(HaveField("Message", "a"), HaveField("Message", "c")))
+	g.Expect(Claims{{State: UnderWay, Foreign: true}}.AwaitedByPod()).To(BeEmpty())
+	g.Expect(claims.IsChanging()).To(BeTrue())
+	g.Expect(claims.In(Changing).IsChanging()).To(BeFalse())
+	g.Expect(Claims{{State: Changing, InFlight: true}}.IsChanging()).To(BeTrue())
+	g.Expect(Claims{{State: UnderWay, Foreign: true}}.IsChanging()).To(BeFalse())
 	g.Expect(claims.In(Changing)).To(HaveLen(2), "nothing is taken out of the claims")
 	g.Expect(claims.In(Changing).Message()).To(Equal("a; b"))
 	g.Expect(claims.Since()).To(Equal(timeOf(1)))
