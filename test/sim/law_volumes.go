@@ -345,6 +345,8 @@ func (w *World) isHopeless(claim, template *corev1.PersistentVolumeClaim) bool {
 		return true
 	case grows && (d.code != "" && d.failures == forever || (d.offline || d.remount) && away):
 		return true
+	case grows && compare(requestOf(claim), wanted) == 0 && w.storage.volumes[claim.UID].isTrapped(claim):
+		return true
 	case grows && d.limit != "" && compare(wanted, resource.MustParse(d.limit)) > 0:
 		return true
 	case changes && (w.server.objects[objectKey{"VolumeAttributesClass", attributes}] == nil || attributeClasses[attributes].failures == forever):

@@ -161,7 +161,12 @@ func TestAnyClaimAnyRevision(t *testing.T) {
 					if w.lacksVolumes() {
 						w.bringBackClass() // no pod can be made without
 					}
-					w.rest()
+					if w.storage.refuse != nil {
+						w.settle() // a new manager tries what was refused
+						w.law.checkRest()
+					} else {
+						w.rest()
+					}
 					g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
 					set := w.set()
 					g.Expect(meta.IsStatusConditionTrue(set.Status.Conditions, appsv1beta1.ConditionReady)).To(Equal(len(set.Status.Blockers) == 0), w.story.String())
