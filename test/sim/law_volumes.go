@@ -243,11 +243,19 @@ func (l *law) whyNot(claim, template *corev1.PersistentVolumeClaim) string {
 		return errorOf(claim)
 	case attributesOf(template) != "" && attributesOf(template) != attributesOf(claim) && l.world.server.objects[objectKey{"VolumeAttributesClass", attributesOf(template)}] == nil:
 		return "there is no such class of attributes"
+	case l.needsDetach(claim, template) && l.keepsPods():
+		return "its pod is not to be recreated"
 	case !asked.IsZero() && !l.world.clock.Now().Before(asked.Add(overdueAfter)):
 		return "it takes too long"
 	default:
 		return ""
 	}
+}
+
+// keepsPods reports whether no pod is recreated for the sake of a claim.
+func (l *law) keepsPods() bool {
+	rolling := l.seenSet.Spec.UpdateStrategy.RollingUpdate
+	return rolling != nil && rolling.PodUpdatePolicy == appsv1beta1.InPlaceOnlyPodUpdateStrategyType || l.world.settings.clones.is && !l.world.settings.clones.reuse
 }
 
 // checkKeptWithClaims asserts that no pod is recreated for claims that can change

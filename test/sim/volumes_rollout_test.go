@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -30,6 +31,17 @@ func TestVolumes(t *testing.T) {
 		{name: "larger, for the controller only", settings: withClaims("whole", nil), changes: []func(*World){claimsOfSize("2Gi", "a")}, sizes: "2Gi 2Gi 2Gi"},
 		{name: "larger with an image", settings: withClaims("standard", nil), changes: []func(*World){claimsOfSize("2Gi", "b")}, restarts: 3, sizes: "2Gi 2Gi 2Gi"},
 		{name: "larger in use", settings: withClaims("offline", nil), changes: []func(*World){claimsOfSize("2Gi", "a")}, remade: 3, sizes: "2Gi 2Gi 2Gi"},
+		{
+			name: "larger in use, each pod held by a hook", changes: []func(*World){claimsOfSize("2Gi", "b")}, remade: 3, sizes: "2Gi 2Gi 2Gi",
+			settings: withClaims("offline", hookedBy(hooks{preDelete: true})),
+		},
+		{name: "larger when mounted, in two steps", settings: withClaims("remount", nil), changes: []func(*World){
+			func(w *World) {
+				claimsOfSize("2Gi", "a")(w)
+				w.settleOr(3 * time.Second)
+				claimsOfSize("3Gi", "a")(w)
+			},
+		}, remade: 4, sizes: "3Gi 3Gi 3Gi"},
 		{name: "larger when mounted", settings: withClaims("remount", nil), changes: []func(*World){claimsOfSize("2Gi", "a")}, remade: 3, sizes: "2Gi 2Gi 2Gi"},
 		{name: "larger, of a class that allows it not, with an image", settings: withClaims("fixed", nil), changes: []func(*World){claimsOfSize("2Gi", "b")}, restarts: 3, sizes: "1Gi 1Gi 1Gi", blocked: 3},
 		{name: "too large, with an image", settings: withClaims("limited", nil), changes: []func(*World){claimsOfSize("5Gi", "b")}, restarts: 3, sizes: "1Gi 1Gi 1Gi", blocked: 3},
