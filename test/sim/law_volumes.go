@@ -199,6 +199,9 @@ func (l *law) isMember(pod string) bool {
 // wrong with that.
 func (l *law) isUnderWay(claim, template *corev1.PersistentVolumeClaim) bool {
 	asked := askedAt(claim, template)
+	if l.needsDetach(claim, template) && l.keepsPods() {
+		return false
+	}
 	return !asked.IsZero() && l.world.clock.Now().Before(asked.Add(overdueAfter)) && claim.DeletionTimestamp == nil && errorOf(claim) == "" &&
 		compare(requestOf(claim), requestOf(template)) == 0 && !isDone(claim, template)
 }
@@ -353,6 +356,8 @@ func (w *World) isHopeless(claim, template *corev1.PersistentVolumeClaim) bool {
 		return true
 	case grows && (d.code != "" && d.failures == forever || (d.offline || d.remount) && away):
 		return true
+	case grows && (d.offline || d.remount) && recordOf(claim).DetachTimestamp != nil:
+		return true // its pod was sent away once, and something came between
 	case grows && compare(requestOf(claim), wanted) == 0 && w.storage.volumes[claim.UID].isTrapped(claim):
 		return true
 	case grows && d.limit != "" && compare(wanted, resource.MustParse(d.limit)) > 0:
