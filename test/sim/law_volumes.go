@@ -174,7 +174,7 @@ func (l *law) checkConcurrentClaims(w write, pod string) {
 		shown := l.seenClaims[name]
 		truth, there := get[*corev1.PersistentVolumeClaim](l.world.server, name)
 		template, of := splitClaim(name)
-		if !there || truth.UID != shown.UID || !slices.Contains(l.world.names(l.seenSet), of) || l.seen[of] == nil || l.seen[of].Status.Phase == corev1.PodFailed {
+		if !there || truth.UID != shown.UID || !l.isMember(of) {
 			continue
 		}
 		if t := l.claimTemplates()[template]; t != nil && l.isUnderWay(shown, t) && l.isUnderWay(truth, t) {
@@ -186,10 +186,22 @@ func (l *law) checkConcurrentClaims(w write, pod string) {
 	}
 }
 
+// isMember reports whether a pod counts as one of the set, as it was shown.
+func (l *law) isMember(pod string) bool {
+	shown := l.seen[pod]
+	if l.seenClones != nil {
+		shown = l.members()[pod]
+	}
+	return shown != nil && shown.Status.Phase != corev1.PodFailed && (l.seenClones != nil || slices.Contains(l.world.names(l.seenSet), pod))
+}
+
 // isUnderWay reports whether a claim changes as the operator asked, and nothing is
 // wrong with that.
 func (l *law) isUnderWay(claim, template *corev1.PersistentVolumeClaim) bool {
 	asked := askedAt(claim, template)
+	if l.needsDetach(claim, template) && l.keepsPods() {
+		return false
+	}
 	return !asked.IsZero() && l.world.clock.Now().Before(asked.Add(overdueAfter)) && claim.DeletionTimestamp == nil && errorOf(claim) == "" &&
 		compare(requestOf(claim), requestOf(template)) == 0 && !isDone(claim, template)
 }
@@ -234,11 +246,19 @@ func (l *law) whyNot(claim, template *corev1.PersistentVolumeClaim) string {
 		return errorOf(claim)
 	case attributesOf(template) != "" && attributesOf(template) != attributesOf(claim) && l.world.server.objects[objectKey{"VolumeAttributesClass", attributesOf(template)}] == nil:
 		return "there is no such class of attributes"
+	case l.needsDetach(claim, template) && l.keepsPods():
+		return "its pod is not to be recreated"
 	case !asked.IsZero() && !l.world.clock.Now().Before(asked.Add(overdueAfter)):
 		return "it takes too long"
 	default:
 		return ""
 	}
+}
+
+// keepsPods reports whether no pod is recreated for the sake of a claim.
+func (l *law) keepsPods() bool {
+	rolling := l.seenSet.Spec.UpdateStrategy.RollingUpdate
+	return rolling != nil && rolling.PodUpdatePolicy == appsv1beta1.InPlaceOnlyPodUpdateStrategyType || l.world.settings.clones.is && !l.world.settings.clones.reuse
 }
 
 // checkKeptWithClaims asserts that no pod is recreated for claims that can change
@@ -332,9 +352,13 @@ func (w *World) isHopeless(claim, template *corev1.PersistentVolumeClaim) bool {
 	switch {
 	case *template.Spec.StorageClassName != ptr.Deref(claim.Spec.StorageClassName, ""):
 		return true
-	case grows && compare(requestOf(claim), wanted) < 0 && (class == nil || !ptr.Deref(class.AllowVolumeExpansion, false)):
+	case grows && compare(requestOf(claim), wanted) < 0 && (class == nil || !ptr.Deref(class.AllowVolumeExpansion, false) || w.storage.refuse != nil):
 		return true
 	case grows && (d.code != "" && d.failures == forever || (d.offline || d.remount) && away):
+		return true
+	case grows && (d.offline || d.remount) && recordOf(claim).DetachTimestamp != nil:
+		return true // its pod was sent away once, and something came between
+	case grows && compare(requestOf(claim), wanted) == 0 && w.storage.volumes[claim.UID].isTrapped(claim):
 		return true
 	case grows && d.limit != "" && compare(wanted, resource.MustParse(d.limit)) > 0:
 		return true

@@ -33,7 +33,7 @@ type volumes struct {
 // first.
 var classes = []string{
 	"standard", "standard", "standard", "wait", "whole", "offline", "offline", "remount", "fixed", "limited", "failing", "broken", "stalled", "stuck",
-	"node-fails", "node-never", "cool-down",
+	"rounds", "node-fails", "node-never", "cool-down",
 }
 
 // claimSizes are what the user asks for, from the first.

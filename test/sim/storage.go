@@ -52,6 +52,8 @@ type driver struct {
 	// offline: the driver grows volumes that no node has. remount: a node grows them
 	// when it mounts them, and never later. whole: nothing is left for the node.
 	offline, remount, whole bool
+	// rounds: volumes are as large as whole Gi.
+	rounds bool
 	// limit is the largest size that there can be; empty for no limit.
 	limit string
 	// code is what so many calls to grow a volume come to, before one succeeds; for
@@ -68,7 +70,7 @@ const forever = -1
 
 func (d driver) String() string {
 	var words []string
-	for word, is := range map[string]bool{"fixed": d.fixed, "waits": d.waits, "offline": d.offline, "remount": d.remount, "whole": d.whole} {
+	for word, is := range map[string]bool{"fixed": d.fixed, "waits": d.waits, "offline": d.offline, "remount": d.remount, "whole": d.whole, "rounds": d.rounds} {
 		if is {
 			words = append(words, word)
 		}
@@ -94,7 +96,8 @@ var drivers = map[string]driver{
 	"standard":   {},
 	"wait":       {waits: true},
 	"whole":      {whole: true},
-	"offline":    {offline: true},
+	"offline":    {offline: true, rounds: true},
+	"rounds":     {rounds: true},
 	"remount":    {remount: true, nodeCode: "FailedPrecondition", nodeFailures: forever},
 	"fixed":      {fixed: true},
 	"limited":    {limit: "3Gi"},
@@ -393,6 +396,9 @@ func (s *storage) isGrowing(v *volume, claim *corev1.PersistentVolumeClaim) bool
 	if compare(requestOf(claim), capacityOf(claim)) <= 0 && !isForNode(claim) {
 		return false
 	}
+	if v.isTrapped(claim) {
+		return false
+	}
 	if isForNode(claim) || growthStatus(claim) == corev1.PersistentVolumeClaimNodeResizeInfeasible {
 		return len(users) > 0 && !v.nodal.refused && (d.nodeCode == "" || d.remount || d.nodeFailures != forever)
 	}
@@ -405,6 +411,13 @@ func (s *storage) isGrowing(v *volume, claim *corev1.PersistentVolumeClaim) bool
 	default:
 		return !d.offline || len(users) == 0
 	}
+}
+
+// isTrapped reports whether the resizer asks for ever for the size that a claim has
+// already: the volume was made larger than that, and is as large as the claim is to be.
+func (v *volume) isTrapped(claim *corev1.PersistentVolumeClaim) bool {
+	allocated, has := claim.Status.AllocatedResources[corev1.ResourceStorage]
+	return has && compare(v.size, requestOf(claim)) >= 0 && compare(allocated, requestOf(claim)) < 0 && compare(capacityOf(claim), requestOf(claim)) < 0
 }
 
 // isChanging reports whether a volume will have the class that it is to have, if

@@ -225,6 +225,15 @@ func (s *storage) expand(v *volume, d driver, size resource.Quantity) *rpcError 
 	}
 }
 
+// round returns how large a volume is made that is to have a size.
+func (d driver) round(size resource.Quantity) resource.Quantity {
+	const gi = 1 << 30
+	if !d.rounds {
+		return size
+	}
+	return *resource.NewQuantity((size.Value()+gi-1)/gi*gi, resource.BinarySI)
+}
+
 // answerGrowth takes what the driver says.
 func (s *storage) answerGrowth(v *volume, claim *corev1.PersistentVolumeClaim) {
 	g, now := &v.growth, s.now()
@@ -252,7 +261,7 @@ func (s *storage) answerGrowth(v *volume, claim *corev1.PersistentVolumeClaim) {
 	}
 	g.final, g.slowUntil = false, time.Time{}
 	if compare(call.size, v.size) > 0 {
-		v.size, v.grown = call.size, now
+		v.size, v.grown = d.round(call.size), now
 	}
 	if call.version != claim.ResourceVersion {
 		g.retry(now) // it was changed meanwhile: what came of it is written next time

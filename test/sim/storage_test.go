@@ -246,6 +246,19 @@ func TestGrowthThatFailsOnTheNode(t *testing.T) {
 	}
 }
 
+// What was rounded up cannot be asked for: the resizer goes on with what was asked
+// for before.
+func TestGrowthThatIsRounded(t *testing.T) {
+	c := newClaimed(t, "rounds", nil)
+	c.Expect(c.resize("1500Mi")).To(Succeed())
+	c.shows("Bound, 1500Mi of which 1500Mi")
+	c.Expect(c.resize("2Gi")).To(Succeed())
+	c.after(300)
+	c.Expect(describeClaim(c.claim())).To(HavePrefix("Bound, 2Gi of which 1500Mi"))
+	c.Expect(c.resize("3Gi")).To(Succeed())
+	c.shows("Bound, 3Gi of which 3Gi")
+}
+
 // What is asked for while a volume cools down is done later.
 func TestGrowthAfterGrowth(t *testing.T) {
 	c := newClaimed(t, "cool-down", nil)

@@ -80,9 +80,11 @@ func (w *World) changeClaimTemplates() {
 	default:
 		wish.attributes = pick(w.choices, []string{"gold", "silver", "slow", "flaky", "refused", "none", ""})
 	case 3, 4:
-		if wish.second == "" {
+		switch {
+		case w.settings.clones.is && !w.settings.clones.reuse: // its pods stay with what they have
+		case wish.second == "":
 			wish.second = pick(w.choices, classes)
-		} else {
+		default:
 			wish.second = ""
 		}
 	case 5:

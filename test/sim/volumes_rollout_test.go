@@ -30,6 +30,10 @@ func TestVolumes(t *testing.T) {
 		{name: "larger, for the controller only", settings: withClaims("whole", nil), changes: []func(*World){claimsOfSize("2Gi", "a")}, sizes: "2Gi 2Gi 2Gi"},
 		{name: "larger with an image", settings: withClaims("standard", nil), changes: []func(*World){claimsOfSize("2Gi", "b")}, restarts: 3, sizes: "2Gi 2Gi 2Gi"},
 		{name: "larger in use", settings: withClaims("offline", nil), changes: []func(*World){claimsOfSize("2Gi", "a")}, remade: 3, sizes: "2Gi 2Gi 2Gi"},
+		{
+			name: "larger in use, each pod held by a hook", changes: []func(*World){claimsOfSize("2Gi", "b")}, remade: 3, sizes: "2Gi 2Gi 2Gi",
+			settings: withClaims("offline", hookedBy(hooks{preDelete: true})),
+		},
 		{name: "larger when mounted", settings: withClaims("remount", nil), changes: []func(*World){claimsOfSize("2Gi", "a")}, remade: 3, sizes: "2Gi 2Gi 2Gi"},
 		{name: "larger, of a class that allows it not, with an image", settings: withClaims("fixed", nil), changes: []func(*World){claimsOfSize("2Gi", "b")}, restarts: 3, sizes: "1Gi 1Gi 1Gi", blocked: 3},
 		{name: "too large, with an image", settings: withClaims("limited", nil), changes: []func(*World){claimsOfSize("5Gi", "b")}, restarts: 3, sizes: "1Gi 1Gi 1Gi", blocked: 3},
@@ -66,6 +70,13 @@ func TestVolumes(t *testing.T) {
 		}, sizes: "2Gi 2Gi 2Gi"},
 		{name: "clones, larger", settings: asClones(withClaims("standard", nil)), changes: []func(*World){claimsOfSize("2Gi", "a")}, sizes: "2Gi 2Gi 2Gi"},
 		{name: "clones, larger in use", settings: asClones(withClaims("offline", nil)), changes: []func(*World){claimsOfSize("2Gi", "b")}, restarts: 3, sizes: "1Gi 1Gi 1Gi", blocked: 3},
+		{name: "clones, one more", settings: asClones(withClaims("standard", nil)), changes: []func(*World){
+			claimsWith(func(w *claimWish) { w.second = "standard" }), claimsWith(func(w *claimWish) { w.second = "" }),
+		}, sizes: "1Gi 1Gi 1Gi"},
+		{
+			name: "clones that reuse claims, one more", settings: asClones(withClaims("standard", func(s *settings) { s.clones.reuse = true })),
+			changes: []func(*World){claimsWith(func(w *claimWish) { w.second = "standard" })}, remade: 3, sizes: "1Gi 1Gi 1Gi 1Gi 1Gi 1Gi",
+		},
 		{
 			name: "clones that reuse claims, larger in use", settings: asClones(withClaims("offline", func(s *settings) { s.clones.reuse = true })),
 			changes: []func(*World){claimsOfSize("2Gi", "a")}, remade: 3, sizes: "2Gi 2Gi 2Gi",
