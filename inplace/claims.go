@@ -5,7 +5,6 @@ package inplace
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -86,8 +85,7 @@ func finishWithClaims(facts PodFacts, before *past, target Target, now time.Time
 // stepForClaims returns what the claims of a pod ask of it; nil if nothing. The
 // patches of its claims are no step of the pod: see planner.changeClaims.
 func stepForClaims(facts PodFacts, target Target, now time.Time) *Step {
-	changing, underWay := facts.Claims.In(volumes.Changing), facts.Claims.In(volumes.UnderWay)
-	if claims := slices.Concat(changing.Untried(), underWay); len(claims) > 0 {
+	if claims := facts.Claims.AwaitedByPod(); len(claims) > 0 {
 		return overdueStep(Step{
 			State: UpdatingClaims, Reason: claims[0].Reason, Message: claims.Message(), Since: claims.Since(), Until: claims.Until(),
 		}, target.Deadline, now)
@@ -131,11 +129,10 @@ func (p *planner) changeClaims(v *view) (waits bool) {
 	why := "broken: outside of maxConcurrent"
 	switch {
 	case v.class == broken:
-	case v.facts.Claims.Has(volumes.UnderWay):
+	case v.facts.Claims.IsChanging():
 		why = "its claims are being changed already"
 	case p.changing >= limit:
-		return p.postponeClaims(v, isHeld, ReasonMaxConcurrentClaims,
-			fmt.Sprintf("the claims of %d pods are being changed, maxConcurrent is %d", p.changing, limit))
+		return p.postponeClaims(v, isHeld, ReasonMaxConcurrentClaims, p.claimsMessage())
 	case isHeld && v.Step.TakesOutNext && v.Available && p.unavailable >= p.workload.MaxUnavailable:
 		return p.postponeClaims(v, isHeld, ReasonBudget, p.budgetMessage())
 	default:
@@ -147,6 +144,20 @@ func (p *planner) changeClaims(v *view) (waits bool) {
 		Note: fmt.Sprintf("%s %s; %s; %s", ChangeClaims, v.Pod.Name, claims.Message(), why),
 	})
 	return false
+}
+
+func (p *planner) claimsMessage() string {
+	return fmt.Sprintf("the claims of %d pods are being changed, maxConcurrent is %d", p.changing, max(p.workload.MaxConcurrentClaims, 1))
+}
+
+// holdsClaims reports whether a pod takes one of the places for changes of claims.
+func (v *view) holdsClaims() bool {
+	return v.facts.Claims.IsChanging() || v.Pod.DeletionTimestamp != nil && v.facts.Claims.Has(volumes.Detaching)
+}
+
+// detaches reports whether a pod is to be deleted for its claims.
+func (v *view) detaches() bool {
+	return v.Step.Action == Recreate && len(v.Step.Claims) > 0
 }
 
 // postponeClaims names what the claims of a pod wait for, unless the pod itself has
@@ -167,6 +178,8 @@ func (p *planner) watchClaims(v *view) {
 		switch {
 		case claim.Refused != "":
 			blocker.Reason, blocker.Message = volumes.ReasonClaimRefused, claim.Refused
+		case claim.Foreign:
+			blocker.State = UpdatingClaims
 		case claim.State != volumes.Blocked:
 			continue
 		}

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/insitu-dev/insitu/volumes"
 )
 
 // Workload is what is known of a workload whose pods are to be updated.
@@ -165,7 +163,7 @@ func (p *planner) count(views []*view) {
 	available := 0
 	p.changing = p.workload.ChangingClaims
 	for _, v := range views {
-		if v.facts.Claims.Has(volumes.UnderWay) {
+		if v.holdsClaims() {
 			p.changing++
 		}
 		if v.holdsResizes(p.workload.Target) {
@@ -206,6 +204,8 @@ func (p *planner) decide(v *view) {
 	case v.Step.State == Settled:
 	case v.Step.Action == Wait:
 		p.block(v, v.Step.State, v.Step.Reason, v.Step.Message)
+	case v.detaches() && p.changing >= max(p.workload.MaxConcurrentClaims, 1):
+		p.block(v, Waiting, ReasonMaxConcurrentClaims, p.claimsMessage())
 	case v.between && p.unavailable-p.between >= p.workload.MaxUnavailable:
 		p.block(v, Waiting, ReasonBudget, p.budgetMessage())
 	case v.between:
@@ -312,6 +312,9 @@ func (p *planner) budgetMessage() string {
 }
 
 func (p *planner) move(v *view, why string) {
+	if v.detaches() {
+		p.changing++
+	}
 	note := fmt.Sprintf("%s %s", v.Step.Action, v.Pod.Name)
 	for _, words := range []string{v.Step.Message, why} {
 		if words != "" {

@@ -46,9 +46,13 @@ func (f Facts) modification(want string, now time.Time) Step {
 	}
 	since := f.modifyingSince(want)
 	switch {
-	case status != nil && status.Status == corev1.PersistentVolumeClaimModifyVolumeInfeasible && problem != nil:
+	case status != nil && status.Status == corev1.PersistentVolumeClaimModifyVolumeInfeasible && status.TargetVolumeAttributesClassName == want:
+		words := "see the events of the claim" // the condition goes missing when the claim grows as well
+		if problem != nil {
+			words = driverWords(problem.Message)
+		}
 		step := f.step(Blocked, ReasonModificationInfeasible, "its driver will not give it the attributes of VolumeAttributesClass %s: %s; "+
-			"name another class, or revert the template", want, driverWords(problem.Message))
+			"name another class, or revert the template", want, words)
 		step.Since = since
 		return step
 	case status != nil && status.Status == corev1.PersistentVolumeClaimModifyVolumePending && f.LacksAttributesClass:

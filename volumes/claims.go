@@ -29,9 +29,15 @@ func (c Claims) Has(state State) bool {
 	return slices.ContainsFunc(c, func(step Step) bool { return step.State == state })
 }
 
-// Untried returns the steps without those that were tried and refused.
-func (c Claims) Untried() Claims {
-	return slices.DeleteFunc(slices.Clone(c), func(step Step) bool { return step.Refused != "" })
+// AwaitedByPod returns the steps that come before the pod: what is to be changed and
+// what is under way, without what was refused before and what others have asked for.
+func (c Claims) AwaitedByPod() Claims {
+	return slices.DeleteFunc(slices.Concat(c.In(Changing), c.In(UnderWay)), func(step Step) bool { return step.Refused != "" || step.Foreign })
+}
+
+// IsChanging reports whether the volume of a claim is being changed.
+func (c Claims) IsChanging() bool {
+	return slices.ContainsFunc(c, func(step Step) bool { return step.State == UnderWay && !step.Foreign || step.InFlight })
 }
 
 // KeepPod reports whether the pod must not be deleted now, see [Step.KeepsPod].
@@ -72,15 +78,22 @@ func earliest(c Claims, of func(Step) time.Time) time.Time {
 
 // AwaitDetached tells until when a pod that was deleted for the sake of a claim is
 // kept away; zero if it may come back: the volume has grown, or cannot, or has had
-// its time.
+// its time. The claim of a pod that is on its way out is not awaited longer than it
+// would be if the pod were gone.
 func AwaitDetached(f Facts, now time.Time) time.Time {
-	if f.Claim == nil || f.Claim.DeletionTimestamp != nil || f.isUsed() {
+	if f.Claim == nil || f.Claim.DeletionTimestamp != nil || f.isUsed() && !f.PodLeaving {
 		return time.Time{}
 	}
+	if f.PodLeaving {
+		f.PodSince = time.Time{}
+	}
 	want, record := sizeOf(f.Template.Spec.Resources.Requests), RecordOf(f.Claim)
+	if asked := sizeOf(f.Claim.Spec.Resources.Requests); f.isExpandedInController() && !isAtLeast(want, asked) {
+		want = asked // it is more than the template says that has to be mounted again
+	}
 	since := detachedFor(record, want)
 	until := since.Add(detachPeriod)
-	if f.isExpandedInController() && !InUseSince(record).Equal(since) {
+	if f.isExpandedInController() && InUseSince(record).Before(since) {
 		// It was the node that needed it. Nothing tells when that has let go of the
 		// volume.
 		until = since.Add(unmountPeriod)

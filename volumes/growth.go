@@ -31,7 +31,7 @@ func (f Facts) grow(now time.Time) Step {
 		return f.step(Waiting, ReasonClaimNotBound, "")
 	case asked.Cmp(want) < 0:
 		return f.ask(want, now)
-	case asked.Cmp(want) > 0 && f.mayLower(asked):
+	case asked.Cmp(want) > 0 && f.mayLower(asked, now):
 		return f.resized(want)
 	default:
 		return f.expansion(asked, now)
@@ -52,7 +52,7 @@ func (f Facts) ask(want resource.Quantity, now time.Time) Step {
 			"set allowVolumeExpansion: true if its driver can; %s", name, want.String(), wayOut)
 	}
 	record := RecordOf(f.Claim)
-	if f.isUsed() && f.growsDetached(record, now) {
+	if f.isUsed() && f.growsDetached(record, now) && detachedFor(record, want).IsZero() {
 		return f.detach(want, ReasonVolumeInUse, "its driver does not expand volumes in use", now)
 	}
 	return f.resized(want)
@@ -66,12 +66,25 @@ func (f Facts) resized(want resource.Quantity) Step {
 
 // mayLower reports whether a request that is larger than the template may be
 // lowered to it: it was our own, or comes to nothing.
-func (f Facts) mayLower(asked resource.Quantity) bool {
+func (f Facts) mayLower(asked resource.Quantity, now time.Time) bool {
 	if f.isExpandedInController() {
 		return false // the volume is as large already
 	}
-	return asks(RecordOf(f.Claim), asked) || f.isInfeasible(asked) || f.trouble(corev1.PersistentVolumeClaimControllerResizeError) != nil
+	if f.isUsed() && f.growsDetached(RecordOf(f.Claim), now) {
+		return true // the driver will not do it, and the sidecar may not say so
+	}
+	return f.isOwn(asked) || f.isInfeasible(asked) || f.trouble(corev1.PersistentVolumeClaimControllerResizeError) != nil
 }
+
+// isOwn reports whether a request was made by us, be it the one that is paused while
+// a pod is on its way out.
+func (f Facts) isOwn(asked resource.Quantity) bool {
+	record, paused := RecordOf(f.Claim), asked.DeepCopy()
+	paused.Add(oneByte)
+	return asks(record, asked) || record.DetachTimestamp != nil && asks(record, paused)
+}
+
+var oneByte = *resource.NewQuantity(1, resource.BinarySI)
 
 // expansion returns the step of a claim that has asked for what it needs, or more.
 func (f Facts) expansion(asked resource.Quantity, now time.Time) Step {
@@ -85,6 +98,10 @@ func (f Facts) expansion(asked resource.Quantity, now time.Time) Step {
 		return f.detach(asked, ReasonVolumeNotRemounted, fmt.Sprintf("the file system has not grown in %s while it is mounted", remountPeriod), now)
 	case f.isUsed() && !f.isExpandedInController() && f.growsDetached(record, now) && !now.Before(since.Add(silentPeriod)):
 		return f.inUse(asked, now)
+	case !f.isOwn(asked):
+		step := f.step(UnderWay, ReasonClaimExpanding, "it grows from %s to %s, as somebody else has asked", f.capacity(), asked.String())
+		step.Since, step.Foreign = since, true
+		return step
 	case since.IsZero() || !now.Before(since.Add(overduePeriod)):
 		step := f.step(Blocked, ReasonClaimOverdue, "it has asked for %s, and nothing is heard of it: see the events of the claim, and whether the "+
 			"external-resizer of its driver runs", asked.String())
@@ -115,7 +132,7 @@ func (f Facts) inUse(asked resource.Quantity, now time.Time) Step {
 // for each size: what does not help is not done again.
 func (f Facts) detach(want resource.Quantity, reason, why string, now time.Time) Step {
 	record := RecordOf(f.Claim)
-	if since := detachedFor(record, want); !since.IsZero() && f.PodSince.After(since) {
+	if since := detachedFor(record, want); !since.IsZero() && f.PodSince.After(since) && !f.isAByteShort(want) {
 		step := f.step(Blocked, reason, "%s, and it did not grow to %s in the time that its pod was gone for it: "+
 			"see the events of the claim; scale the pod away for as long as it takes", why, want.String())
 		step.Since = since
@@ -130,26 +147,36 @@ func (f Facts) detach(want resource.Quantity, reason, why string, now time.Time)
 	record.DetachTimestamp = ptr.To(record.SizeTimestamp)
 	if reason == ReasonVolumeInUse {
 		record.InUseTimestamp = record.DetachTimestamp
-		step.Patch.Size = f.pausedRequest(want)
+		step.Patch.Size = f.pausedRequest(want, now)
 	}
 	step.Patch.Record = record
 	return step
 }
 
 // pausedRequest returns what a claim asks for while its pod is on its way out: a
-// byte less. The sidecar waits up to minutes after a volume was in use, and tries at
-// once when the request changes, which it does again when the pod is gone. It is nil
-// if the claim has not asked for the size yet.
-func (f Facts) pausedRequest(want resource.Quantity) *resource.Quantity {
-	if asked := sizeOf(f.Claim.Spec.Resources.Requests); asked.Cmp(want) != 0 {
+// byte less. The sidecar waits longer and longer after a volume was in use, up to
+// minutes, and tries at once when the request changes, which it does again when the
+// pod is gone. It is nil where it is not needed: the claim has not asked for the size
+// yet, somebody else has, or it was so lately that the sidecar tries again soon.
+func (f Facts) pausedRequest(want resource.Quantity, now time.Time) *resource.Quantity {
+	asked := sizeOf(f.Claim.Spec.Resources.Requests)
+	if record := RecordOf(f.Claim); asked.Cmp(want) != 0 || !asks(record, asked) || now.Before(record.SizeTimestamp.Add(promptPeriod)) {
 		return nil
 	}
 	less := want.DeepCopy()
-	less.Sub(*resource.NewQuantity(1, resource.BinarySI))
+	less.Sub(oneByte)
 	if less.Cmp(sizeOf(f.Claim.Status.Capacity)) <= 0 {
 		return nil
 	}
 	return &less
+}
+
+// isAByteShort reports whether a volume has grown to a paused request: the sidecar
+// was quicker than we were.
+func (f Facts) isAByteShort(want resource.Quantity) bool {
+	capacity := sizeOf(f.Claim.Status.Capacity)
+	capacity.Add(oneByte)
+	return capacity.Cmp(want) == 0
 }
 
 // growsDetached reports whether the driver is known not to expand volumes in use.

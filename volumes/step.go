@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 )
 
 // Facts is what is known of one claim.
@@ -22,8 +24,9 @@ type Facts struct {
 	// name that the template says.
 	LacksAttributesClass bool
 	// PodSince is when the pod was created that uses the claim; zero while there is
-	// none.
-	PodSince time.Time
+	// none. PodLeaving is true when it is being deleted.
+	PodSince   time.Time
+	PodLeaving bool
 	// WhyNotDetached says why the pod is not to be deleted for its claim; empty if it
 	// may be.
 	WhyNotDetached string
@@ -124,6 +127,11 @@ type Step struct {
 	// Refused says, for a patch that the API server has refused before, what it said.
 	// A pod does not wait for the next try.
 	Refused string
+	// Foreign is true for a growth under way that somebody else asked for. A pod does
+	// not wait for it: nothing tells how long it has been.
+	Foreign bool
+	// InFlight is true for a patch of a claim of which another part is under way.
+	InFlight bool
 	// KeepsPod is true while a new pod could not mount the volume: the one that is
 	// there must stay.
 	KeepsPod bool
@@ -148,6 +156,9 @@ const (
 	// classPeriod is after how long a class is looked up again that is missing, or
 	// does not allow what is needed.
 	classPeriod = time.Minute
+	// promptPeriod is for how long after a request the sidecar tries again within
+	// about as long.
+	promptPeriod = time.Minute
 	// silentPeriod is how long an expansion of a volume in use may be under way by a
 	// driver that is believed so. The sidecar does not repeat what it said.
 	silentPeriod = 30 * time.Second
@@ -230,8 +241,15 @@ func (f Facts) change(size, attributes Step, now time.Time) Step {
 		patch.Size = nil
 	}
 	patch.Record = newRecord(patch, RecordOf(f.Claim), now)
+	if f.showsInUse() {
+		// The sidecar does not say it again of another size.
+		patch.Record.InUseTimestamp = ptr.To(metav1.NewTime(now).Rfc3339Copy())
+	}
+	if f.isUsed() && patch.Size != nil {
+		patch.Record.DetachTimestamp = nil // its pod was back before this was asked
+	}
 	step := f.step(Changing, ReasonClaimChanging, "%s", patch)
-	step.Patch = patch
+	step.Patch, step.InFlight = patch, size.State == UnderWay || attributes.State == UnderWay
 	known := f.refusalOf(patch)
 	if known == nil {
 		return step

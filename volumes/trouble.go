@@ -52,7 +52,7 @@ func saysInUse(condition corev1.PersistentVolumeClaimCondition) bool {
 // conditions of the other one may linger.
 func (f Facts) expansionTrouble(asked resource.Quantity, now time.Time) *Step {
 	if f.isExpandedInController() {
-		if problem := f.trouble(corev1.PersistentVolumeClaimNodeResizeError); problem != nil {
+		if problem := f.nodeProblem(); problem != nil {
 			return ptr.To(f.nodeTrouble(*problem, asked, now))
 		}
 		return nil
@@ -94,16 +94,35 @@ func (f Facts) infeasible(problem *corev1.PersistentVolumeClaimCondition, asked 
 	return step
 }
 
+// nodeProblem returns the condition that tells that the file system does not grow on
+// its node; nil if there is none. The kubelet leaves it as it was at first, whatever
+// else is asked for, until the file system has grown. That it cannot while it is
+// mounted is told of the pod that is there: what the last one met is not.
+func (f Facts) nodeProblem() *corev1.PersistentVolumeClaimCondition {
+	problem := f.condition(corev1.PersistentVolumeClaimNodeResizeError)
+	if problem != nil && saysInUse(*problem) && (!f.isUsed() || !problem.LastTransitionTime.After(f.PodSince)) {
+		return nil
+	}
+	return problem
+}
+
 // nodeTrouble returns the step of a claim whose file system does not grow on its
 // node.
 func (f Facts) nodeTrouble(problem corev1.PersistentVolumeClaimCondition, asked resource.Quantity, now time.Time) Step {
-	if saysInUse(problem) && f.isUsed() {
+	if saysInUse(problem) {
 		return f.detach(asked, ReasonVolumeNotRemounted, "its driver does not grow a file system that is mounted", now)
 	}
 	step := f.step(Blocked, ReasonExpansionFailed, "its file system does not grow to %s on its node, which tries again: %s; "+
 		"its pod is not deleted meanwhile, since another one could not mount it", asked.String(), driverWords(problem.Message))
-	step.Since, step.KeepsPod = problem.LastTransitionTime.Time, !saysInUse(problem)
+	step.Since, step.KeepsPod = problem.LastTransitionTime.Time, true
 	return step
+}
+
+// showsInUse reports whether the driver says of the present request that it cannot
+// expand a volume in use.
+func (f Facts) showsInUse() bool {
+	problem := f.trouble(corev1.PersistentVolumeClaimControllerResizeError)
+	return problem != nil && saysInUse(*problem) && !f.isExpandedInController()
 }
 
 func driverWords(message string) string {

@@ -73,8 +73,7 @@ func (r *Reconciler) awaitVolumes(ctx context.Context, s *scope, claims []*corev
 		return awaited, nil
 	}
 	templates := s.claimTemplates(s.revisions.Update)
-	for _, id := range s.idsWithoutPod(claims) {
-		pod := workload.PodOfClaims{Name: podName(s.set.Name, id)}
+	for _, pod := range s.absentPods(claims) {
 		if err := s.claims.Read(ctx, pod.Name, templates); err != nil {
 			return nil, err
 		}
@@ -87,12 +86,28 @@ func (r *Reconciler) awaitVolumes(ctx context.Context, s *scope, claims []*corev
 			if until := volumes.AwaitDetached(f, s.now); !until.IsZero() {
 				steps = append(steps, volumes.Next(f, s.now))
 				s.requeue.Within(max(until.Sub(s.now), time.Second))
+				id, _ := idOf(s.set.Name, pod.Name)
 				awaited.Insert(id)
 			}
 		}
-		s.updating.Add(r.executor.ChangeClaims(ctx, s.set, steps.In(volumes.Changing)))
+		if !pod.Leaving {
+			s.updating.Add(r.executor.ChangeClaims(ctx, s.set, steps.In(volumes.Changing)))
+		}
 	}
 	return awaited, nil
+}
+
+// absentPods returns what the claims that have no pod, or one that is being deleted,
+// have to know of it.
+func (s *scope) absentPods(claims []*corev1.PersistentVolumeClaim) []workload.PodOfClaims {
+	var pods []workload.PodOfClaims
+	for _, id := range s.idsWithoutPod(claims) {
+		pods = append(pods, workload.PodOfClaims{Name: podName(s.set.Name, id)})
+	}
+	for _, pod := range s.leaving {
+		pods = append(pods, workload.PodOfClaims{Name: pod.Name, Since: pod.CreationTimestamp.Time, Leaving: true})
+	}
+	return pods
 }
 
 // idsWithoutPod returns the IDs of claims for which there is no pod.

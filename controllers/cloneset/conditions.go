@@ -31,7 +31,7 @@ func setConditions(s *scope, before appsv1beta1.CloneSetStatus, failure error) {
 
 // setReady says how far the set has come, in one word and a sentence.
 func setReady(s *scope) {
-	c, claims, replicas := s.counts, s.countClaims(), s.set.GetReplicas()
+	c, claims, replicas := s.counts, s.claimCounts, s.set.GetReplicas()
 	var reason, message string
 	switch {
 	case int(c.replicas) != s.scaled.wanted || len(s.outgoing) > 0:

@@ -51,6 +51,9 @@ func (r *Reconciler) readFacts(ctx context.Context, s *scope) error {
 // in place needs that only where none may be unavailable.
 func (s *scope) needsSurge(pod inplace.PodState) bool {
 	step, serves := pod.Step, pod.Available || s.isBetweenBatches(pod)
+	if step.TakesOutNext {
+		return serves && s.set.GetMaxUnavailable() == 0
+	}
 	if !step.LeadsToPatch() {
 		return serves && (step.Action == inplace.Recreate || step.IsHold())
 	}
@@ -73,6 +76,7 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 			delete(s.claimSteps, pod.Pod.Name)
 		}
 	}
+	s.claimCounts = s.countClaims()
 	plan, tried := r.executor.Preflight(ctx, s.set, w, s.now)
 	s.plan, s.planned = withWaiting(plan, s.scaled.waiting), true
 	if s.isUpdated() {
@@ -135,11 +139,23 @@ func (s *scope) workload(members []*member) inplace.Workload {
 		MinReadySeconds:      s.set.GetMinReadySeconds(),
 		MaxConcurrentResizes: workload.MaxConcurrentResizes(s.set.GetInPlaceUpdateStrategy(), int(s.set.GetReplicas())),
 		MaxConcurrentClaims:  workload.MaxConcurrentClaims(s.set.Spec.VolumeClaimUpdateStrategy, int(s.set.GetReplicas())),
-		ChangingClaims:       s.awaited.Len(),
+		ChangingClaims:       s.awaited.Len() + s.changingElsewhere(members),
 		Stopped:              s.isStopped(),
 		Pods:                 facts,
 		Condemned:            s.condemned(),
 	}
+}
+
+// changingElsewhere returns of how many members besides those given the claims are
+// being changed.
+func (s *scope) changingElsewhere(members []*member) int {
+	count := 0
+	for _, m := range s.members {
+		if !slices.Contains(members, m) && m.facts.Claims.IsChanging() {
+			count++
+		}
+	}
+	return count
 }
 
 func (s *scope) target() inplace.Target {

@@ -53,10 +53,11 @@ type scope struct {
 	// scaled is what was decided on the number of pods.
 	scaled scalePlan
 
-	// plan and counts are valid when planned is true.
-	plan    inplace.Plan
-	planned bool
-	counts  counts
+	// plan, counts and claimCounts are valid when planned is true.
+	plan        inplace.Plan
+	planned     bool
+	counts      counts
+	claimCounts workload.ClaimCounts
 	// failedMoves holds the errors of moves, by pod name.
 	failedMoves map[string]error
 

@@ -57,7 +57,7 @@ func setCounts(s *scope, status *appsv1beta1.CloneSetStatus) {
 		status.CollisionCount = ptr.To(s.revisions.Collisions)
 	}
 	status.LabelSelector = s.selector.String()
-	status.VolumeClaims = s.countClaims().Status
+	status.VolumeClaims = s.claimCounts.Status
 }
 
 type counts struct {

@@ -40,7 +40,7 @@ type progress struct {
 }
 
 func progressOf(s *scope) progress {
-	c, claims := s.counts, s.countClaims()
+	c, claims := s.counts, s.claimCounts
 	wanted := len(s.ordinals)
 	switch {
 	case len(s.members) != wanted || len(s.condemned) > 0:

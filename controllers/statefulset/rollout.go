@@ -22,7 +22,7 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 	}
 	plan, tried := r.executor.Preflight(ctx, s.set, s.workload(facts), s.now)
 	s.plan, s.planned = plan, true
-	s.counts = countPods(s)
+	s.counts, s.claimCounts = countPods(s), s.countClaims()
 	if s.isUpdated() {
 		s.revisions.Current, s.counts.current = s.revisions.Update, s.counts.updated
 	}

@@ -55,10 +55,11 @@ type scope struct {
 	// revision, whether they have a pod or not.
 	held sets.Set[int]
 
-	// plan and counts are valid when planned is true.
-	plan    inplace.Plan
-	planned bool
-	counts  counts
+	// plan, counts and claimCounts are valid when planned is true.
+	plan        inplace.Plan
+	planned     bool
+	counts      counts
+	claimCounts workload.ClaimCounts
 	// failedMoves holds the errors of moves, by pod name.
 	failedMoves map[string]error
 

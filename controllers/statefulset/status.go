@@ -64,7 +64,7 @@ func computeCounts(s *scope, status *appsv1beta1.StatefulSetStatus) error {
 		status.CollisionCount = ptr.To(s.revisions.Collisions)
 	}
 	status.LabelSelector = selector.String()
-	status.VolumeClaims = s.countClaims().Status
+	status.VolumeClaims = s.claimCounts.Status
 	return nil
 }
 

@@ -4,6 +4,8 @@
 package workload
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
@@ -52,7 +54,7 @@ func (c *ClaimCounts) add(step volumes.Step) {
 	case step.State == volumes.Blocked, step.Refused != "":
 		c.Blocked++
 		if c.Message == "" {
-			c.Message = step.Message
+			c.Message = cmp.Or(step.Refused, step.Message)
 		}
 	case step.State == volumes.Changing, step.State == volumes.UnderWay, step.State == volumes.Detaching:
 		c.Moving++

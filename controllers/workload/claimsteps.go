@@ -77,8 +77,10 @@ func (c *Claims) Get(name string) *corev1.PersistentVolumeClaim {
 // PodOfClaims is what claims have to know of the pod that uses them.
 type PodOfClaims struct {
 	Name string
-	// Since is when it was created; zero if there is none.
-	Since time.Time
+	// Since is when it was created; zero if there is none. Leaving is true when it is
+	// being deleted.
+	Since   time.Time
+	Leaving bool
 	// Keep says why it is not to be deleted for its claims; empty if it may be.
 	Keep string
 }
@@ -91,7 +93,7 @@ func (c *Claims) Facts(ctx context.Context, pod PodOfClaims, templates []corev1.
 		template := &templates[i]
 		f := volumes.Facts{
 			Claim: c.byName[ClaimName(template.Name, pod.Name)], Template: template,
-			PodSince: pod.Since, WhyNotDetached: pod.Keep, InUseSince: c.inUseSince[template.Name],
+			PodSince: pod.Since, PodLeaving: pod.Leaving, WhyNotDetached: pod.Keep, InUseSince: c.inUseSince[template.Name],
 		}
 		if f.Claim != nil && !volumes.Compare(f.Claim, template).Ready {
 			f.Refused = c.refusals(f.Claim)

@@ -19,7 +19,7 @@ import (
 // kinds are what the manager caches.
 var kinds = []string{
 	"StatefulSet", "CloneSet", "Deployment", nativeStatefulSet, "DaemonSet", "ReplicaSet",
-	"Pod", "PersistentVolumeClaim", "ControllerRevision", "EndpointSlice",
+	"Pod", "PersistentVolumeClaim", "ControllerRevision", "EndpointSlice", "StorageClass", "VolumeAttributesClass",
 }
 
 // cache is what a manager sees of the server: of each kind the state after some

@@ -75,7 +75,7 @@ func (s settings) cloneSet(r revision) *appsv1beta1.CloneSet {
 	put(s.set(r), set)
 	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": setName}}
 	set.Spec.RevisionHistoryLimit = ptr.To[int32](3)
-	set.Spec.VolumeClaimTemplates = s.set(r).Spec.VolumeClaimTemplates
+	set.Spec.VolumeClaimTemplates, set.Spec.VolumeClaimUpdateStrategy = s.set(r).Spec.VolumeClaimTemplates, s.volumes.strategy
 	set.Spec.UpdateStrategy.RollingUpdate.MaxSurge = ptr.To(intstr.FromInt(s.clones.maxSurge))
 	set.Spec.ScaleStrategy.EnablePVCReuse = &s.clones.reuse
 	if limit := s.clones.scaleLimit; limit > 0 {
@@ -110,6 +110,7 @@ func viewOf(set *appsv1beta1.CloneSet) *appsv1beta1.StatefulSet {
 	view := &appsv1beta1.StatefulSet{ObjectMeta: set.ObjectMeta}
 	view.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
 	view.Spec.Replicas, view.Spec.Template, view.Spec.Lifecycle = set.Spec.Replicas, set.Spec.Template, set.Spec.Lifecycle
+	view.Spec.VolumeClaimTemplates, view.Spec.VolumeClaimUpdateStrategy = set.Spec.VolumeClaimTemplates, set.Spec.VolumeClaimUpdateStrategy
 	view.Spec.UpdateStrategy.Type = appsv1.StatefulSetUpdateStrategyType(set.Spec.UpdateStrategy.Type)
 	if rolling := set.Spec.UpdateStrategy.RollingUpdate; set.GetUpdateStrategyType() == appsv1beta1.RollingUpdateCloneSetUpdateStrategyType {
 		view.Spec.UpdateStrategy.RollingUpdate = &appsv1beta1.RollingUpdateStatefulSetStrategy{
@@ -124,7 +125,7 @@ func viewOf(set *appsv1beta1.CloneSet) *appsv1beta1.StatefulSet {
 		Replicas:           status.Replicas, ReadyReplicas: status.ReadyReplicas, AvailableReplicas: status.AvailableReplicas,
 		UpdatedReplicas: status.UpdatedReplicas, UpdatedReadyReplicas: status.UpdatedReadyReplicas, UpdatedAvailableReplicas: status.UpdatedAvailableReplicas,
 		CurrentReplicas: status.Replicas, // a CloneSet does not count these
-		InPlaceUpdated:  status.InPlaceUpdated, Recreated: status.Recreated,
+		InPlaceUpdated:  status.InPlaceUpdated, Recreated: status.Recreated, VolumeClaims: status.VolumeClaims,
 		CurrentRevision: status.CurrentRevision, UpdateRevision: status.UpdateRevision, Blockers: status.Blockers,
 	}
 	for _, c := range status.Conditions {
@@ -230,7 +231,7 @@ func contentOnly(lines []string) []string {
 	for _, line := range lines {
 		words := strings.Fields(line)
 		left = append(left, strings.Join(slices.DeleteFunc(words, func(word string) bool {
-			word = strings.TrimPrefix(strings.TrimSuffix(word, ","), "data-")
+			word = strings.TrimPrefix(strings.TrimPrefix(strings.TrimSuffix(word, ","), "data-"), "log-")
 			return strings.HasPrefix(word, setName+"-") && len(word) == len(setName)+6
 		}), " "))
 	}

@@ -57,6 +57,8 @@ type worker struct {
 	// endsAt is when the pod, which is being deleted, is gone.
 	endsAt time.Time
 	size   sized
+	// mounted: its volumes are.
+	mounted bool
 }
 
 // container is a container that was started, or that cannot be.
@@ -103,6 +105,7 @@ func (k *kubelet) step() {
 		}
 		there[pod.UID] = true
 		k.worker(pod).step(pod)
+		k.worker(pod).growVolumes(pod)
 	}
 	maps.DeleteFunc(k.workers, func(uid types.UID, _ *worker) bool { return !there[uid] })
 }
@@ -210,7 +213,9 @@ func (w *worker) sync(pod *corev1.Pod) {
 	}
 	w.makeSizes()
 	w.admitCrashLoops()
-	w.startMissing()
+	if w.mount(pod) {
+		w.startMissing()
+	}
 	if !overtaken {
 		w.publish()
 	}

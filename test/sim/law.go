@@ -48,6 +48,8 @@ type law struct {
 	// sees it.
 	taken   sets.Set[types.UID]
 	resizes resizeLaw
+	// seenClaims are the claims as this reconciliation was shown them.
+	seenClaims map[string]*corev1.PersistentVolumeClaim
 }
 
 func newLaw(w *World) *law {
@@ -96,6 +98,10 @@ func (l *law) notice(list client.ObjectList) {
 	set := cache.objects[l.world.setKey()]
 	l.seenSet = shown(set)
 	l.seenClones, _ = set.(*appsv1beta1.CloneSet)
+	l.seenClaims = map[string]*corev1.PersistentVolumeClaim{}
+	for _, obj := range cache.list("PersistentVolumeClaim") {
+		l.seenClaims[obj.GetName()], _ = obj.(*corev1.PersistentVolumeClaim)
+	}
 	l.look() // by the minReadySeconds of this set
 }
 
@@ -108,6 +114,7 @@ func (l *law) judge(w write) {
 		l.judgeResize(w, w.owners)
 	case w.isAbout("delete Pod"), w.isAbout("evict Pod"):
 		l.checkKept(w)
+		l.checkKeptWithClaims(w)
 		l.checkHook(w, l.seenSet)
 		l.checkDisruption(w)
 		l.checkBudget(w)
@@ -119,6 +126,7 @@ func (l *law) judge(w write) {
 		l.checkUnhooked(w)
 	case w.isAbout("patch PersistentVolumeClaim"):
 		l.checkClaim(w)
+		l.checkClaimChange(w)
 	case w.isAbout("delete PersistentVolumeClaim"):
 		l.world.violate("invariant 9: %s", w.words)
 	}
@@ -136,6 +144,7 @@ func (l *law) judgePatch(w write) {
 		l.checkImages(w)
 		l.checkPartition(w)
 		l.checkGrown(w)
+		l.checkClaimsFirst(w)
 	}
 	if l.takesOut(w) {
 		l.checkDisruption(w)

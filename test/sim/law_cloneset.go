@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -140,7 +139,8 @@ func (l *law) whatIsWrongWithClones() []string {
 	var words []string
 	claims := all[*corev1.PersistentVolumeClaim](w.server)
 	for _, name := range slices.Sorted(maps.Keys(claims)) {
-		pod, exists := get[*corev1.Pod](w.server, strings.TrimPrefix(name, "data-"))
+		_, podName := splitClaim(name)
+		pod, exists := get[*corev1.Pod](w.server, podName)
 		switch owner := metav1.GetControllerOf(claims[name]); {
 		case !exists && !w.settings.clones.reuse && metav1.IsControlledBy(claims[name], set):
 			words = append(words, fmt.Sprintf("claim %s is left", name))

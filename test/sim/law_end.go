@@ -96,6 +96,14 @@ func (l *law) whatIsMissing() string {
 			say("a count is %d instead of %d", count, replicas)
 		}
 	}
+	lacking, blocked := l.whatClaimsLack(set)
+	missing = append(missing, lacking...)
+	if len(blocked) > 0 {
+		if meta.IsStatusConditionTrue(status.Conditions, appsv1beta1.ConditionReady) || status.ObservedGeneration != set.Generation {
+			say("%v have claims that are not done, status says: %s", blocked, conditionWords(set))
+		}
+		return strings.Join(missing, "; ")
+	}
 	if !meta.IsStatusConditionTrue(status.Conditions, appsv1beta1.ConditionReady) || len(status.Blockers) > 0 ||
 		status.CurrentRevision != status.UpdateRevision || status.ObservedGeneration != set.Generation {
 		say("status says: %s, blockers %v, revisions %s and %s", conditionWords(set), status.Blockers, status.CurrentRevision, status.UpdateRevision)

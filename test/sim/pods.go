@@ -53,7 +53,7 @@ func prepareForCreate(obj client.Object) {
 	case *appsv1.DaemonSet:
 		typed.Status = appsv1.DaemonSetStatus{}
 	case *corev1.PersistentVolumeClaim:
-		// Volumes are there at once: what they do has its own suites.
+		// Where there is no storage, volumes are there at once.
 		typed.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound, Capacity: typed.Spec.Resources.Requests}
 	}
 }
@@ -69,6 +69,8 @@ func keepStatus(held, obj client.Object) {
 		typed.Status = *held.(*appsv1beta1.StatefulSet).Status.DeepCopy() //nolint:forcetypeassert // the type of obj
 	case *appsv1beta1.CloneSet:
 		typed.Status = *held.(*appsv1beta1.CloneSet).Status.DeepCopy() //nolint:forcetypeassert // the type of obj
+	case *corev1.PersistentVolumeClaim:
+		typed.Status = *held.(*corev1.PersistentVolumeClaim).Status.DeepCopy() //nolint:forcetypeassert // the type of obj
 	default:
 		keepNativeStatus(held, obj)
 	}
@@ -110,6 +112,9 @@ func bumpGeneration(held, obj client.Object) {
 // validateUpdate refuses what no update may do: of a live pod, only images can
 // change.
 func (s *server) validateUpdate(held, obj client.Object, subresource string) error {
+	if claim, ok := obj.(*corev1.PersistentVolumeClaim); ok && s.storage != nil {
+		return s.storage.validateUpdate(held.(*corev1.PersistentVolumeClaim), claim) //nolint:forcetypeassert // the type of obj
+	}
 	pod, ok := obj.(*corev1.Pod)
 	if !ok {
 		return nil

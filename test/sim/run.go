@@ -22,7 +22,18 @@ type Result struct {
 
 // Run runs a set through a time of disturbances, and brings it to rest.
 func Run(choices *Choices) Result {
-	w, err := newWorld(choices, chosen(choices))
+	return run(choices, chosen(choices))
+}
+
+// RunVolumes is Run for a set whose pods have volumes of their own.
+func RunVolumes(choices *Choices) Result {
+	s := chosen(choices)
+	s.claims, s.resizes, s.volumes = true, resizes{}, chosenVolumes(choices)
+	return run(choices, s)
+}
+
+func run(choices *Choices, s settings) Result {
+	w, err := newWorld(choices, s)
 	if err != nil {
 		return Result{Err: err, Coverage: NewCoverage()}
 	}
@@ -52,9 +63,9 @@ func (w *World) rest() {
 		w.settle()
 	}
 	w.rules.checkRest()
-	version := w.server.version
+	version := w.version()
 	w.replaceManager()
-	if w.server.version != version {
+	if w.version() != version {
 		w.violate("invariant 6: a new manager writes to what is settled")
 	}
 }

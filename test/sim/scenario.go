@@ -63,6 +63,9 @@ func (w *World) outcome(before map[string]types.UID) string {
 		if key.kind == "ControllerRevision" || key.kind == "PersistentVolumeClaim" {
 			lines = append(lines, key.kind+" "+key.name)
 		}
+		if claim, ok := w.server.objects[key].(*corev1.PersistentVolumeClaim); ok && w.storage != nil {
+			lines = append(lines, claim.Name+" "+describeClaim(claim))
+		}
 	}
 	if w.settings.clones.is {
 		lines = contentOnly(lines)
@@ -70,6 +73,9 @@ func (w *World) outcome(before map[string]types.UID) string {
 	status := w.set().Status.DeepCopy()
 	for i := range status.Conditions {
 		status.Conditions[i].LastTransitionTime = metav1.Time{}
+	}
+	for i := range status.Blockers {
+		status.Blockers[i].Since = metav1.Time{}
 	}
 	words, err := json.Marshal(status)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,6 +48,8 @@ type server struct {
 	budget *budget
 	// sizes is what it knows of the sizes of pods.
 	sizes sizeAdmission
+	// storage is asked what becomes of claims; nil if they have their volumes at once.
+	storage *storage
 }
 
 type objectKey struct{ kind, name string }
@@ -87,6 +90,10 @@ func kindOf(obj any) string {
 		return "DaemonSet"
 	case *appsv1.ReplicaSet, *appsv1.ReplicaSetList:
 		return "ReplicaSet"
+	case *storagev1.StorageClass, *storagev1.StorageClassList:
+		return "StorageClass"
+	case *storagev1.VolumeAttributesClass, *storagev1.VolumeAttributesClassList:
+		return "VolumeAttributesClass"
 	case *metav1.PartialObjectMetadata:
 		return typed.Kind
 	default:
@@ -133,6 +140,9 @@ func (s *server) create(obj client.Object) error {
 	obj.SetGeneration(1)
 	obj.SetCreationTimestamp(metav1.NewTime(s.clock.Now()))
 	prepareForCreate(obj)
+	if claim, ok := obj.(*corev1.PersistentVolumeClaim); ok && s.storage != nil {
+		s.storage.prepare(claim)
+	}
 	s.store(key, obj)
 	return nil
 }
@@ -310,6 +320,12 @@ func (s *server) finish(key objectKey) {
 	}
 	if len(held.GetFinalizers()) == 0 {
 		s.remove(key)
+		return
+	}
+	if claim, ok := held.(*corev1.PersistentVolumeClaim); ok && claim.DeletionTimestamp == nil {
+		deleted := claim.DeepCopy()
+		deleted.DeletionTimestamp = &metav1.Time{Time: s.clock.Now()}
+		s.store(key, deleted)
 		return
 	}
 	pod, isPod := held.(*corev1.Pod)

@@ -47,6 +47,7 @@ type settings struct {
 	// unserved: no Service sends traffic to the pods.
 	unserved bool
 	resizes  resizes
+	volumes  volumes
 
 	// How long containers take to stop, and to become ready, and EndpointSlices
 	// to follow at most.
@@ -135,7 +136,7 @@ func (s settings) String() string {
 		s.maxStopTime, s.readyTime, s.endpointDelay, s.oldKubelets, s.lag, s.faults, s.deaths) +
 		fmt.Sprintf("; %s; hooked %t: %s, in the template %t, answered within %ds; batches %d, slow %q; reads %t, pulls %t; respects a budget %t, slack %d, lag %ds; unserved %t",
 			s.clones, s.hooked, hookWords(s.hooks.lifecycle()), s.marked, s.hookDelay, s.batches, s.slow, s.reads, s.pulls, s.respects, s.budgetSlack, s.budgetLag, s.unserved) +
-		"; " + s.resizes.String()
+		"; " + s.resizes.String() + "; " + s.volumes.String()
 }
 
 // slowTime is how much longer a slow container takes.
@@ -285,7 +286,10 @@ func (s settings) set(r revision) *appsv1beta1.StatefulSet {
 	if s.ordered {
 		set.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement
 	}
-	if s.claims {
+	switch {
+	case s.volumes.on:
+		set.Spec.VolumeClaimTemplates, set.Spec.VolumeClaimUpdateStrategy = s.volumes.templates(s.volumes.wish), s.volumes.strategy
+	case s.claims:
 		set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}}
 	}
 	return set

@@ -65,6 +65,9 @@ func (w *World) disturb() {
 	if w.settings.resizes.on {
 		possible = slices.Concat(disturbances, sizeDisturbances)
 	}
+	if w.storage != nil {
+		possible = slices.Concat(disturbances, claimDisturbances)
+	}
 	for _, d := range possible {
 		total += d.weight
 	}
@@ -338,6 +341,7 @@ func (w *World) calmDown(last revision) {
 	w.ask(last)
 	w.giveBack()
 	w.letIn()
+	w.calmStorage()
 	w.changeSet(func(set *appsv1beta1.StatefulSet) {
 		budget := w.maxUnavailable(set)
 		set.Spec.UpdateStrategy = w.settings.set(last).Spec.UpdateStrategy

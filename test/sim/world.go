@@ -44,6 +44,7 @@ type World struct {
 	nodes    []*kubelet
 	slices   *endpoints
 	hook     *hookController
+	storage  *storage // nil: claims have their volumes at once
 	manager  *manager
 	law      *law
 	// rules are what is asserted: the law, or that of native workloads.
@@ -58,6 +59,8 @@ type World struct {
 	calm bool
 	// wish is the revision that the user asked for last, previous the one before.
 	wish, previous revision
+	// claims is what the user wants claims to be, claimsBefore what was before that.
+	claims, claimsBefore claimWish
 	// containers counts the containers that were started.
 	containers int
 	// ids counts the instance IDs that were given; lastID is the last one.
@@ -89,6 +92,7 @@ func newWorld(choices *Choices, s settings) (*World, error) {
 	w := &World{
 		settings: s, choices: choices, clock: clocktesting.NewFakePassiveClock(start),
 		story: newStory(), coverage: NewCoverage(), wish: revisions[0], previous: revisions[1],
+		claims: s.volumes.wish, claimsBefore: s.volumes.wish,
 	}
 	w.server = newServer(w.clock)
 	w.slices, w.law, w.hook, w.server.budget = newEndpoints(w), newLaw(w), newHookController(w), newBudget(w)
@@ -98,7 +102,7 @@ func newWorld(choices *Choices, s settings) (*World, error) {
 	}
 	w.boundNodes()
 	w.say("%s", s)
-	if err := errors.Join(w.slices.create(), w.server.create(s.object(w.wish))); err != nil {
+	if err := errors.Join(w.slices.create(), w.addStorage(), w.server.create(s.object(w.wish))); err != nil {
 		return nil, err
 	}
 	return w, w.startManager(context.Background())
@@ -150,6 +154,9 @@ func (w *World) stepKubernetes() {
 		w.native.step()
 	}
 	w.hook.step()
+	if w.storage != nil {
+		w.storage.step()
+	}
 	w.server.budget.step()
 	w.server.collectGarbage()
 }
@@ -162,7 +169,7 @@ func (w *World) bind() {
 			continue
 		}
 		for j := range w.nodes {
-			if node := w.nodes[(i+j)%len(w.nodes)]; !node.isDead() && node.hasRoom(pods[name]) {
+			if node := w.nodes[(i+j)%len(w.nodes)]; !node.isDead() && node.hasRoom(pods[name]) && w.storage.schedules(pods[name]) {
 				w.server.bind(pods[name], node.node)
 				break
 			}
@@ -244,6 +251,8 @@ const (
 	// quietFor is longer than anything takes of which nothing can be seen.
 	quietFor = 30 * time.Second
 	restless = 3 * time.Hour
+	// hopelessFor is longer than the operator waits before it tries anything again.
+	hopelessFor = 12 * time.Minute
 )
 
 // settle runs until nothing has been written for a while and nobody waits for a
@@ -257,14 +266,15 @@ func (w *World) settle() {
 // settleOr runs until all is quiet, or for a time; it reports whether it is.
 func (w *World) settleOr(limit time.Duration) bool {
 	deadline := w.clock.Now().Add(limit)
-	version, since := w.server.version, w.clock.Now()
+	version, since := w.version(), w.clock.Now()
 	for w.failure == nil {
 		w.step()
 		now := w.clock.Now()
-		if w.server.version != version || len(w.returns) > 0 {
-			version, since = w.server.version, now
+		if w.version() != version || len(w.returns) > 0 || w.storage.isBusy() {
+			version, since = w.version(), now
 		}
-		if now.Sub(since) > quietFor && !w.manager.isWaiting() {
+		quiet := now.Sub(since)
+		if quiet > quietFor && !w.manager.isWaiting() || quiet > hopelessFor && w.storage != nil {
 			return true
 		}
 		if now.After(deadline) {
@@ -272,4 +282,13 @@ func (w *World) settleOr(limit time.Duration) bool {
 		}
 	}
 	return true
+}
+
+// version tells one state from another, but for what a storage writes: it tries for
+// ever what cannot be.
+func (w *World) version() int64 {
+	if w.storage == nil {
+		return w.server.version
+	}
+	return w.server.version - w.storage.writes
 }

@@ -98,6 +98,20 @@ func (l *testLab) supervisor() int {
 	return 0
 }
 
+// killProcess kills the process whose command line begins so, and is not longer
+// but for its flags.
+func (l *testLab) killProcess(beginning string) {
+	l.t.Helper()
+	for pid, commandLine := range processes(l.g) {
+		rest, found := strings.CutPrefix(commandLine, beginning)
+		if found && (strings.HasSuffix(beginning, "/") || rest == "") {
+			l.g.Expect(syscall.Kill(pid, syscall.SIGKILL)).To(Succeed())
+			return
+		}
+	}
+	l.t.Fatalf("no process of the lab is %s", beginning)
+}
+
 func (l *testLab) killSupervisor() {
 	l.t.Helper()
 	pid := l.supervisor()
@@ -105,7 +119,8 @@ func (l *testLab) killSupervisor() {
 	l.g.Eventually(func() error { return syscall.Kill(pid, 0) }, 10*time.Second).Should(MatchError(syscall.ESRCH))
 }
 
-// twoNodes is a pod on each node, and two Services for both: one headless.
+// twoNodes is a pod on each node with a volume, and two Services for both: one
+// headless.
 const twoNodes = `
 apiVersion: v1
 kind: Service
@@ -133,7 +148,10 @@ spec:
         topologyKey: kubernetes.io/hostname
         whenUnsatisfiable: DoNotSchedule
         labelSelector: {matchLabels: {app: sample}}
-      containers: [{name: main, image: "nginx:alpine"}]
+      containers: [{name: main, image: "nginx:alpine", volumeMounts: [{name: data, mountPath: /data}]}]
+  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 64Mi}}}
 `
 
 // runPods applies twoNodes and waits until both pods are ready.

@@ -39,6 +39,12 @@ func lookAround(g Gomega) traces {
 		}
 	}
 	add("mount", lines(g, "/proc/self/mounts")...)
+	for _, file := range glob(g, "/sys/block/loop*/loop/backing_file") {
+		backing, err := os.ReadFile(file)
+		if err == nil && strings.Contains(string(backing), os.TempDir()+"/Test") {
+			add("loop device of", strings.TrimSpace(string(backing)))
+		}
+	}
 	links, err := netlink.LinkList()
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, link := range links {

@@ -92,13 +92,7 @@ func (l *testLab) get(t *testing.T, pod, url string) string {
 
 func (l *testLab) testComponentComesBack(t *testing.T) {
 	g := NewWithT(t)
-	for pid, commandLine := range processes(g) {
-		if matched, _ := ContainSubstring("kube-controller-manager --kubeconfig=" + l.dir + "/").Match(commandLine); matched {
-			process, err := os.FindProcess(pid)
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(process.Kill()).To(Succeed())
-		}
-	}
+	l.killProcess("kube-controller-manager --kubeconfig=" + l.dir + "/")
 	g.Eventually(func() string { return l.succeed("status") }, podTimeout, time.Second).
 		Should(MatchRegexp(`kube-controller-manager +Ready +1 .*signal: killed`))
 }

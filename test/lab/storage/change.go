@@ -40,7 +40,7 @@ func (c *Controller) ControllerExpandVolume(
 		return nil, status.Errorf(codes.OutOfRange, "volume %s cannot have a size from %d to %d bytes: the next is %d",
 			volume.ID, request.GetCapacityRange().GetRequiredBytes(), limit, wanted)
 	}
-	if wanted > volume.CapacityBytes {
+	if wanted > max(volume.CapacityBytes, expansion.limit) {
 		if err := expansion.controller.fail(ctx, "grow volume %s to %d bytes", volume.ID, wanted); err != nil {
 			return nil, err
 		}

@@ -10,12 +10,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
 // fileSystem is what is in every volume. Its size can be changed by root in a
 // container, who can mount ext4, but not grow it while it is mounted.
 const fileSystem = "xfs"
+
+// sectorBytes is the unit in which the kernel tells the size of a device.
+const sectorBytes = 512
 
 // journalBytes is the size of the journal in all but the smallest volumes.
 const journalBytes = 16 * mebibyte
@@ -59,6 +63,27 @@ func command(ctx context.Context, name string, args ...string) error {
 		return fmt.Errorf("run %s: %w: %s", name, err, strings.TrimSpace(string(output)))
 	}
 	return nil
+}
+
+// hasGrown reports whether the loop device of the image is as large as it.
+func hasGrown(image string) (bool, error) {
+	devices, err := loopDevices(image)
+	if err != nil || len(devices) == 0 {
+		return false, err
+	}
+	text, err := os.ReadFile(filepath.Join("/sys/block", devices[0], "size"))
+	if err != nil {
+		return false, fmt.Errorf("find size of device: %w", err)
+	}
+	sectors, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil {
+		return false, fmt.Errorf("find size of device: %w", err)
+	}
+	file, err := os.Stat(image)
+	if err != nil {
+		return false, fmt.Errorf("find size of image: %w", err)
+	}
+	return sectors*sectorBytes >= file.Size(), nil
 }
 
 // loopDevices returns the loop devices, such as "loop3", that the image is

@@ -37,8 +37,8 @@ func (n *Node) NodeExpandVolume(ctx context.Context, request *csi.NodeExpandVolu
 		return nil, err
 	}
 	if expansion.nodeOffline {
-		// Each pod has a mount besides the one that they are made from.
-		if others, err := n.mounter.GetMountRefs(path); err != nil || len(others) > 0 {
+		// A device is as large as the image was when it was mounted.
+		if grown, err := hasGrown(n.store.volumes().image(volume.ID)); err != nil || !grown {
 			return nil, inUse(volume, err)
 		}
 	}

@@ -1,0 +1,106 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Nothing disturbs sets whose claims change: what each change comes to, and what it
+// costs.
+func TestVolumes(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		settings func(*settings)
+		changes  []func(*World)
+		// restarts of containers and remade pods are what it costs.
+		restarts, remade int
+		// sizes and blocked are what volumes have in the end, and how many pods have claims
+		// that cannot follow.
+		sizes   string
+		blocked int
+	}{
+		{name: "larger", settings: withClaims("standard", nil), changes: []func(*World){claimsOfSize("2Gi", "a")}, sizes: "2Gi 2Gi 2Gi"},
+		{name: "larger, for the controller only", settings: withClaims("whole", nil), changes: []func(*World){claimsOfSize("2Gi", "a")}, sizes: "2Gi 2Gi 2Gi"},
+		{name: "larger with an image", settings: withClaims("standard", nil), changes: []func(*World){claimsOfSize("2Gi", "b")}, restarts: 3, sizes: "2Gi 2Gi 2Gi"},
+		{name: "larger in use", settings: withClaims("offline", nil), changes: []func(*World){claimsOfSize("2Gi", "a")}, remade: 3, sizes: "2Gi 2Gi 2Gi"},
+		{name: "larger when mounted", settings: withClaims("remount", nil), changes: []func(*World){claimsOfSize("2Gi", "a")}, remade: 3, sizes: "2Gi 2Gi 2Gi"},
+		{name: "larger, of a class that allows it not, with an image", settings: withClaims("fixed", nil), changes: []func(*World){claimsOfSize("2Gi", "b")}, restarts: 3, sizes: "1Gi 1Gi 1Gi", blocked: 3},
+		{name: "too large, with an image", settings: withClaims("limited", nil), changes: []func(*World){claimsOfSize("5Gi", "b")}, restarts: 3, sizes: "1Gi 1Gi 1Gi", blocked: 3},
+		{
+			name: "too large for one, with an image", settings: withClaims("limited", limitedOnOne),
+			changes: []func(*World){claimsOfSize("5Gi", "b")}, restarts: 3, sizes: "5Gi 1Gi 5Gi", blocked: 1,
+		},
+		{
+			name: "too large for one, and back", settings: withClaims("limited", limitedOnOne),
+			changes: []func(*World){claimsOfSize("5Gi", "b"), claimsOfSize("1Gi", "a")}, restarts: 6, sizes: "5Gi 1Gi 5Gi",
+		},
+		{
+			name: "too large for one, back, and less", settings: withClaims("limited", limitedOnOne),
+			changes: []func(*World){claimsOfSize("5Gi", "b"), claimsOfSize("1Gi", "a"), claimsOfSize("2Gi", "a")}, restarts: 6, sizes: "5Gi 2Gi 5Gi",
+		},
+		{
+			name: "too large for one, and less at once", settings: withClaims("limited", limitedOnOne),
+			changes: []func(*World){claimsOfSize("5Gi", "b"), claimsOfSize("2Gi", "b")}, restarts: 3, sizes: "5Gi 2Gi 5Gi",
+		},
+		{name: "smaller", settings: withClaims("standard", func(s *settings) { s.volumes.wish.size = "2Gi" }), changes: []func(*World){claimsOfSize("1Gi", "a")}, sizes: "2Gi 2Gi 2Gi"},
+		{name: "other attributes", settings: withClaims("standard", nil), changes: []func(*World){claimsWith(func(w *claimWish) { w.attributes = "gold" })}, sizes: "1Gi 1Gi 1Gi"},
+		{
+			name: "attributes that the driver refuses, and back", settings: withClaims("standard", func(s *settings) { s.volumes.wish.attributes = "silver" }),
+			changes: []func(*World){claimsWith(func(w *claimWish) { w.attributes = "refused" }), claimsWith(func(w *claimWish) { w.attributes = "silver" })}, sizes: "1Gi 1Gi 1Gi",
+		},
+		{name: "one more", settings: withClaims("standard", nil), changes: []func(*World){claimsWith(func(w *claimWish) { w.second = "standard" })}, remade: 3, sizes: "1Gi 1Gi 1Gi 1Gi 1Gi 1Gi"},
+		{
+			name: "one less", settings: withClaims("standard", func(s *settings) { s.volumes.wish.second = "standard" }),
+			changes: []func(*World){claimsWith(func(w *claimWish) { w.second = "" })}, remade: 3, sizes: "1Gi 1Gi 1Gi 1Gi 1Gi 1Gi",
+		},
+		{name: "larger, with new pods", settings: withClaims("wait", nil), changes: []func(*World){func(w *World) { scaleTo(5)(w); claimsOfSize("2Gi", "a")(w) }}, sizes: "2Gi 2Gi 2Gi 2Gi 2Gi"},
+		{name: "paused and on", settings: withClaims("standard", nil), changes: []func(*World){
+			func(w *World) { w.togglePause(); claimsOfSize("2Gi", "a")(w) }, (*World).togglePause,
+		}, sizes: "2Gi 2Gi 2Gi"},
+		{name: "clones, larger", settings: asClones(withClaims("standard", nil)), changes: []func(*World){claimsOfSize("2Gi", "a")}, sizes: "2Gi 2Gi 2Gi"},
+		{name: "clones, larger in use", settings: asClones(withClaims("offline", nil)), changes: []func(*World){claimsOfSize("2Gi", "b")}, restarts: 3, sizes: "1Gi 1Gi 1Gi", blocked: 3},
+		{
+			name: "clones that reuse claims, larger in use", settings: asClones(withClaims("offline", func(s *settings) { s.clones.reuse = true })),
+			changes: []func(*World){claimsOfSize("2Gi", "a")}, remade: 3, sizes: "2Gi 2Gi 2Gi",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := reference()
+			test.settings(&s)
+			w, err := newScenario(s)
+			g.Expect(err).NotTo(HaveOccurred())
+			before := w.uids()
+			for _, change := range test.changes {
+				change(w)
+				w.settle()
+			}
+			w.rest()
+			g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
+			restarts, remade := w.restarts(before)
+			g.Expect([]int{restarts, remade}).To(Equal([]int{test.restarts, test.remade}), w.story.String())
+			g.Expect(w.sizesOfVolumes()).To(Equal(test.sizes), w.story.String())
+			g.Expect(w.set().Status.Blockers).To(HaveLen(test.blocked), w.story.String())
+		})
+	}
+}
+
+// sizesOfVolumes returns what the claims have, in the order of their names.
+func (w *World) sizesOfVolumes() string {
+	claims, words := all[*corev1.PersistentVolumeClaim](w.server), ""
+	for _, name := range slices.Sorted(maps.Keys(claims)) {
+		capacity := capacityOf(claims[name])
+		if words != "" {
+			words += " "
+		}
+		words += capacity.String()
+	}
+	return words
+}
