@@ -49,56 +49,77 @@ func refuseOtherClaims(pod *corev1.Pod, target Revision) *Refusal {
 	return nil
 }
 
+// detachForClaims returns the step that makes a pod go whose claims need that; nil if
+// none does. A pod in the middle of a change comes to rest first.
+func detachForClaims(facts PodFacts, before *past, target Target, now time.Time) *Step {
+	claims := facts.Claims.In(volumes.Detaching)
+	if len(claims) == 0 || facts.Claims.KeepPod() || !before.progress().Complete {
+		return nil
+	}
+	step := remove(facts.Pod, target, Step{Reason: claims[0].Reason, Message: claims.Message()}, now)
+	return &step
+}
+
+// noteDetached adds to a step that deletes a pod what is to be noted on the claims
+// that need that.
+func noteDetached(step Step, facts PodFacts) Step {
+	if step.Action == Recreate {
+		step.Claims = facts.Claims.In(volumes.Detaching)
+	}
+	return step
+}
+
 // awaitClaims returns the step of a pod whose claims come before it: it waits for
-// them, in service, or is recreated for their sake. It is nil if they ask for
-// nothing, or cannot follow their templates: then they hold up nothing.
+// them, in service. It is nil if they ask for nothing, or cannot follow their
+// templates: then they hold up nothing.
 func awaitClaims(facts PodFacts, before *past, target Target, now time.Time) *Step {
-	step := stepForClaims(facts, target, now)
+	step := claimsFirst(facts, target, now)
 	if step == nil {
 		return nil
 	}
-	if step.Action == Wait {
-		if back := finish(before, target, now); back.Action == MarkReady || back.Action == SetLifecycle {
-			return &back
-		}
-		change, refused := compareFacts(facts, before, target)
-		step.TakesOutNext = refused != nil || change.Restarts()
+	if back := finish(before, target, now); back.Action == MarkReady || back.Action == SetLifecycle {
+		return &back
 	}
+	change, refused := compareFacts(facts, before, target)
+	step.TakesOutNext = refused != nil || change.Restarts()
 	return step
 }
 
 // finishWithClaims returns the step of a pod at its revision, whose claims may follow
 // later: when they have become able to.
 func finishWithClaims(facts PodFacts, before *past, target Target, now time.Time) Step {
-	step := finishUnlessRefused(facts, before, target, now)
-	claims := stepForClaims(facts, target, now)
-	switch {
-	case claims == nil || step.Action != Wait:
-		return step
-	case step.State == Settled, claims.Action != Wait && step.State == Verifying:
-		return *claims
-	default:
-		return step
+	if step := gone(before, target, now); step != nil {
+		return noteDetached(*step, facts)
 	}
+	if step := detachForClaims(facts, before, target, now); step != nil {
+		return noteDetached(*step, facts)
+	}
+	step := finishUnlessRefused(facts, before, target, now)
+	if step.State != Settled {
+		return noteDetached(step, facts)
+	}
+	if first := claimsFirst(facts, target, now); first != nil {
+		return *first
+	}
+	return step
 }
 
-// stepForClaims returns what the claims of a pod ask of it; nil if nothing. The
-// patches of its claims are no step of the pod: see planner.changeClaims.
-func stepForClaims(facts PodFacts, target Target, now time.Time) *Step {
-	if claims := facts.Claims.AwaitedByPod(); len(claims) > 0 {
-		return overdueStep(Step{
-			State: UpdatingClaims, Reason: claims[0].Reason, Message: claims.Message(), Since: claims.Since(), Until: claims.Until(),
-		}, target.Deadline, now)
-	}
-	claims := facts.Claims.In(volumes.Detaching)
-	if len(claims) == 0 {
+// claimsFirst returns the step of a pod that waits for its claims; nil if it does not.
+// One that does not run anyway waits for nothing: its change may be what it needs.
+// The patches of the claims are no step of the pod: see planner.changeClaims.
+func claimsFirst(facts PodFacts, target Target, now time.Time) *Step {
+	claims := facts.Claims.AwaitedByPod()
+	if len(claims) == 0 || isIdle(facts.Pod) {
 		return nil
 	}
-	step := remove(facts.Pod, target, Step{Reason: claims[0].Reason, Message: claims.Message()}, now)
-	if step.Action == Recreate {
-		step.Claims = claims
-	}
-	return &step
+	return overdueStep(Step{
+		State: UpdatingClaims, Reason: claims[0].Reason, Message: claims.Message(), Since: claims.Since(), Until: claims.Until(),
+	}, target.Deadline, now)
+}
+
+// isIdle reports whether a pod does no work that could be lost.
+func isIdle(pod *corev1.Pod) bool {
+	return IsBroken(pod) || pod.Status.Phase == corev1.PodPending
 }
 
 // keepForClaims keeps a pod that is to be recreated, while another one could not

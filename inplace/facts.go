@@ -34,6 +34,8 @@ type Target struct {
 	Resize resize.Policy
 	// CannotResize is true when the API server does not serve pods/resize.
 	CannotResize bool
+	// ClaimsGoWithPods is true when the claims of a pod are deleted with it.
+	ClaimsGoWithPods bool
 	// Lifecycle holds the hooks of the workload; nil if it has none.
 	Lifecycle *appsv1beta1.Lifecycle
 	// frozen is true when nothing is recreated or set back for its sizes: the

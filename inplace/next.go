@@ -15,6 +15,10 @@ import (
 // Any state can be left for any target: the way is computed from what the pod
 // is, not from what was intended with it before.
 func Next(facts PodFacts, target Target, now time.Time) Step {
+	return noteDetached(next(facts, target, now), facts)
+}
+
+func next(facts PodFacts, target Target, now time.Time) Step {
 	pod := facts.Pod
 	before := facts.pastAt(now)
 	if step := gone(before, target, now); step != nil {
@@ -26,6 +30,9 @@ func Next(facts PodFacts, target Target, now time.Time) Step {
 	if revisionName(pod) == target.Name {
 		return finishWithClaims(facts, before, target, now)
 	}
+	if step := detachForClaims(facts, before, target, now); step != nil {
+		return *step
+	}
 	if step := awaitClaims(facts, before, target, now); step != nil {
 		return *step
 	}
@@ -33,14 +40,8 @@ func Next(facts PodFacts, target Target, now time.Time) Step {
 	if refused != nil && refused.Reason == ReasonSettling {
 		return awaitCertainty(before, target, refused, now)
 	}
-	if refused != nil && facts.Claims.KeepPod() {
-		return keepForClaims(facts, before, target, refused, now)
-	}
 	if refused != nil {
-		if _, isResize := target.verdictOn(refused); isResize {
-			return deny(before, target, refused, now)
-		}
-		return refuse(before, target, refused, now)
+		return refuseUnlessKept(facts, before, target, refused, now)
 	}
 	if facts.Refused != nil {
 		return deny(before, target, facts.Refused, now)
@@ -58,6 +59,22 @@ func Next(facts PodFacts, target Target, now time.Time) Step {
 		return *step
 	}
 	return patch(before, change, target, now)
+}
+
+// refuseUnlessKept handles what cannot change in place, where the sizes or the claims
+// of the pod have no say in that.
+func refuseUnlessKept(facts PodFacts, before *past, target Target, refused *Refusal, now time.Time) Step {
+	_, isResize := target.verdictOn(refused)
+	switch {
+	case facts.Claims.KeepPod() && !isIdle(facts.Pod):
+		return keepForClaims(facts, before, target, refused, now)
+	case isResize:
+		return deny(before, target, refused, now)
+	case refused.Reason == ReasonClaimTemplatesChanged && target.ClaimsGoWithPods && target.Policy == appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType:
+		return stuck(before, target, refused, "the data of its other claims would go with the pod: have claims reused, or delete the pod yourself", now)
+	default:
+		return refuse(before, target, refused, now)
+	}
 }
 
 // compareFacts compares the pod with the target, as far as its policy allows a
@@ -106,14 +123,16 @@ func refuse(before *past, target Target, refused *Refusal, now time.Time) Step {
 	if target.Policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
 		return remove(before.pod, target, Step{Reason: refused.Reason, Message: refused.Message}, now)
 	}
+	return stuck(before, target, refused,
+		"podUpdatePolicy InPlaceOnly keeps the pod as it is: revert the field, or allow recreation with InPlaceIfPossible", now)
+}
+
+// stuck keeps a pod as it is, in service, that would have to be recreated.
+func stuck(before *past, target Target, refused *Refusal, why string, now time.Time) Step {
 	if step := finish(before, target, now); step.State != Settled {
 		return step
 	}
-	return Step{
-		State:   Stuck,
-		Reason:  refused.Reason,
-		Message: refused.Message + "; podUpdatePolicy InPlaceOnly keeps the pod as it is: revert the field, or allow recreation with InPlaceIfPossible",
-	}
+	return Step{State: Stuck, Reason: refused.Reason, Message: refused.Message + "; " + why}
 }
 
 // finishUnlessRefused is finish for a pod whose next batch the server may refuse.

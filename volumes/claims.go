@@ -75,37 +75,3 @@ func earliest(c Claims, of func(Step) time.Time) time.Time {
 	}
 	return first
 }
-
-// AwaitDetached tells until when a pod that was deleted for the sake of a claim is
-// kept away; zero if it may come back: the volume has grown, or cannot, or has had
-// its time. The claim of a pod that is on its way out is not awaited longer than it
-// would be if the pod were gone.
-func AwaitDetached(f Facts, now time.Time) time.Time {
-	if f.Claim == nil || f.Claim.DeletionTimestamp != nil || f.isUsed() && !f.PodLeaving {
-		return time.Time{}
-	}
-	if f.PodLeaving {
-		f.PodSince = time.Time{}
-	}
-	want, record := sizeOf(f.Template.Spec.Resources.Requests), RecordOf(f.Claim)
-	if asked := sizeOf(f.Claim.Spec.Resources.Requests); f.isExpandedInController() && !isAtLeast(want, asked) {
-		want = asked // it is more than the template says that has to be mounted again
-	}
-	since := detachedFor(record, want)
-	until := since.Add(detachPeriod)
-	if f.isExpandedInController() && InUseSince(record).Before(since) {
-		// It was the node that needed it. Nothing tells when that has let go of the
-		// volume.
-		until = since.Add(unmountPeriod)
-		if now.Before(until) {
-			return until
-		}
-	}
-	if since.IsZero() || !now.Before(until) || isAtLeast(sizeOf(f.Claim.Status.Capacity), want) || f.isExpandedInController() {
-		return time.Time{}
-	}
-	if Next(f, now).State == Blocked {
-		return time.Time{}
-	}
-	return until
-}

@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	volumehelpers "k8s.io/component-helpers/storage/volume"
 	"k8s.io/utils/ptr"
 )
@@ -31,10 +30,10 @@ func (f Facts) grow(now time.Time) Step {
 		return f.step(Waiting, ReasonClaimNotBound, "")
 	case asked.Cmp(want) < 0:
 		return f.ask(want, now)
-	case asked.Cmp(want) > 0 && f.mayLower(asked, now):
+	case asked.Cmp(want) > 0 && f.mayLower(asked):
 		return f.resized(want)
 	default:
-		return f.expansion(asked, now)
+		return f.expansion(want, asked, now)
 	}
 }
 
@@ -53,7 +52,7 @@ func (f Facts) ask(want resource.Quantity, now time.Time) Step {
 	}
 	record := RecordOf(f.Claim)
 	if f.isUsed() && f.growsDetached(record, now) && detachedFor(record, want).IsZero() {
-		return f.detach(want, ReasonVolumeInUse, "its driver does not expand volumes in use", now)
+		return f.inUse(want, want, now)
 	}
 	return f.resized(want)
 }
@@ -65,15 +64,12 @@ func (f Facts) resized(want resource.Quantity) Step {
 }
 
 // mayLower reports whether a request that is larger than the template may be
-// lowered to it: it was our own, or comes to nothing.
-func (f Facts) mayLower(asked resource.Quantity, now time.Time) bool {
+// lowered to it: it was our own, or can come to nothing.
+func (f Facts) mayLower(asked resource.Quantity) bool {
 	if f.isExpandedInController() {
 		return false // the volume is as large already
 	}
-	if f.isUsed() && f.growsDetached(RecordOf(f.Claim), now) {
-		return true // the driver will not do it, and the sidecar may not say so
-	}
-	return f.isOwn(asked) || f.isInfeasible(asked) || f.trouble(corev1.PersistentVolumeClaimControllerResizeError) != nil
+	return f.isOwn(asked) || f.isInfeasible(asked)
 }
 
 // isOwn reports whether a request was made by us, be it the one that is paused while
@@ -87,17 +83,17 @@ func (f Facts) isOwn(asked resource.Quantity) bool {
 var oneByte = *resource.NewQuantity(1, resource.BinarySI)
 
 // expansion returns the step of a claim that has asked for what it needs, or more.
-func (f Facts) expansion(asked resource.Quantity, now time.Time) Step {
-	if step := f.expansionTrouble(asked, now); step != nil {
+func (f Facts) expansion(want, asked resource.Quantity, now time.Time) Step {
+	if step := f.expansionTrouble(want, asked, now); step != nil {
 		return *step
 	}
 	record := RecordOf(f.Claim)
 	since := f.expandingSince(record, asked)
 	switch {
-	case !since.IsZero() && f.isUsed() && f.isExpandedInController() && !now.Before(since.Add(remountPeriod)):
-		return f.detach(asked, ReasonVolumeNotRemounted, fmt.Sprintf("the file system has not grown in %s while it is mounted", remountPeriod), now)
+	case f.awaitsRemount(asked, now):
+		return f.detach(want, asked, ReasonVolumeNotRemounted, fmt.Sprintf("the file system has not grown in %s while it is mounted", remountPeriod), now)
 	case f.isUsed() && !f.isExpandedInController() && f.growsDetached(record, now) && !now.Before(since.Add(silentPeriod)):
-		return f.inUse(asked, now)
+		return f.inUse(want, asked, now)
 	case !f.isOwn(asked):
 		step := f.step(UnderWay, ReasonClaimExpanding, "it grows from %s to %s, as somebody else has asked", f.capacity(), asked.String())
 		step.Since, step.Foreign = since, true
@@ -110,95 +106,16 @@ func (f Facts) expansion(asked resource.Quantity, now time.Time) Step {
 	}
 	step := f.step(UnderWay, ReasonClaimExpanding, "it grows from %s to %s", f.capacity(), asked.String())
 	step.Since, step.Until = since, since.Add(overduePeriod)
-	if f.isExpandedInController() && f.isUsed() {
-		step.Until = since.Add(remountPeriod)
+	if pending := f.condition(corev1.PersistentVolumeClaimFileSystemResizePending); pending != nil && f.isUsed() {
+		step.Until = later(pending.LastTransitionTime.Time, f.Pod.Since).Add(remountPeriod)
 	} else if f.isUsed() && f.growsDetached(record, now) {
 		step.Until = since.Add(silentPeriod)
 	}
 	return step
 }
 
-// inUse returns the step of a claim whose driver does not expand volumes in use.
-func (f Facts) inUse(asked resource.Quantity, now time.Time) Step {
-	if f.isUsed() {
-		return f.detach(asked, ReasonVolumeInUse, "its driver does not expand volumes in use", now)
-	}
-	step := f.step(UnderWay, ReasonClaimExpanding, "it grows from %s to %s while no pod uses it", f.capacity(), asked.String())
-	step.Since = detachedFor(RecordOf(f.Claim), asked)
-	return step
-}
-
-// detach returns the step of a claim that needs its pod gone. It asks for that once
-// for each size: what does not help is not done again.
-func (f Facts) detach(want resource.Quantity, reason, why string, now time.Time) Step {
-	record := RecordOf(f.Claim)
-	if since := detachedFor(record, want); !since.IsZero() && f.PodSince.After(since) && !f.isAByteShort(want) {
-		step := f.step(Blocked, reason, "%s, and it did not grow to %s in the time that its pod was gone for it: "+
-			"see the events of the claim; scale the pod away for as long as it takes", why, want.String())
-		step.Since = since
-		return step
-	}
-	if f.WhyNotDetached != "" {
-		return f.step(Blocked, reason, "%s, so it does not grow to %s: %s", why, want.String(), f.WhyNotDetached)
-	}
-	step := f.step(Detaching, reason, "%s: its pod is recreated for it to grow to %s", why, want.String())
-	record.Size = &want
-	record.SizeTimestamp = metav1.NewTime(now).Rfc3339Copy()
-	record.DetachTimestamp = ptr.To(record.SizeTimestamp)
-	if reason == ReasonVolumeInUse {
-		record.InUseTimestamp = record.DetachTimestamp
-		step.Patch.Size = f.pausedRequest(want, now)
-	}
-	step.Patch.Record = record
-	return step
-}
-
-// pausedRequest returns what a claim asks for while its pod is on its way out: a
-// byte less. The sidecar waits longer and longer after a volume was in use, up to
-// minutes, and tries at once when the request changes, which it does again when the
-// pod is gone. It is nil where it is not needed: the claim has not asked for the size
-// yet, somebody else has, or it was so lately that the sidecar tries again soon.
-func (f Facts) pausedRequest(want resource.Quantity, now time.Time) *resource.Quantity {
-	asked := sizeOf(f.Claim.Spec.Resources.Requests)
-	if record := RecordOf(f.Claim); asked.Cmp(want) != 0 || !asks(record, asked) || now.Before(record.SizeTimestamp.Add(promptPeriod)) {
-		return nil
-	}
-	less := want.DeepCopy()
-	less.Sub(oneByte)
-	if less.Cmp(sizeOf(f.Claim.Status.Capacity)) <= 0 {
-		return nil
-	}
-	return &less
-}
-
-// isAByteShort reports whether a volume has grown to a paused request: the sidecar
-// was quicker than we were.
-func (f Facts) isAByteShort(want resource.Quantity) bool {
-	capacity := sizeOf(f.Claim.Status.Capacity)
-	capacity.Add(oneByte)
-	return capacity.Cmp(want) == 0
-}
-
-// growsDetached reports whether the driver is known not to expand volumes in use.
-func (f Facts) growsDetached(record Record, now time.Time) bool {
-	since := f.InUseSince
-	if own := InUseSince(record); own.After(since) {
-		since = own
-	}
-	return !since.IsZero() && now.Before(since.Add(inUsePeriod))
-}
-
-// InUseSince returns when the driver of a claim said last that it does not expand
-// volumes in use; zero if it did not.
-func InUseSince(record Record) time.Time {
-	if record.InUseTimestamp == nil {
-		return time.Time{}
-	}
-	return record.InUseTimestamp.Time
-}
-
 // isUsed reports whether a pod uses the claim.
-func (f Facts) isUsed() bool { return !f.PodSince.IsZero() }
+func (f Facts) isUsed() bool { return f.Pod != nil }
 
 // expandingSince returns since when the claim has asked for a size; zero if nothing
 // tells.
@@ -217,9 +134,6 @@ func (f Facts) expandingSince(record Record, asked resource.Quantity) time.Time 
 		case corev1.PersistentVolumeClaimFileSystemResizePending:
 			since = condition.LastTransitionTime.Time
 		}
-	}
-	if since.Before(f.PodSince) && f.isExpandedInController() {
-		since = f.PodSince // the new pod mounts the volume first
 	}
 	return since
 }

@@ -303,22 +303,23 @@ func TestAwaitDetached(t *testing.T) {
 		want    time.Duration // zero: the pod may come back
 		restore bool
 	}{
-		"gone a moment ago":        {detached, requests("2147483647"), time.Second, detachPeriod, true},
-		"it asks again":            {detached, growing(controllerInProgress, resizing), 5 * time.Second, detachPeriod, false},
-		"still in use":             {detached, all(func(l *life) { l.now = start.Add(time.Second) }, growing(controllerInProgress, resizing, attached)), 5 * time.Second, detachPeriod, false},
-		"its time is up":           {detached, requests("2147483647"), detachPeriod, 0, false},
-		"grown":                    {detached, growing(nodePending, resizing, attached, remount), 5 * time.Second, 0, false},
-		"grown, by the capacity":   {detached, grown("2Gi"), 5 * time.Second, 0, false},
-		"it fails":                 {detached, growing(controllerInProgress, resizing, internal), 5 * time.Second, 0, false},
-		"it is infeasible":         {detached, growing(controllerInfeasible, resizing, outOfRange), 5 * time.Second, 0, false},
-		"its class forbids it now": {detached, all(requests("2147483647"), func(l *life) { l.StorageClass = storageClass(false) }), 5 * time.Second, 0, false},
-		"rolled back":              {detached, template("1Gi", ""), 5 * time.Second, 0, false},
-		"for another size":         {detached, template("3Gi", ""), 5 * time.Second, 0, false},
-		"never sent away":          {``, requests("2147483647"), 5 * time.Second, 0, false},
-		"the claim is deleted":     {detached, func(l *life) { l.Claim.DeletionTimestamp = &metav1.Time{Time: start} }, 5 * time.Second, 0, false},
-		"the claim is gone":        {detached, func(l *life) { l.Claim = nil }, 5 * time.Second, 0, false},
-		"the pod is there":         {detached, func(l *life) { requests("2147483647")(l); l.PodSince = start }, 5 * time.Second, 0, false},
-		"a node lets go of it":     {unmounted, growing(nodeInProgress, resizing, remount), 5 * time.Second, unmountPeriod, false},
+		"gone a moment ago":         {detached, requests("2147483647"), time.Second, detachPeriod, true},
+		"it asks again":             {detached, growing(controllerInProgress, resizing), 5 * time.Second, detachPeriod, false},
+		"still in use":              {detached, all(func(l *life) { l.now = start.Add(time.Second) }, growing(controllerInProgress, resizing, attached)), 5 * time.Second, detachPeriod, false},
+		"the pod is on its way out": {detached, func(l *life) { requests("2147483647")(l); l.PodSince, l.PodLeaving = start, true }, time.Second, detachPeriod, false},
+		"its time is up":            {detached, requests("2147483647"), detachPeriod, 0, false},
+		"grown":                     {detached, growing(nodePending, resizing, attached, remount), 5 * time.Second, 0, false},
+		"grown, by the capacity":    {detached, grown("2Gi"), 5 * time.Second, 0, false},
+		"it fails":                  {detached, growing(controllerInProgress, resizing, internal), 5 * time.Second, 0, false},
+		"it is infeasible":          {detached, growing(controllerInfeasible, resizing, outOfRange), 5 * time.Second, 0, false},
+		"its class forbids it now":  {detached, all(requests("2147483647"), func(l *life) { l.StorageClass = storageClass(false) }), 5 * time.Second, 0, false},
+		"rolled back":               {detached, template("1Gi", ""), 5 * time.Second, 0, false},
+		"for another size":          {detached, template("3Gi", ""), 5 * time.Second, 0, false},
+		"never sent away":           {``, requests("2147483647"), 5 * time.Second, 0, false},
+		"the claim is deleted":      {detached, func(l *life) { l.Claim.DeletionTimestamp = &metav1.Time{Time: start} }, 5 * time.Second, 0, false},
+		"the claim is gone":         {detached, func(l *life) { l.Claim = nil }, 5 * time.Second, 0, false},
+		"the pod is there":          {detached, func(l *life) { requests("2147483647")(l); l.PodSince = start }, 5 * time.Second, 0, false},
+		"a node lets go of it":      {unmounted, growing(nodeInProgress, resizing, remount), 5 * time.Second, unmountPeriod, false},
 		"a node lets go of what somebody asked for": {unmounted, all(template("1500Mi", ""), growing(nodeInProgress, resizing, remount)), 5 * time.Second, unmountPeriod, false},
 		"a node has let go of it":                   {unmounted, growing(nodeInProgress, resizing, remount), unmountPeriod, 0, false},
 		"long ago":                                  {detached, none, time.Hour, 0, false},
@@ -336,6 +337,18 @@ func TestAwaitDetached(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestNextTriesAgain: a refused patch is tried again in its time, and the pod does not
+// wait for that.
+func TestNextTriesAgain(t *testing.T) {
+	g := NewWithT(t)
+	l := newLife(t, "1Gi", "")
+	all(template("2Gi", ""), refused("exceeded quota: q", time.Minute))(l)
+	step := Next(l.Facts, start.Add(time.Minute))
+	g.Expect(inShort(step)).To(Equal("Changing request to 2Gi"))
+	g.Expect(step.Refused).To(ContainSubstring("exceeded quota: q"))
+	g.Expect(Claims{step}.AwaitedByPod()).To(BeEmpty())
 }
 
 func TestClaims(t *testing.T) {

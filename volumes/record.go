@@ -69,6 +69,8 @@ func (p Patch) Key() string {
 // String says the patch in words.
 func (p Patch) String() string {
 	switch {
+	case p.IsEmpty():
+		return "annotations"
 	case p.Size == nil:
 		return "VolumeAttributesClass to " + p.AttributesClass
 	case p.AttributesClass == "":

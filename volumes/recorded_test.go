@@ -75,7 +75,9 @@ func TestRecorded(t *testing.T) {
 			{0, growing(controllerInProgress, resizing), "UnderWay ClaimExpanding"},
 			{sec, all(modified("gold"), growing(controllerInProgress)), "UnderWay ClaimExpanding"},
 			{2 * sec, growing(nodePending), "UnderWay ClaimExpanding"},
-			{3 * sec, grown("2Gi"), "Settled"},
+			{3 * sec, growing(nodeInProgress), "UnderWay ClaimExpanding"},
+			// The file system has its time, and is not taken for a silent driver.
+			{3 * minute, nil, "Detaching VolumeNotRemounted"},
 		},
 		"nobody takes it up": {
 			{0, template("2Gi", ""), "Changing request to 2Gi"},
@@ -176,6 +178,23 @@ func TestRecorded(t *testing.T) {
 			{sec, growing(controllerInProgress, resizing, attached), "Detaching VolumeInUse, request to 2147483647"},
 			{3 * sec, nil, "away: Changing request to 2Gi"},
 			{4 * sec, growing(controllerInProgress, resizing, internal), "back: Blocked ExpansionFailed"},
+		},
+		"offline, the pod is back before the size was asked for again": {
+			{0, template("2Gi", ""), "Changing request to 2Gi"},
+			{sec, growing(controllerInProgress, resizing, attached), "Detaching VolumeInUse, request to 2147483647"},
+			{2 * sec, func(l *life) { l.PodSince = l.now }, "Changing request to 2Gi"},
+			// It was not tried with the pod gone: it goes once more, and no more than that.
+			{3 * sec, growing(controllerInProgress, resizing, attached), "Detaching VolumeInUse, request to 2147483647"},
+			{4 * sec, nil, "away: Changing request to 2Gi"},
+			{5*minute + 3*sec, nil, "back: Blocked VolumeInUse"},
+		},
+		// The sidecar does not say it again of another size.
+		"offline, the pod must stay, and another size is asked for": {
+			{0, template("2Gi", ""), "Changing request to 2Gi"},
+			{sec, func(l *life) { l.WhyNotDetached = "it must stay"; growing(controllerInProgress, resizing, attached)(l) }, "Blocked VolumeInUse"},
+			{minute, func(l *life) { l.WhyNotDetached = ""; template("1500Mi", "")(l) }, "Changing request to 1500Mi"},
+			{minute + sec, growing(controllerInProgress, resizing), "UnderWay ClaimExpanding"},
+			{minute + 30*sec, nil, "Detaching VolumeInUse, request to 1572863999"},
 		},
 		"offline, and the pod must stay": {
 			{0, template("2Gi", ""), "Changing request to 2Gi"},

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 )
 
@@ -23,18 +24,27 @@ type Facts struct {
 	// LacksAttributesClass is true when there is no VolumeAttributesClass of the
 	// name that the template says.
 	LacksAttributesClass bool
-	// PodSince is when the pod was created that uses the claim; zero while there is
-	// none. PodLeaving is true when it is being deleted.
-	PodSince   time.Time
-	PodLeaving bool
+	// Pod is the pod that uses the claim; nil while there is none.
+	Pod *Pod
 	// WhyNotDetached says why the pod is not to be deleted for its claim; empty if it
 	// may be.
 	WhyNotDetached string
-	// InUseSince is when the driver said last, of this claim or another one of the
-	// same template, that it does not expand volumes in use; zero if it did not.
+	// InUseSince is when another claim of the same template was found to grow only
+	// with its pod gone, see [GrewDetached]; zero if none was.
 	InUseSince time.Time
 	// Refused is what the API server said to patches of the claim that it refused.
 	Refused []Refusal
+}
+
+// Pod is what a claim has to know of the pod that uses it.
+type Pod struct {
+	UID types.UID
+	// Since is when it was created.
+	Since time.Time
+	// Ready: its Ready condition is True.
+	Ready bool
+	// Leaving: it is being deleted.
+	Leaving bool
 }
 
 // Refusal is what the API server said to a patch.
@@ -169,6 +179,18 @@ func Next(f Facts, now time.Time) Step {
 	if step := f.notThere(); step != nil {
 		return *step
 	}
+	step := f.next(now)
+	step.KeepsPod = f.isNotMountable()
+	if step.State != Detaching {
+		return step
+	}
+	if refused := f.refusalOf(step.Patch); refused != nil && now.Before(refused.Until) {
+		return f.blockedBy(*refused, step.Patch)
+	}
+	return step
+}
+
+func (f Facts) next(now time.Time) Step {
 	if difference := fixedDifference(f.Claim, f.Template); difference != nil {
 		return f.step(Blocked, ReasonClaimImmutable, "%v; Kubernetes does not change that in a claim: revert the template, or use "+
 			"volumeClaimUpdateStrategy OnDelete and delete claim and pod yourself", difference)
@@ -230,16 +252,27 @@ func (f Facts) lookAgain(now time.Time, reason, format string, args ...any) Step
 // change makes one patch of both parts: drivers that count changes of a volume
 // would refuse the second one for hours.
 //
-// The API server accepts all of a patch or nothing: where it refuses both parts, the
-// attributes come alone.
+// The API server accepts all of a patch or nothing: where it refuses both parts, they
+// come alone.
 func (f Facts) change(size, attributes Step, now time.Time) Step {
-	patch := Patch{Size: size.Patch.Size, AttributesClass: attributes.Patch.AttributesClass}
-	if size.State != Changing {
-		patch.Size = nil
+	patch := Patch{}
+	if size.State == Changing {
+		patch.Size = size.Patch.Size
 	}
-	if refused := f.refusalOf(patch); refused != nil && now.Before(refused.Until) && attributes.State == Changing && patch.Size != nil {
-		patch.Size = nil
+	if attributes.State == Changing {
+		patch.AttributesClass = attributes.Patch.AttributesClass
 	}
+	for _, part := range []Patch{patch, {AttributesClass: patch.AttributesClass}, {Size: patch.Size}} {
+		refused := f.refusalOf(part)
+		if !part.IsEmpty() && (refused == nil || !now.Before(refused.Until)) {
+			return f.write(part, size.State == UnderWay || attributes.State == UnderWay, now)
+		}
+	}
+	return f.blockedBy(*f.refusalOf(patch), patch)
+}
+
+// write returns the step that writes a patch.
+func (f Facts) write(patch Patch, inFlight bool, now time.Time) Step {
 	patch.Record = newRecord(patch, RecordOf(f.Claim), now)
 	if f.showsInUse() {
 		// The sidecar does not say it again of another size.
@@ -249,17 +282,17 @@ func (f Facts) change(size, attributes Step, now time.Time) Step {
 		patch.Record.DetachTimestamp = nil // its pod was back before this was asked
 	}
 	step := f.step(Changing, ReasonClaimChanging, "%s", patch)
-	step.Patch, step.InFlight = patch, size.State == UnderWay || attributes.State == UnderWay
-	known := f.refusalOf(patch)
-	if known == nil {
-		return step
+	step.Patch, step.InFlight = patch, inFlight
+	if refused := f.refusalOf(patch); refused != nil {
+		step.Refused = f.blockedBy(*refused, patch).Message
 	}
-	refused := f.step(Blocked, ReasonClaimRefused, "the API server refuses to change its %s: %s", patch, known.Message)
-	refused.Until = known.Until
-	if now.Before(refused.Until) {
-		return refused
-	}
-	step.Refused = refused.Message
+	return step
+}
+
+// blockedBy returns the step of a claim whose patch the API server has refused.
+func (f Facts) blockedBy(refused Refusal, patch Patch) Step {
+	step := f.step(Blocked, ReasonClaimRefused, "the API server refuses to change its %s: %s", patch, refused.Message)
+	step.Until = refused.Until
 	return step
 }
 

@@ -50,10 +50,10 @@ func saysInUse(condition corev1.PersistentVolumeClaimCondition) bool {
 // expansionTrouble returns the step of a claim whose driver reports an error; nil if
 // it reports none. Which part of the expansion it is at tells which errors count:
 // conditions of the other one may linger.
-func (f Facts) expansionTrouble(asked resource.Quantity, now time.Time) *Step {
+func (f Facts) expansionTrouble(want, asked resource.Quantity, now time.Time) *Step {
 	if f.isExpandedInController() {
 		if problem := f.nodeProblem(); problem != nil {
-			return ptr.To(f.nodeTrouble(*problem, asked, now))
+			return ptr.To(f.nodeTrouble(*problem, want, asked, now))
 		}
 		return nil
 	}
@@ -64,7 +64,7 @@ func (f Facts) expansionTrouble(asked resource.Quantity, now time.Time) *Step {
 	case problem == nil:
 		return nil
 	case saysInUse(*problem):
-		return ptr.To(f.inUse(asked, now))
+		return ptr.To(f.inUse(want, asked, now))
 	default:
 		step := f.step(Blocked, ReasonExpansionFailed, "its driver fails to expand it to %s, and is asked again: %s", asked.String(), driverWords(problem.Message))
 		step.Since = problem.LastTransitionTime.Time
@@ -75,9 +75,8 @@ func (f Facts) expansionTrouble(asked resource.Quantity, now time.Time) *Step {
 // isInfeasible reports whether the driver will not make the volume as large as is
 // asked.
 func (f Facts) isInfeasible(asked resource.Quantity) bool {
-	allocated := sizeOf(f.Claim.Status.AllocatedResources)
 	return f.Claim.Status.AllocatedResourceStatuses[corev1.ResourceStorage] == corev1.PersistentVolumeClaimControllerResizeInfeasible &&
-		allocated.Cmp(asked) == 0
+		f.isAllocated(asked)
 }
 
 // infeasible returns the step of a claim that its driver will not make as large. The
@@ -100,7 +99,7 @@ func (f Facts) infeasible(problem *corev1.PersistentVolumeClaimCondition, asked 
 // mounted is told of the pod that is there: what the last one met is not.
 func (f Facts) nodeProblem() *corev1.PersistentVolumeClaimCondition {
 	problem := f.condition(corev1.PersistentVolumeClaimNodeResizeError)
-	if problem != nil && saysInUse(*problem) && (!f.isUsed() || !problem.LastTransitionTime.After(f.PodSince)) {
+	if problem != nil && saysInUse(*problem) && (!f.isUsed() || !problem.LastTransitionTime.After(f.Pod.Since)) {
 		return nil
 	}
 	return problem
@@ -108,14 +107,22 @@ func (f Facts) nodeProblem() *corev1.PersistentVolumeClaimCondition {
 
 // nodeTrouble returns the step of a claim whose file system does not grow on its
 // node.
-func (f Facts) nodeTrouble(problem corev1.PersistentVolumeClaimCondition, asked resource.Quantity, now time.Time) Step {
+func (f Facts) nodeTrouble(problem corev1.PersistentVolumeClaimCondition, want, asked resource.Quantity, now time.Time) Step {
 	if saysInUse(problem) {
-		return f.detach(asked, ReasonVolumeNotRemounted, "its driver does not grow a file system that is mounted", now)
+		return f.detach(want, asked, ReasonVolumeNotRemounted, "its driver does not grow a file system that is mounted", now)
 	}
 	step := f.step(Blocked, ReasonExpansionFailed, "its file system does not grow to %s on its node, which tries again: %s; "+
 		"its pod is not deleted meanwhile, since another one could not mount it", asked.String(), driverWords(problem.Message))
-	step.Since, step.KeepsPod = problem.LastTransitionTime.Time, true
+	step.Since = problem.LastTransitionTime.Time
 	return step
+}
+
+// isNotMountable reports whether another pod could not mount the volume: its file
+// system does not grow on its node, and that comes before the containers start. This
+// holds whatever the template says meanwhile.
+func (f Facts) isNotMountable() bool {
+	problem := f.condition(corev1.PersistentVolumeClaimNodeResizeError)
+	return problem != nil && !saysInUse(*problem)
 }
 
 // showsInUse reports whether the driver says of the present request that it cannot

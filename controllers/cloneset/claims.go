@@ -20,6 +20,7 @@ import (
 	"github.com/insitu-dev/insitu/controllers/podcache"
 	"github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/inplace"
+	"github.com/insitu-dev/insitu/volumes"
 )
 
 // Claims are never deleted here: the garbage collector does that, by their owner
@@ -139,7 +140,7 @@ func (r *Reconciler) leftovers(ctx context.Context, s *scope, pods sets.Set[stri
 	for _, claim := range claims {
 		id, ok := idOf(s.set.Name, claim.Name)
 		pod := podName(s.set.Name, id)
-		if !ok || pods.Has(pod) || claim.DeletionTimestamp != nil {
+		if !ok || pods.Has(pod) || claim.DeletionTimestamp != nil || volumes.IsAway(claim, s.now) {
 			continue
 		}
 		// No UID of a pod looks like this.

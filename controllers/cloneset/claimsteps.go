@@ -54,7 +54,7 @@ func claimTemplates(set *appsv1beta1.CloneSet, revision *history.Revision) []cor
 }
 
 func (s *scope) podOfClaims(m *member) workload.PodOfClaims {
-	pod := workload.PodOfClaims{Name: m.Name, Since: m.CreationTimestamp.Time}
+	pod := workload.PodOfClaims{Name: m.Name, Pod: m.Pod}
 	switch {
 	case !s.set.ReusesClaims():
 		pod.Keep = "its data would go with its pod: set scaleStrategy.enablePVCReuse, and the pod is recreated on its claim"
@@ -90,7 +90,7 @@ func (r *Reconciler) awaitVolumes(ctx context.Context, s *scope, claims []*corev
 				awaited.Insert(id)
 			}
 		}
-		if !pod.Leaving {
+		if pod.Pod == nil {
 			s.updating.Add(r.executor.ChangeClaims(ctx, s.set, steps.In(volumes.Changing)))
 		}
 	}
@@ -105,7 +105,7 @@ func (s *scope) absentPods(claims []*corev1.PersistentVolumeClaim) []workload.Po
 		pods = append(pods, workload.PodOfClaims{Name: podName(s.set.Name, id)})
 	}
 	for _, pod := range s.leaving {
-		pods = append(pods, workload.PodOfClaims{Name: pod.Name, Since: pod.CreationTimestamp.Time, Leaving: true})
+		pods = append(pods, workload.PodOfClaims{Name: pod.Name, Pod: pod})
 	}
 	return pods
 }

@@ -151,7 +151,7 @@ func (s *scope) workload(members []*member) inplace.Workload {
 func (s *scope) changingElsewhere(members []*member) int {
 	count := 0
 	for _, m := range s.members {
-		if !slices.Contains(members, m) && m.facts.Claims.IsChanging() {
+		if m.facts.Claims.IsChanging() && !slices.Contains(members, m) {
 			count++
 		}
 	}
@@ -165,6 +165,7 @@ func (s *scope) target() inplace.Target {
 	if !s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates() {
 		target.ClaimTemplates = nil
 	}
+	target.ClaimsGoWithPods = !s.set.ReusesClaims()
 	target.CannotResize = s.cannotResize
 	target.Policy, target.Lifecycle = s.set.GetPodUpdatePolicy(), s.set.Spec.Lifecycle.OrNil()
 	return target

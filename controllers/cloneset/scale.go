@@ -14,6 +14,7 @@ import (
 	"github.com/insitu-dev/insitu/controllers/history"
 	"github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/inplace"
+	"github.com/insitu-dev/insitu/volumes"
 )
 
 // scale creates and deletes pods. What fails with one pod does not keep the others
@@ -119,7 +120,7 @@ func (r *Reconciler) newIDs(ctx context.Context, s *scope) (*idSource, error) {
 	if s.awaited, err = r.awaitVolumes(ctx, s, claims); err != nil {
 		return nil, err
 	}
-	free, dying := sets.New[string](), sets.New[string]()
+	free, dying, away := sets.New[string](), sets.New[string](), sets.New[string]()
 	for _, claim := range claims {
 		id, ok := idOf(s.set.Name, claim.Name)
 		switch {
@@ -128,11 +129,16 @@ func (r *Reconciler) newIDs(ctx context.Context, s *scope) (*idSource, error) {
 			dying.Insert(id)
 		default:
 			free.Insert(id)
+			if volumes.IsAway(claim, s.now) {
+				away.Insert(id)
+			}
 		}
 	}
+	reused := away
 	if s.set.ReusesClaims() {
-		ids.free = sets.List(free.Difference(dying).Difference(ids.taken).Difference(s.awaited))
+		reused = free
 	}
+	ids.free = sets.List(reused.Difference(dying).Difference(ids.taken).Difference(s.awaited))
 	ids.taken = ids.taken.Union(free).Union(dying)
 	return ids, nil
 }

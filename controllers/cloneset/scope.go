@@ -146,8 +146,10 @@ func (r *Reconciler) ensureRevisions(ctx context.Context, s *scope) error {
 		Labels: s.set.Spec.Template.Labels, Collisions: ptr.Deref(s.set.Status.CollisionCount, 0),
 	}
 	content := history.Content{Template: template}
-	if templates := s.set.Spec.VolumeClaimTemplates; s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates() && len(templates) > 0 {
-		content.Claims, content.SpeaksOfClaims = templates, true
+	if s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates() {
+		// None at all is something that a revision says, too.
+		content.Claims = append([]corev1.PersistentVolumeClaim{}, s.set.Spec.VolumeClaimTemplates...)
+		content.SpeaksOfClaims = len(content.Claims) > 0
 	}
 	s.revisions, err = workload.EnsureRevisions(ctx, r.client, owner, content, s.set.Status.CurrentRevision)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -94,6 +95,9 @@ func (e *Executor) changeClaims(ctx context.Context, move inplace.Move) error {
 func (e *Executor) ChangeClaims(ctx context.Context, owner client.Object, claims volumes.Claims) error {
 	var errs []error
 	for _, step := range claims {
+		if step.Patch.IsEmpty() && apiequality.Semantic.DeepEqual(step.Patch.Record, volumes.RecordOf(step.Claim)) {
+			continue // it is noted already
+		}
 		err := PatchClaim(ctx, e.client, step.Claim, step.Patch)
 		e.claims.learn(step.Claim, step.Patch, err, e.clock.Now())
 		switch {

@@ -60,7 +60,7 @@ func (s *scope) claimTemplates(ordinal int) []corev1.PersistentVolumeClaim {
 func (s *scope) podOfClaims(ordinal int, m *member) workload.PodOfClaims {
 	pod := workload.PodOfClaims{Name: podName(s.set.Name, ordinal)}
 	if m != nil {
-		pod.Since, pod.Leaving = m.CreationTimestamp.Time, m.DeletionTimestamp != nil
+		pod.Pod = m.Pod
 	}
 	if s.set.GetPodUpdatePolicy() == appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
 		pod.Keep = "podUpdatePolicy InPlaceOnly keeps its pod: allow recreation with InPlaceIfPossible, or delete the pod when it may go"

@@ -67,6 +67,9 @@ func (s *scope) workload(facts []inplace.PodFacts) inplace.Workload {
 func (s *scope) target() inplace.Target {
 	target := workload.TargetOf(s.set.GetInPlaceUpdateStrategy())
 	target.Revision = s.revisions.Update.InPlace()
+	if !s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates() {
+		target.ClaimTemplates = nil // claims are the user's business, and pods get them when they are made
+	}
 	target.CannotResize = s.cannotResize
 	target.Policy, target.Lifecycle = s.set.GetPodUpdatePolicy(), s.set.GetLifecycle()
 	return target

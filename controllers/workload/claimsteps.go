@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	volumehelpers "k8s.io/component-helpers/storage/volume"
+	"k8s.io/kubectl/pkg/util/podutils"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -31,9 +32,13 @@ type Claims struct {
 	refusals  func(*corev1.PersistentVolumeClaim) []volumes.Refusal
 
 	byName map[string]*corev1.PersistentVolumeClaim
-	// inUseSince is, by template, when a driver was found not to expand volumes in
-	// use.
+	// inUseSince is, by template, when a claim was found to grow only with its pod
+	// gone.
 	inUseSince map[string]time.Time
+	// classes and attributes hold what was read of classes, by name. A class that does
+	// not exist is nil.
+	classes    map[string]*storagev1.StorageClass
+	attributes map[string]bool
 }
 
 // NewClaims returns the claims of a workload in a namespace. refusals tells what the
@@ -42,6 +47,7 @@ func NewClaims(reader client.Reader, namespace string, refusals func(*corev1.Per
 	return &Claims{
 		reader: reader, namespace: namespace, refusals: refusals,
 		byName: map[string]*corev1.PersistentVolumeClaim{}, inUseSince: map[string]time.Time{},
+		classes: map[string]*storagev1.StorageClass{}, attributes: map[string]bool{},
 	}
 }
 
@@ -62,7 +68,8 @@ func (c *Claims) Read(ctx context.Context, pod string, templates []corev1.Persis
 			return fmt.Errorf("get claim %s/%s: %w", c.namespace, name, err)
 		}
 		c.byName[name] = claim
-		if since := volumes.InUseSince(volumes.RecordOf(claim)); since.After(c.inUseSince[templates[i].Name]) {
+		since := volumes.GrewDetached(volumes.RecordOf(claim), claim.Status.Capacity[corev1.ResourceStorage])
+		if since.After(c.inUseSince[templates[i].Name]) {
 			c.inUseSince[templates[i].Name] = since
 		}
 	}
@@ -77,10 +84,8 @@ func (c *Claims) Get(name string) *corev1.PersistentVolumeClaim {
 // PodOfClaims is what claims have to know of the pod that uses them.
 type PodOfClaims struct {
 	Name string
-	// Since is when it was created; zero if there is none. Leaving is true when it is
-	// being deleted.
-	Since   time.Time
-	Leaving bool
+	// Pod is the pod; nil if there is none.
+	Pod *corev1.Pod
 	// Keep says why it is not to be deleted for its claims; empty if it may be.
 	Keep string
 }
@@ -93,7 +98,7 @@ func (c *Claims) Facts(ctx context.Context, pod PodOfClaims, templates []corev1.
 		template := &templates[i]
 		f := volumes.Facts{
 			Claim: c.byName[ClaimName(template.Name, pod.Name)], Template: template,
-			PodSince: pod.Since, PodLeaving: pod.Leaving, WhyNotDetached: pod.Keep, InUseSince: c.inUseSince[template.Name],
+			Pod: podFacts(pod.Pod), WhyNotDetached: pod.Keep, InUseSince: c.inUseSince[template.Name],
 		}
 		if f.Claim != nil && !volumes.Compare(f.Claim, template).Ready {
 			f.Refused = c.refusals(f.Claim)
@@ -119,24 +124,40 @@ func (c *Claims) Steps(ctx context.Context, pod PodOfClaims, templates []corev1.
 	return steps, nil
 }
 
+func podFacts(pod *corev1.Pod) *volumes.Pod {
+	if pod == nil {
+		return nil
+	}
+	return &volumes.Pod{
+		UID: pod.UID, Since: pod.CreationTimestamp.Time, Ready: podutils.IsPodReady(pod), Leaving: pod.DeletionTimestamp != nil,
+	}
+}
+
 // readClasses reads the classes that the change of a claim depends on.
 func (c *Claims) readClasses(ctx context.Context, f *volumes.Facts) error {
 	if name := volumehelpers.GetPersistentVolumeClaimClass(f.Claim); name != "" {
-		class := &storagev1.StorageClass{}
-		exists, err := c.exists(ctx, name, class)
-		if err != nil {
-			return err
+		if _, known := c.classes[name]; !known {
+			class := &storagev1.StorageClass{}
+			exists, err := c.exists(ctx, name, class)
+			if err != nil {
+				return err
+			}
+			if !exists {
+				class = nil
+			}
+			c.classes[name] = class
 		}
-		if exists {
-			f.StorageClass = class
-		}
+		f.StorageClass = c.classes[name]
 	}
 	if name := ptr.Deref(f.Template.Spec.VolumeAttributesClassName, ""); name != "" {
-		exists, err := c.exists(ctx, name, &storagev1.VolumeAttributesClass{})
-		if err != nil {
-			return err
+		if _, known := c.attributes[name]; !known {
+			exists, err := c.exists(ctx, name, &storagev1.VolumeAttributesClass{})
+			if err != nil {
+				return err
+			}
+			c.attributes[name] = exists
 		}
-		f.LacksAttributesClass = !exists
+		f.LacksAttributesClass = !c.attributes[name]
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ package v1beta1
 import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // VolumeClaimUpdateState is what the operator noted on a claim when it changed it
@@ -28,4 +29,6 @@ type VolumeClaimUpdateState struct {
 	InUseTimestamp *metav1.Time `json:"inUseTimestamp,omitempty"`
 	// detachTimestamp is when the pod was deleted for the volume to grow to size.
 	DetachTimestamp *metav1.Time `json:"detachTimestamp,omitempty"`
+	// detachedPod is the UID of that pod.
+	DetachedPod types.UID `json:"detachedPod,omitempty"`
 }
