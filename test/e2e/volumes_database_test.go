@@ -73,4 +73,23 @@ var _ = Describe("Volumes of a database", func() {
 		Entry("Redis", redis),
 		Entry("PostgreSQL", postgres),
 	)
+
+	It("grow although the operator is killed in the middle", Serial, func(ctx context.Context) {
+		namespace := newVolumeNamespace(ctx)
+		set := create(ctx, redis.set(namespace, classStandard).With(func(s *appsv1beta1.StatefulSet) {
+			s.Spec.VolumeClaimUpdateStrategy.MaxConcurrent = nil
+		}))
+		before := pods(ctx, set)
+		writers := startWriters(ctx, redis, set)
+		change(ctx, set, func(s *appsv1beta1.StatefulSet) {
+			toSize("2Gi")(s)
+			toImage(redis.newImage)(s)
+		})
+		Eventually(ctx, capacities).WithArguments(namespace).WithTimeout(volumePatience).Should(ContainElement("2Gi"))
+		killOperator(ctx)
+		waitVolumes(ctx, set)
+		Expect(capacities(ctx, namespace)).To(Equal(of(3, "2Gi")))
+		expectInPlace(before, pods(ctx, set), 1)
+		writers.expectAllStored(ctx)
+	})
 })

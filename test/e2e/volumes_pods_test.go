@@ -60,8 +60,9 @@ var _ = Describe("Volumes that need their pods to go", func() {
 		large.Namespace, large.Spec.Resources.Requests = namespace, storage("2Gi")
 		large.Labels = map[string]string{"app": "sample"}
 		Expect(api.Create(ctx, &large)).To(Succeed())
-		set := create(ctx, nginxWithVolume(namespace, classOffline))
+		set := create(ctx, redis.set(namespace, classOffline))
 		before := pods(ctx, set)
+		writers := startWriters(ctx, redis, set)
 		most := watchAway(ctx, set)
 
 		change(ctx, set, toSize("2Gi"))
@@ -83,6 +84,23 @@ var _ = Describe("Volumes that need their pods to go", func() {
 		waitVolumes(ctx, set)
 		Expect(uids(pods(ctx, set))).To(Equal(uids(after)))
 		expectInPlace(after, pods(ctx, set), 0)
+		writers.expectAllStored(ctx)
+	})
+
+	It("for their file system grows only while no pod has it, take the pods, one at a time", func(ctx context.Context) {
+		makeClass(ctx, namespace, map[string]string{"nodeExpand": "offline"})
+		set := create(ctx, nginxWithVolume(namespace, namespace))
+		before := pods(ctx, set)
+		most := watchAway(ctx, set)
+		change(ctx, set, toSize("2Gi"))
+		waitVolumes(ctx, set)
+		Expect(most()).To(Equal(1))
+		Expect(capacities(ctx, namespace)).To(Equal(of(3, "2Gi")))
+		expectFilesystems(ctx, set, 2)
+		for i, p := range pods(ctx, set) {
+			Expect(p.UID).NotTo(Equal(before[i].UID))
+		}
+		Expect(set.Status.Recreated).To(BeEquivalentTo(3))
 	})
 
 	It("for a template was added or removed, take the pods, one at a time, and no claim", func(ctx context.Context) {
