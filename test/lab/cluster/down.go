@@ -61,7 +61,7 @@ func down(dir string) error {
 	if err := (&isolated{lab: lab}).destroy(); err != nil {
 		return err
 	}
-	if err := lab.removeFiles(); err != nil {
+	if err := errors.Join(lab.store().Release(), lab.removeFiles()); err != nil {
 		return err
 	}
 	// Last, because it is how all else is found.

@@ -141,7 +141,9 @@ func (s *storageTest) growsOffline() {
 	_, err := s.kubectl("delete", "pod", "offline")
 	s.Expect(err).NotTo(HaveOccurred())
 	s.becomes("offline", resizeStatus, "NodeResizePending")
-	s.start("offline", "offline", "")
+	_, pod, _ := strings.Cut(fmt.Sprintf(storagePod, "offline", "offline", ""), "---")
+	s.apply(pod)
+	s.awaitPod("offline")
 	s.becomes("offline", capacity, "2Gi")
 	s.Expect(s.mebibytes("offline")).To(BeNumerically("~", 2048, 30))
 	s.expectFile("offline", "before")
@@ -260,12 +262,14 @@ func (s *storageTest) isOnOneNode() {
 
 func (s *storageTest) driverComesBack() {
 	s.killProcess("lab --dir " + s.dir + " storage")
-	s.Eventually(func() string { return s.succeed("status") }, podTimeout, time.Second).Should(And(
-		MatchRegexp(`csi-controller +Ready +1 .*signal: killed`),
-		MatchRegexp(`csi-provisioner +Ready +[1-9]`), MatchRegexp(`csi-resizer +Ready +[1-9]`), MatchRegexp(`csi-snapshotter +Ready +[1-9]`),
-	))
 	s.killProcess("lab --dir " + s.dir + " storage --node node-1")
 	s.killProcess("lab --dir " + s.dir + " storage --node node-2")
+	s.Eventually(func() string { return s.succeed("status") }, podTimeout, time.Second).Should(And(
+		MatchRegexp(`csi-controller +Ready +1 .*signal: killed`),
+		MatchRegexp(`node-1 +csi-node +Ready +1 .*signal: killed`),
+		MatchRegexp(`node-2 +csi-node +Ready +1 .*signal: killed`),
+	))
+	// The sidecars end when they next call, and begin anew.
 	s.start("late", "standard", "")
 	s.mustGrow("late", "2Gi")
 	s.becomes("late", capacity, "2Gi")

@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+	"k8s.io/mount-utils"
 )
 
 const (
@@ -24,6 +25,10 @@ const (
 	thawWrites   = 0xC0045878
 	loopMajor    = 7
 )
+
+// newMounter returns what mounts by the mount program, without asking systemd,
+// which a node does not have.
+func newMounter() mount.Interface { return mount.NewWithoutSystemd("") }
 
 // attach gives the image a loop device. The device is detached when the
 // returned file is closed and it is not mounted.
@@ -122,6 +127,19 @@ func onFileSystem(path string, request uint) error {
 		return fmt.Errorf("freeze or thaw %s: %w", path, err)
 	}
 	return nil
+}
+
+// thawUnmounted is for a loop device whose file system may have been frozen when
+// its last mount went: that keeps both for ever, and it takes a mount to thaw.
+func thawUnmounted(device string) error {
+	path, err := os.MkdirTemp("", "insitu-lab-thaw-")
+	if err != nil {
+		return fmt.Errorf("make folder to mount at: %w", err)
+	}
+	if err := unix.Mount("/dev/"+device, path, fileSystem, 0, "nouuid"); err != nil {
+		return errors.Join(fmt.Errorf("mount %s: %w", device, err), os.Remove(path))
+	}
+	return errors.Join(thaw(path), unix.Unmount(path, 0), os.Remove(path))
 }
 
 // usage returns what there is, is used and is free, in bytes and in files.

@@ -9,10 +9,14 @@ import (
 	"context"
 	"errors"
 	"os"
+
+	"k8s.io/mount-utils"
 )
 
 // errNotLinux is returned by everything that a Node needs.
 var errNotLinux = errors.New("volumes need Linux")
+
+func newMounter() mount.Interface { return mount.New("") }
 
 func attach(string) (*os.File, error) { return nil, errNotLinux }
 
@@ -21,5 +25,7 @@ func growFileSystem(context.Context, string) error { return errNotLinux }
 func freeze(string) error { return errNotLinux }
 
 func thaw(string) error { return errNotLinux }
+
+func thawUnmounted(string) error { return errNotLinux }
 
 func usage(string) (bytes, files measure, err error) { return bytes, files, errNotLinux }

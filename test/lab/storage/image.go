@@ -90,6 +90,12 @@ func hasGrown(image string) (bool, error) {
 // attached to. A device is there as long as it is mounted anywhere, in whatever
 // namespace, and no longer.
 func loopDevices(image string) ([]string, error) {
+	return loopDevicesOf(func(backing string) bool { return backing == image })
+}
+
+// loopDevicesOf returns the loop devices of the files that match by their path,
+// which has " (deleted)" at its end if it is.
+func loopDevicesOf(matches func(backing string) bool) ([]string, error) {
 	files, err := filepath.Glob("/sys/block/loop*/loop/backing_file")
 	if err != nil {
 		return nil, err
@@ -97,9 +103,23 @@ func loopDevices(image string) ([]string, error) {
 	var found []string
 	for _, file := range files {
 		backing, err := os.ReadFile(file)
-		if err == nil && strings.TrimSpace(string(backing)) == image {
+		if err == nil && matches(strings.TrimSpace(string(backing))) {
 			found = append(found, filepath.Base(filepath.Dir(filepath.Dir(file))))
 		}
 	}
 	return found, nil
+}
+
+// Release lets go of the devices of volumes that were being copied when all
+// processes of their lab died. Other devices have gone by themselves.
+func (s Store) Release() error {
+	left, err := loopDevicesOf(func(backing string) bool { return strings.HasPrefix(backing, s.Dir+"/") })
+	if err != nil {
+		return err
+	}
+	for _, device := range left {
+		// An error means that it is on its way, and does not need it.
+		_ = thawUnmounted(device)
+	}
+	return nil
 }

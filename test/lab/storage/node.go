@@ -29,7 +29,7 @@ type Node struct {
 
 // NewNode returns the Node of that name for what is in the store.
 func NewNode(store Store, name string) *Node {
-	return &Node{store: store, name: name, mounter: mount.NewWithoutSystemd("")}
+	return &Node{store: store, name: name, mounter: newMounter()}
 }
 
 // NodeGetInfo implements csi.NodeServer.
@@ -187,18 +187,25 @@ func (n *Node) unmount(path string) error {
 	return mount.CleanupMountPoint(path, n.mounter, evenIfBound)
 }
 
-// Recover lets writing go on that an earlier process of this node had stopped.
+// Recover lets writing go on that an earlier process of this node, or an earlier
+// life of the node, had stopped.
 func (n *Node) Recover(ctx context.Context) error {
 	all, err := n.store.volumes().list()
 	if err != nil {
 		return err
 	}
 	for _, volume := range all {
-		if !n.has(volume) {
+		if volume.Staged == nil || volume.Staged.Node != n.name {
 			continue
 		}
-		if err := thaw(volume.Staged.Path); err != nil {
-			klog.FromContext(ctx).Error(err, "A volume may be frozen", "volume", volume.ID)
+		devices, err := loopDevices(n.store.volumes().image(volume.ID))
+		if err != nil {
+			return err
+		}
+		for _, device := range devices {
+			if err := thawUnmounted(device); err != nil {
+				klog.FromContext(ctx).Error(err, "A volume may be frozen", "volume", volume.ID)
+			}
 		}
 	}
 	return nil

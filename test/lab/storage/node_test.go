@@ -220,3 +220,22 @@ func TestFreezesEnd(t *testing.T) {
 	m.Expect(NewNode(m.store, "node-1").Recover(m.ctx)).To(Succeed())
 	m.Expect(frozen()).To(Succeed(), "a node process that was killed left it frozen, and its successor thawed it")
 }
+
+func TestWhatDiesFrozenIsLetGo(t *testing.T) {
+	for name, letGo := range map[string]func(*machine) error{
+		"when the node is back": func(m *machine) error { return NewNode(m.store, "node-1").Recover(m.ctx) },
+		"when the lab goes":     func(m *machine) error { return m.store.Release() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t)
+			m.create(request("v", nil))
+			m.Expect(m.stage("node-1", "v")).To(Succeed())
+			_, err := m.nodes["node-1"].Freeze(m.ctx, "node-1", "v")
+			m.Expect(err).NotTo(HaveOccurred())
+			m.Expect(unix.Unmount(m.path("node-1", "v", "staged"), 0)).To(Succeed())
+			m.Expect(loopDevices(m.store.volumes().image("v"))).To(HaveLen(1), "frozen, it outlives its mounts")
+			m.Expect(letGo(m)).To(Succeed())
+			m.Eventually(func() ([]string, error) { return loopDevices(m.store.volumes().image("v")) }).Should(BeEmpty())
+		})
+	}
+}
