@@ -4,6 +4,8 @@
 package statefulset_test
 
 import (
+	"strings"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -87,10 +89,14 @@ func expectSaneConditions(set *appsv1beta1.StatefulSet) {
 func expectSaneBlockers(status appsv1beta1.StatefulSetStatus) {
 	GinkgoHelper()
 	Expect(len(status.Blockers)).To(BeNumerically("<=", 10), "blockers")
-	pods := map[string]bool{}
+	named := map[string]bool{}
 	for _, blocker := range status.Blockers {
-		Expect(pods).NotTo(HaveKey(blocker.Pod), "one blocker of each pod")
-		pods[blocker.Pod] = true
+		what := blocker.Pod
+		if strings.HasPrefix(blocker.Message, "claim ") {
+			what, _, _ = strings.Cut(blocker.Message, ": ")
+		}
+		Expect(named).NotTo(HaveKey(what), "one blocker of each pod, and of each claim")
+		named[what] = true
 		Expect(blocker.Pod).NotTo(BeEmpty())
 		Expect(blocker.Reason).To(MatchRegexp("^[A-Z][A-Za-z]+$"), "reason of %s", blocker.Pod)
 		Expect(blocker.Message).NotTo(BeEmpty(), "message of %s", blocker.Pod)
