@@ -265,7 +265,7 @@ func TestMakePlanToldOfClaims(t *testing.T) {
 
 	w.Target.Deadline = 40 * time.Second
 	plan = MakePlan(w, planned)
-	g.Expect(blockers(plan)).To(Equal([]string{"p0 Stuck ExpansionNotAllowed", "p1 Stuck ClaimExpanding"}), "longer than the deadline")
+	g.Expect(blockers(plan)).To(Equal([]string{"p1 Stuck ClaimExpanding", "p0 Stuck ExpansionNotAllowed"}), "longer than the deadline")
 
 	// The claims come with the move, and those of a recreation, too.
 	w = workload(t, 1, updated("p1"), updated("p0"))

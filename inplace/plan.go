@@ -132,7 +132,7 @@ func MakePlan(w Workload, now time.Time) Plan {
 		p.plan.Pods = append(p.plan.Pods, v.PodState)
 	}
 	slices.SortStableFunc(p.plan.Blockers, func(a, b Blocker) int {
-		return cmp.Compare(severity(a.State), severity(b.State))
+		return cmp.Compare(a.severity(), b.severity())
 	})
 	return p.plan
 }
@@ -344,6 +344,15 @@ func (p *planner) recheckAt(at time.Time) {
 	if p.plan.Recheck.IsZero() || at.Before(p.plan.Recheck) {
 		p.plan.Recheck = at
 	}
+}
+
+// severity is that of the state. A claim that is stuck holds up no pod, so it comes
+// after those that do.
+func (b Blocker) severity() int {
+	if b.Claim != nil {
+		return severity(Recreating)
+	}
+	return severity(b.State)
 }
 
 // severity orders blockers: what needs somebody comes first, what only waits for

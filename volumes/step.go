@@ -192,8 +192,8 @@ func Next(f Facts, now time.Time) Step {
 
 func (f Facts) next(now time.Time) Step {
 	if difference := fixedDifference(f.Claim, f.Template); difference != nil {
-		return f.step(Blocked, ReasonClaimImmutable, "%v; Kubernetes does not change that in a claim: revert the template, or use "+
-			"volumeClaimUpdateStrategy OnDelete and delete claim and pod yourself", difference)
+		return f.step(Blocked, ReasonClaimImmutable, "%v; Kubernetes does not change that in a claim: revert the template (with "+
+			"volumeClaimUpdateStrategy OnDelete in the same write), or delete claim and pod yourself", difference)
 	}
 	size, attributes := f.grow(now), f.modify(now)
 	if f.Claim.Status.Phase != corev1.ClaimBound && (size.State != Settled || attributes.State != Settled) {

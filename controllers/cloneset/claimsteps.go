@@ -20,7 +20,7 @@ import (
 // observeClaims reads the claims of the members, and finds out what those need that
 // are to follow their templates.
 func (r *Reconciler) observeClaims(ctx context.Context, s *scope) error {
-	s.claims = workload.NewClaims(r.client, s.set.Namespace, r.executor.ClaimRefusals)
+	s.claims = workload.NewClaims(r.client, s.set, r.executor.ClaimRefusals)
 	templates := s.claimTemplates(s.revisions.Update)
 	for _, m := range s.members {
 		if err := s.claims.Read(ctx, m.Name, slices.Concat(s.set.Spec.VolumeClaimTemplates, templates)); err != nil {

@@ -57,7 +57,10 @@ func setCounts(s *scope, status *appsv1beta1.CloneSetStatus) {
 		status.CollisionCount = ptr.To(s.revisions.Collisions)
 	}
 	status.LabelSelector = s.selector.String()
-	status.VolumeClaims = s.claimCounts.Status
+	// Others have none: their status is what it was before claims could follow.
+	if status.VolumeClaims = nil; s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates() {
+		status.VolumeClaims = s.claimCounts.Status
+	}
 }
 
 type counts struct {

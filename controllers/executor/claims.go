@@ -64,12 +64,13 @@ func (m claimMemory) of(claim *corev1.PersistentVolumeClaim) claimRefusals {
 // learn notes what the API server said to a patch of a claim.
 func (m claimMemory) learn(claim *corev1.PersistentVolumeClaim, patch volumes.Patch, err error, now time.Time) {
 	key, known := patch.Key(), maps.Clone(m.of(claim))
-	if !isRefusal(err) {
+	switch {
+	case err == nil && known != nil:
 		delete(known, key)
-		if known != nil {
-			m.refusals.Add(claim.UID, known)
-		}
+		m.refusals.Add(claim.UID, known)
 		return
+	case !isRefusal(err):
+		return // the claim has changed meanwhile, or the server could not judge
 	}
 	if known == nil {
 		known = claimRefusals{}

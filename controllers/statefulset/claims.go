@@ -19,7 +19,7 @@ import (
 // observeClaims reads the claims of the wanted pods, and finds out what those need
 // that are to follow their templates.
 func (r *Reconciler) observeClaims(ctx context.Context, s *scope) error {
-	s.claims = workload.NewClaims(r.client, s.set.Namespace, r.executor.ClaimRefusals)
+	s.claims = workload.NewClaims(r.client, s.set, r.executor.ClaimRefusals)
 	for _, ordinal := range s.ordinals {
 		templates := slices.Concat(s.set.Spec.VolumeClaimTemplates, s.claimTemplates(ordinal))
 		if err := s.claims.Read(ctx, podName(s.set.Name, ordinal), templates); err != nil {

@@ -12,6 +12,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	volumehelpers "k8s.io/component-helpers/storage/volume"
 	"k8s.io/kubectl/pkg/util/podutils"
 	"k8s.io/utils/ptr"
@@ -28,6 +30,7 @@ import (
 // classes.
 type Claims struct {
 	reader    client.Reader
+	owner     types.UID
 	namespace string
 	refusals  func(*corev1.PersistentVolumeClaim) []volumes.Refusal
 
@@ -41,11 +44,11 @@ type Claims struct {
 	attributes map[string]bool
 }
 
-// NewClaims returns the claims of a workload in a namespace. refusals tells what the
+// NewClaims returns the claims of a workload. refusals tells what the
 // API server said to changes of a claim that it refused.
-func NewClaims(reader client.Reader, namespace string, refusals func(*corev1.PersistentVolumeClaim) []volumes.Refusal) *Claims {
+func NewClaims(reader client.Reader, owner client.Object, refusals func(*corev1.PersistentVolumeClaim) []volumes.Refusal) *Claims {
 	return &Claims{
-		reader: reader, namespace: namespace, refusals: refusals,
+		reader: reader, owner: owner.GetUID(), namespace: owner.GetNamespace(), refusals: refusals,
 		byName: map[string]*corev1.PersistentVolumeClaim{}, inUseSince: map[string]time.Time{},
 		classes: map[string]*storagev1.StorageClass{}, attributes: map[string]bool{},
 	}
@@ -100,6 +103,9 @@ func (c *Claims) Facts(ctx context.Context, pod PodOfClaims, templates []corev1.
 			Claim: c.byName[ClaimName(template.Name, pod.Name)], Template: template,
 			Pod: podFacts(pod.Pod), WhyNotDetached: pod.Keep, InUseSince: c.inUseSince[template.Name],
 		}
+		if c.belongsToOthers(f.Claim) {
+			f.Claim = nil
+		}
 		if f.Claim != nil && !volumes.Compare(f.Claim, template).Ready {
 			f.Refused = c.refusals(f.Claim)
 			if err := c.readClasses(ctx, &f); err != nil {
@@ -122,6 +128,16 @@ func (c *Claims) Steps(ctx context.Context, pod PodOfClaims, templates []corev1.
 		steps = append(steps, volumes.Next(f, now))
 	}
 	return steps, nil
+}
+
+// belongsToOthers reports whether a claim is controlled by somebody who is neither
+// the workload nor a pod. It is not ours to change.
+func (c *Claims) belongsToOthers(claim *corev1.PersistentVolumeClaim) bool {
+	if claim == nil {
+		return false
+	}
+	controller := metav1.GetControllerOf(claim)
+	return controller != nil && controller.UID != c.owner && controller.Kind != "Pod"
 }
 
 func podFacts(pod *corev1.Pod) *volumes.Pod {

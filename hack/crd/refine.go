@@ -5,6 +5,7 @@ package main
 
 import (
 	"errors"
+	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/utils/ptr"
@@ -50,6 +51,7 @@ func refine(root *schemaProps, kind string) error {
 	return errors.Join(
 		refineContainers(root),
 		refineClaims(root),
+		refineClaimStrategy(root, kind),
 		refineLabels(root, template+".metadata.labels"),
 		refineSelector(root, "spec.selector"),
 		refinePriorities(root, kind),
@@ -100,6 +102,21 @@ func refineClaims(root *schemaProps) error {
 		edit(root, claim+".spec.resources", require("requests")),
 		edit(root, claim+".spec.resources.requests", require("storage")),
 	)
+}
+
+// refineClaimStrategy takes away what a kind does not do: the claims of a CloneSet
+// are not made anew.
+func refineClaimStrategy(root *schemaProps, kind string) error {
+	if kind != "CloneSet" {
+		return nil
+	}
+
+	return edit(root, "spec.volumeClaimUpdateStrategy", func(s *schemaProps) {
+		delete(s.Properties, "recreate")
+		s.XValidations = slices.DeleteFunc(s.XValidations, func(r apiextensionsv1.ValidationRule) bool {
+			return r.FieldPath == ".recreate"
+		})
+	})
 }
 
 // refineLabels checks the values of labels. Their keys are checked when the

@@ -100,7 +100,7 @@ func TestCloneSetUnknownFields(t *testing.T) {
 		"of a nested strategy":         {at(nested, `{minReadySeconds: 1}`), []string{`unknown field "spec.updateStrategy.rollingUpdate.minReadySeconds"`}},
 		"of a strategy for in place":   {at(flat, `{inPlaceUpdateStrategy: {grace: 1}}`), []string{`unknown field "spec.updateStrategy.inPlaceUpdateStrategy.grace"`}},
 		"of a template":                {`spec: {template: {spec: {hostnames: a}}}`, []string{`unknown field "spec.template.spec.hostnames"`}},
-		"of a strategy for its claims": {`spec: {volumeClaimUpdateStrategy: {type: OnDelete}}`, []string{`unknown field "spec.volumeClaimUpdateStrategy"`}},
+		"of a strategy for its claims": {`spec: {volumeClaimUpdateStrategy: {recreate: {}}}`, []string{`unknown field "spec.volumeClaimUpdateStrategy.recreate"`}},
 	}
 
 	for _, version := range versions() {

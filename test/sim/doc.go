@@ -13,7 +13,9 @@
 // (endpoints.go), that of a PodDisruptionBudget with the eviction API (budget.go),
 // the garbage collector (garbage.go), who answers lifecycle hooks (hooks.go) and
 // users (user.go). What each of them does about the sizes of pods is in a file of its
-// own (server_resize.go, kubelet_resize.go, user_resize.go).
+// own (server_resize.go, kubelet_resize.go, user_resize.go). Where claims have volumes,
+// there are drivers of many kinds, with what Kubernetes and their sidecars do about
+// claims (storage.go and those that follow it, user_volumes.go).
 // Nothing runs in parallel and no time passes by itself: all that is left open is
 // decided by a source of choices (choices.go), so a run can be repeated to the
 // letter, shrunk and kept as a test.
@@ -25,7 +27,8 @@
 // The kubelet is the model that matters most: conformance.go has stories that it
 // and a real one play (test/e2e), and what the real one shows, it must be able to.
 //
-// After each write the invariants of docs/design.md are asserted (law.go, law_pod.go, law_budget.go, law_resize.go).
+// After each write the invariants of docs/design.md are asserted (law.go, law_pod.go,
+// law_budget.go, law_resize.go, law_volumes.go).
 // When the user and the faults stop, everything must come to rest at what the
 // user asked for last. What a run did is told as a story, one line an event.
 package sim

@@ -26,7 +26,7 @@ func (l *law) end() {
 	}
 	ready := meta.IsStatusConditionTrue(set.Status.Conditions, appsv1beta1.ConditionReady)
 	resting := set.IsPaused() || set.GetUpdateStrategyType() == appsv1.OnDeleteStatefulSetStrategyType
-	scaling := len(l.seen) != len(set.GetOrdinals())
+	scaling := len(l.seen) != len(set.GetOrdinals()) || l.isKeptAway(set)
 	if !ready && !resting && !scaling && len(set.Status.Blockers) == 0 &&
 		meta.FindStatusCondition(set.Status.Conditions, appsv1beta1.ConditionFailedCreatePod) == nil {
 		l.world.violate("invariant 8: not ready, and nothing is named that it waits for: %s", conditionWords(set))

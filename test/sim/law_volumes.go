@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
@@ -174,7 +175,7 @@ func (l *law) checkConcurrentClaims(w write, pod string) {
 		shown := l.seenClaims[name]
 		truth, there := get[*corev1.PersistentVolumeClaim](l.world.server, name)
 		template, of := splitClaim(name)
-		if !there || truth.UID != shown.UID || !l.isMember(of) {
+		if !there || truth.UID != shown.UID || !l.isMember(of) && !(l.isAway(of) && recordOf(shown).DetachTimestamp != nil) || l.seenClones == nil && l.isHeld(of, l.seenSet) {
 			continue
 		}
 		if t := l.claimTemplates()[template]; t != nil && l.isUnderWay(shown, t) && l.isUnderWay(truth, t) {
@@ -184,6 +185,19 @@ func (l *law) checkConcurrentClaims(w write, pod string) {
 	if limit := int(l.claimStrategy().GetMaxConcurrent(l.seenSet.GetReplicas())); len(pods) > limit {
 		l.world.violate("%s: the claims of %v are changing, maxConcurrent is %d", w.words, slices.Sorted(maps.Keys(pods)), limit)
 	}
+}
+
+// isAway reports whether a wanted pod is not there, or on its way out.
+func (l *law) isAway(pod string) bool {
+	shown := l.seen[pod]
+	return slices.Contains(l.world.names(l.seenSet), pod) && (shown == nil || shown.DeletionTimestamp != nil)
+}
+
+// isKeptAway reports whether the pod of a claim is away for it, so that pods are
+// missing.
+func (l *law) isKeptAway(set *appsv1beta1.StatefulSet) bool {
+	ready := meta.FindStatusCondition(set.Status.Conditions, appsv1beta1.ConditionReady)
+	return l.world.storage != nil && ready != nil && ready.Reason == appsv1beta1.ReasonScaling
 }
 
 // isMember reports whether a pod counts as one of the set, as it was shown.
@@ -199,8 +213,8 @@ func (l *law) isMember(pod string) bool {
 // wrong with that.
 func (l *law) isUnderWay(claim, template *corev1.PersistentVolumeClaim) bool {
 	asked := askedAt(claim, template)
-	if l.needsDetach(claim, template) && l.keepsPods() {
-		return false
+	if _, pod := splitClaim(claim.Name); l.needsDetach(claim, template) && !l.isAway(pod) {
+		return false // it waits for its pod to be sent away
 	}
 	return !asked.IsZero() && l.world.clock.Now().Before(asked.Add(overdueAfter)) && claim.DeletionTimestamp == nil && errorOf(claim) == "" &&
 		compare(requestOf(claim), requestOf(template)) == 0 && !isDone(claim, template)

@@ -19,7 +19,7 @@ type VolumeClaimUpdateStrategy struct {
 	//   - OnDelete: existing claims stay. A claim follows its template when
 	//     somebody deletes it and its pod is created again.
 	//   - OnPodRollingUpdate: claims grow and get their VolumeAttributesClass
-	//     during the rolling update, each before its pod. They never shrink.
+	//     during the rolling update, each before its pod. Volumes never shrink.
 	//     What cannot be changed in a claim is reported, and holds up nothing
 	//     else.
 	//   - Recreate: as OnPodRollingUpdate, and a claim that cannot be changed is
@@ -34,7 +34,7 @@ type VolumeClaimUpdateStrategy struct {
 
 	// maxConcurrent is of how many pods the claims may be changing at a time:
 	// a number from 1, or a percentage of replicas, rounded down to at least 1.
-	// Pods that are not ready anyway do not wait for it. Defaults to 25%.
+	// Broken pods do not wait for it. Defaults to 25%.
 	//
 	// +optional
 	// +kubebuilder:validation:XIntOrString

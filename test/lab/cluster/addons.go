@@ -44,17 +44,9 @@ func (l *Lab) applyAddons(ctx context.Context, config *rest.Config) error {
 	if l.Nodes == 0 {
 		return nil
 	}
-	kinds, err := filepath.Glob(l.state(sidecars, "*.yaml"))
+	data, err := l.readAddons()
 	if err != nil {
-		return fmt.Errorf("find kinds of snapshots: %w", err)
-	}
-	var data []byte
-	for _, file := range append(kinds, l.config(addons), l.config(storageObjects)) {
-		more, err := os.ReadFile(file)
-		if err != nil {
-			return fmt.Errorf("read addons: %w", err)
-		}
-		data = append(append(data, "---\n"...), more...)
+		return err
 	}
 	finder, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
@@ -91,4 +83,21 @@ func (l *Lab) applyAddons(ctx context.Context, config *rest.Config) error {
 			return fmt.Errorf("apply addon %s %s: %w", kind.Kind, object.GetName(), err)
 		}
 	}
+}
+
+// readAddons returns all addons as one file, kinds of objects first.
+func (l *Lab) readAddons() ([]byte, error) {
+	kinds, err := filepath.Glob(l.state(sidecars, "*.yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("find kinds of snapshots: %w", err)
+	}
+	var data []byte
+	for _, file := range append(kinds, l.config(addons), l.config(storageObjects)) {
+		more, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("read addons: %w", err)
+		}
+		data = append(append(data, "---\n"...), more...)
+	}
+	return data, nil
 }

@@ -21,7 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes/scheme"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 )
 
 // runSnapshotter makes the snapshots that snapshot-controller has asked for.
@@ -80,7 +80,7 @@ func snapshotClient(ctx context.Context, s *sidecar) (*versioned.Clientset, erro
 		return nil, fmt.Errorf("make client for snapshots: %w", err)
 	}
 	// Events are recorded for objects of the scheme only.
-	if err := snapshotscheme.AddToScheme(scheme.Scheme); err != nil {
+	if err := snapshotscheme.AddToScheme(clientgoscheme.Scheme); err != nil {
 		return nil, fmt.Errorf("add kinds of snapshots: %w", err)
 	}
 	err = wait.PollUntilContextCancel(ctx, 500*time.Millisecond, true, func(ctx context.Context) (bool, error) {

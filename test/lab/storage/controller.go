@@ -250,7 +250,7 @@ func (c *Controller) ValidateVolumeCapabilities(
 		return nil, err
 	}
 	if err := checkCapabilities(request.GetVolumeCapabilities()); err != nil {
-		return &csi.ValidateVolumeCapabilitiesResponse{Message: err.Error()}, nil
+		return &csi.ValidateVolumeCapabilitiesResponse{Message: err.Error()}, nil //nolint:nilerr // It is the answer.
 	}
 	return &csi.ValidateVolumeCapabilitiesResponse{Confirmed: &csi.ValidateVolumeCapabilitiesResponse_Confirmed{
 		VolumeContext:      request.GetVolumeContext(),

@@ -6,6 +6,7 @@ package storage
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"testing"
@@ -53,9 +54,7 @@ func (d *driver) controller() *Controller {
 // request asks for a volume of 32 MiB for the claim data-0.
 func request(name string, parameters map[string]string) *csi.CreateVolumeRequest {
 	all := map[string]string{claimName: "data-0", claimNamespace: "default"}
-	for name, value := range parameters {
-		all[name] = value
-	}
+	maps.Copy(all, parameters)
 	return &csi.CreateVolumeRequest{
 		Name:          name,
 		Parameters:    all,

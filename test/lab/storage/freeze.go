@@ -86,7 +86,7 @@ func FreezeOver(socket func(node string) string) Freezer {
 		if err != nil {
 			return nil, err
 		}
-		response, err := transport.RoundTrip(request)
+		response, err := transport.RoundTrip(request) //nolint:bodyclose // Closing it thaws.
 		if err != nil {
 			return nil, fmt.Errorf("ask %s: %w", node, err)
 		}

@@ -282,4 +282,64 @@ var mutants = []mutant{
 		"case current.Cmp(size) != 0 &&",
 		"case false && current.Cmp(size) != 0 &&",
 	},
+	{
+		// A pod is changed while its claims grow.
+		"claims-not-awaited", "inplace/claims.go",
+		"step := claimsFirst(facts, target, now)\n\tif step == nil {",
+		"step := claimsFirst(facts, target, now)\n\tif true || step == nil {",
+	},
+	{
+		// The claims of all pods change at a time.
+		"claims-not-limited", "inplace/claims.go",
+		"case p.changing >= limit:",
+		"case false && p.changing >= limit:",
+	},
+	{
+		// What has grown is asked to be smaller again.
+		"claims-lowered", "volumes/growth.go",
+		"case capacity.Cmp(want) >= 0:\n\t\treturn f.settled()\n\tcase f.Claim.Status.Phase",
+		"case capacity.Cmp(want) >= 0 && asked.Cmp(want) <= 0:\n\t\treturn f.settled()\n\tcase f.Claim.Status.Phase",
+	},
+	{
+		// A claim that cannot follow holds the image of its pod.
+		"claims-blocked-hold-pods", "volumes/claims.go",
+		"slices.Concat(c.In(Changing), c.In(UnderWay))",
+		"slices.Concat(c.In(Changing), c.In(UnderWay), c.In(Blocked))",
+	},
+	{
+		// The claims of pods that the partition keeps are changed.
+		"claims-of-held-pods", "controllers/statefulset/claims.go",
+		"if s.held.Has(ordinal) || s.isStopped() {",
+		"if s.isStopped() {",
+	},
+	{
+		// Claims are changed while the set is paused.
+		"claims-while-paused", "controllers/statefulset/claims.go",
+		"if s.held.Has(ordinal) || s.isStopped() {",
+		"if s.held.Has(ordinal) {",
+	},
+	{
+		// A pod that went for its volume comes back before that has grown.
+		"claims-pod-back-too-early", "volumes/detach.go",
+		"if since.IsZero() || isAtLeast(sizeOf(f.Claim.Status.Capacity), want) {",
+		"if true || since.IsZero() || isAtLeast(sizeOf(f.Claim.Status.Capacity), want) {",
+	},
+	{
+		// Nobody finds out that a driver grows what is not in use.
+		"claims-in-use-not-seen", "volumes/trouble.go",
+		"return strings.Contains(condition.Message, inUseCode)",
+		"return false && strings.Contains(condition.Message, inUseCode)",
+	},
+	{
+		// A driver that never answers holds the pod for ever.
+		"claims-never-overdue", "volumes/growth.go",
+		"case since.IsZero() || !now.Before(since.Add(overduePeriod)):",
+		"case false && !now.Before(since.Add(overduePeriod)):",
+	},
+	{
+		// Pods of a template that was added stay as they are.
+		"claims-added-not-seen", "inplace/claims.go",
+		"if target.ClaimTemplates == nil {",
+		"if true || target.ClaimTemplates == nil {",
+	},
 }

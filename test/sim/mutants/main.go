@@ -72,9 +72,13 @@ func (m mutant) hunt(ctx context.Context, dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	tests := "^(TestSeeds|TestCloneSets|TestCrashAtEveryWrite|TestAnyStateAnyRevision|TestWhatTheCacheDoesNotShow|TestDrainWithoutService|TestEnvironmentsThatOvertakeTheKubelet|TestCrashWhileSettingBack|TestResizeInService|TestResizedByOthersIsLeft|TestResizePolicy|TestResizeThatRestartsTakesItsTurn)$"
+	if strings.HasPrefix(m.name, "claims-") {
+		tests = "^(TestVolumes|TestVolumeSeeds|TestAnyClaimAnyRevision)$"
+	}
 	// #nosec G204 -- the arguments are the program's own
-	cmd := exec.CommandContext(ctx, "go", "test", "-overlay", overlay, "-timeout", "20m", "-failfast", "./test/sim", "-run", "^(TestSeeds|TestCloneSets|TestCrashAtEveryWrite|TestAnyStateAnyRevision|TestWhatTheCacheDoesNotShow|TestDrainWithoutService|TestEnvironmentsThatOvertakeTheKubelet|TestCrashWhileSettingBack|TestResizeInService|TestResizedByOthersIsLeft|TestResizePolicy|TestResizeThatRestartsTakesItsTurn)$",
-		"-args", "-seeds", "1000", "-stop-after", "1", "-keep=false")
+	cmd := exec.CommandContext(ctx, "go", "test", "-overlay", overlay, "-timeout", "20m", "-failfast", "./test/sim", "-run", tests,
+		"-args", "-seeds", "1000", "-volume-seeds", "300", "-stop-after", "1", "-keep=false")
 	out, err := cmd.CombinedOutput()
 	exit := &exec.ExitError{}
 	switch {
