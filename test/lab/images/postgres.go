@@ -13,7 +13,7 @@ set -eu
 if [ ! -e "$PGDATA" ]; then
     rm -rf "$PGDATA.new"
     initdb --pgdata="$PGDATA.new" --username=postgres --auth=trust --locale=C --encoding=UTF8
-    echo "host all all all trust" >>"$PGDATA.new/pg_hba.conf"
+    echo "host all postgres all trust" >>"$PGDATA.new/pg_hba.conf"
     sync
     mv "$PGDATA.new" "$PGDATA"
 fi
