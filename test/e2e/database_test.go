@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -157,7 +158,7 @@ const answerTimeout = 20 * time.Second
 func (w *writer) written() []int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.acknowledged[:len(w.acknowledged):len(w.acknowledged)]
+	return slices.Clip(w.acknowledged)
 }
 
 // stored returns the numbers that the server has.
