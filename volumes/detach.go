@@ -32,10 +32,13 @@ func (f Facts) detach(want, asked resource.Quantity, reason, why string, now tim
 	case asked.Cmp(want) != 0 && !f.isOwn(asked):
 		return f.step(Blocked, reason, "%s, and somebody else has asked for %s: delete its pod for that, or set the request to the %s of the template",
 			why, size, want.String())
-	case !since.IsZero() && f.Pod.UID != record.DetachedPod && !f.isAByteShort(asked):
+	case !since.IsZero() && f.Pod.UID != record.DetachedPod && now.Before(f.nextDetach(since)):
 		step := f.step(Blocked, reason, "%s, and it did not grow to %s in the time that its pod was gone for it: "+
 			"see the events of the claim; scale the pod away for as long as it takes", why, size)
 		step.Since = since
+		if !f.hadItsTime(since) {
+			step.Until = f.nextDetach(since)
+		}
 		return step
 	case f.WhyNotDetached != "":
 		return f.step(Blocked, reason, "%s, so it does not grow to %s: %s", why, size, f.WhyNotDetached)
@@ -44,9 +47,6 @@ func (f Facts) detach(want, asked resource.Quantity, reason, why string, now tim
 	step.Patch.Record = record
 	if isFresh := f.Pod.UID == record.DetachedPod && now.Before(since.Add(promptPeriod)); isFresh {
 		return step // it was noted a moment ago, and the pod is still there
-	}
-	if reason == ReasonVolumeInUse {
-		step.Patch.Size = f.pausedRequest(asked, now)
 	}
 	stamp := metav1.NewTime(now).Rfc3339Copy()
 	record.Size, record.SizeTimestamp = &asked, stamp
@@ -58,30 +58,21 @@ func (f Facts) detach(want, asked resource.Quantity, reason, why string, now tim
 	return step
 }
 
-// pausedRequest returns what a claim asks for while its pod is on its way out: a
-// byte less. The sidecar waits longer and longer after a volume was in use, up to
-// minutes, and tries at once when the request changes, which it does again when the
-// pod is gone. It is nil where it is not needed: the claim has not asked for the size
-// yet, somebody else has, or it was so lately that the sidecar tries again soon.
-func (f Facts) pausedRequest(want resource.Quantity, now time.Time) *resource.Quantity {
-	asked := sizeOf(f.Claim.Spec.Resources.Requests)
-	if record := RecordOf(f.Claim); asked.Cmp(want) != 0 || !asks(record, asked) || now.Before(record.SizeTimestamp.Add(promptPeriod)) {
-		return nil
+// nextDetach returns when the pod of a claim may be deleted again, after one was
+// deleted for the same size: never in practice, unless the pod came back early, as it
+// does when a partition or a rollback wants it back.
+func (f Facts) nextDetach(since time.Time) time.Time {
+	if f.hadItsTime(since) {
+		return since.Add(inUsePeriod)
 	}
-	less := want.DeepCopy()
-	less.Sub(oneByte)
-	if less.Cmp(sizeOf(f.Claim.Status.Capacity)) <= 0 {
-		return nil
-	}
-	return &less
+	return since.Add(detachPeriod)
 }
 
-// isAByteShort reports whether a volume has grown to a paused request: the sidecar
-// was quicker than we were.
-func (f Facts) isAByteShort(want resource.Quantity) bool {
-	capacity := sizeOf(f.Claim.Status.Capacity)
-	capacity.Add(oneByte)
-	return capacity.Cmp(want) == 0
+// hadItsTime reports whether a volume had all its time to grow before the pod that
+// uses it was made. One that a node was to let go of needs hardly any.
+func (f Facts) hadItsTime(since time.Time) bool {
+	isOfNode := timeOrZero(RecordOf(f.Claim).InUseTimestamp).Before(since)
+	return isOfNode || !f.Pod.Since.Before(since.Add(detachPeriod-clockSkew))
 }
 
 // awaitsRemount reports whether a volume has grown, and its pod has run on it for

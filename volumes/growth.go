@@ -72,15 +72,10 @@ func (f Facts) mayLower(asked resource.Quantity) bool {
 	return f.isOwn(asked) || f.isInfeasible(asked)
 }
 
-// isOwn reports whether a request was made by us, be it the one that is paused while
-// a pod is on its way out.
+// isOwn reports whether a request was made by us.
 func (f Facts) isOwn(asked resource.Quantity) bool {
-	record, paused := RecordOf(f.Claim), asked.DeepCopy()
-	paused.Add(oneByte)
-	return asks(record, asked) || record.DetachTimestamp != nil && asks(record, paused)
+	return asks(RecordOf(f.Claim), asked)
 }
-
-var oneByte = *resource.NewQuantity(1, resource.BinarySI)
 
 // expansion returns the step of a claim that has asked for what it needs, or more.
 func (f Facts) expansion(want, asked resource.Quantity, now time.Time) Step {

@@ -153,11 +153,10 @@ func TestRecorded(t *testing.T) {
 		},
 		"offline: what does not help is not done again": {
 			{-minute, template("2Gi", ""), "Changing request to 2Gi"},
-			{sec, growing(controllerInProgress, resizing, attached), "Detaching VolumeInUse, request to 2147483647"},
-			{3 * sec, nil, "away: Changing request to 2Gi"},
-			{4 * sec, growing(controllerInProgress, resizing, attached), "away: UnderWay ClaimExpanding"},
-			{5*minute + sec - ms, growing(controllerInProgress, resizing, attached), "away: UnderWay ClaimExpanding"},
-			{5*minute + sec, growing(controllerInProgress, resizing, attached), "back: Blocked VolumeInUse"},
+			{sec, growing(controllerInProgress, resizing, attached), "Detaching VolumeInUse"},
+			{3 * sec, nil, "away: UnderWay ClaimExpanding"},
+			{6*minute + sec - ms, growing(controllerInProgress, resizing, attached), "away: UnderWay ClaimExpanding"},
+			{6*minute + sec, growing(controllerInProgress, resizing, attached), "back: Blocked VolumeInUse"},
 			{time.Hour, growing(controllerInProgress, resizing, attached), "Blocked VolumeInUse"},
 			// Another size is another try.
 			{2 * time.Hour, template("3Gi", ""), "Detaching VolumeInUse"},
@@ -175,18 +174,19 @@ func TestRecorded(t *testing.T) {
 		},
 		"offline, and something else fails while the pod is away": {
 			{-minute, template("2Gi", ""), "Changing request to 2Gi"},
-			{sec, growing(controllerInProgress, resizing, attached), "Detaching VolumeInUse, request to 2147483647"},
-			{3 * sec, nil, "away: Changing request to 2Gi"},
+			{sec, growing(controllerInProgress, resizing, attached), "Detaching VolumeInUse"},
+			{3 * sec, nil, "away: UnderWay ClaimExpanding"},
 			{4 * sec, growing(controllerInProgress, resizing, internal), "back: Blocked ExpansionFailed"},
 		},
-		"offline, the pod is back before the size was asked for again": {
+		"offline, the pod is back early": {
 			{-minute, template("2Gi", ""), "Changing request to 2Gi"},
-			{sec, growing(controllerInProgress, resizing, attached), "Detaching VolumeInUse, request to 2147483647"},
-			{2 * sec, func(l *life) { l.Pod = podSince(l.now) }, "Changing request to 2Gi"},
-			// It was not tried with the pod gone: it goes once more, and no more than that.
-			{3 * sec, growing(controllerInProgress, resizing, attached), "Detaching VolumeInUse"},
-			{4 * sec, nil, "away: UnderWay ClaimExpanding"},
-			{5*minute + 3*sec, nil, "back: Blocked VolumeInUse"},
+			{sec, growing(controllerInProgress, resizing, attached), "Detaching VolumeInUse"},
+			{2 * sec, func(l *life) { l.Pod = podSince(l.now) }, "Blocked VolumeInUse"},
+			// The volume had not its time: the pod goes once more, and no more than that.
+			{6*minute + sec, growing(controllerInProgress, resizing, attached), "Detaching VolumeInUse"},
+			{6*minute + 2*sec, nil, "away: UnderWay ClaimExpanding"},
+			{12*minute + 3*sec, growing(controllerInProgress, resizing, attached), "back: Blocked VolumeInUse"},
+			{time.Hour, growing(controllerInProgress, resizing, attached), "Blocked VolumeInUse"},
 		},
 		// The sidecar does not say it again of another size.
 		"offline, the pod must stay, and another size is asked for": {
@@ -199,16 +199,16 @@ func TestRecorded(t *testing.T) {
 		"offline, and the pod must stay": {
 			{-minute, template("2Gi", ""), "Changing request to 2Gi"},
 			{sec, func(l *life) { l.WhyNotDetached = "it must stay"; growing(controllerInProgress, resizing, attached)(l) }, "Blocked VolumeInUse"},
-			{time.Hour, func(l *life) { l.WhyNotDetached = "" }, "Detaching VolumeInUse, request to 2147483647"},
+			{time.Hour, func(l *life) { l.WhyNotDetached = "" }, "Detaching VolumeInUse"},
 		},
 		"offline, rolled back while the pod is away": {
 			{-minute, template("2Gi", ""), "Changing request to 2Gi"},
-			{sec, growing(controllerInProgress, resizing, attached), "Detaching VolumeInUse, request to 2147483647"},
+			{sec, growing(controllerInProgress, resizing, attached), "Detaching VolumeInUse"},
 			{2 * sec, template("1Gi", ""), "back: Settled"},
 		},
 		"offline, less while the pod is away": {
 			{-minute, template("3Gi", ""), "Changing request to 3Gi"},
-			{sec, growing(controllerInProgress, resizing, attached), "Detaching VolumeInUse, request to 3221225471"},
+			{sec, growing(controllerInProgress, resizing, attached), "Detaching VolumeInUse"},
 			// It is asked for with the pod away, now or by the next time it is.
 			{2 * sec, template("2Gi", ""), "back: Changing request to 2Gi"},
 			{3 * sec, growing(controllerInProgress, resizing), "UnderWay ClaimExpanding"},

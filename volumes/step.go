@@ -131,8 +131,8 @@ type Step struct {
 	Since time.Time
 	// Until is when time alone changes the step; zero if it does not.
 	Until time.Time
-	// Patch is set for Changing and Detaching. That of Detaching is written right
-	// before the pod is deleted, and is never empty of a record.
+	// Patch is set for Changing and Detaching. That of Detaching is a record only, and
+	// is written right before the pod is deleted.
 	Patch Patch
 	// Refused says, for a patch that the API server has refused before, what it said.
 	// A pod does not wait for the next try.
@@ -155,19 +155,22 @@ const (
 	// remountPeriod is how long a kubelet may take to grow the file system of a
 	// mounted volume. It looks at a pod every 60 to 90 seconds.
 	remountPeriod = 3 * time.Minute
-	// detachPeriod is how long a pod is kept away for the expansion of its volume.
-	detachPeriod = 5 * time.Minute
+	// detachPeriod is how long a pod is kept away for the expansion of its volume. The
+	// sidecar, which the deletion of a pod does not wake, tries again within five minutes
+	// unless it was told otherwise.
+	detachPeriod = 6 * time.Minute
 	// unmountPeriod is how long a node is given to let go of a volume whose pod was
 	// deleted.
 	unmountPeriod = 30 * time.Second
+	// clockSkew is how far the clocks of the manager and the API server may differ.
+	clockSkew = 30 * time.Second
 	// inUsePeriod is for how long it is believed that a driver does not expand
 	// volumes in use.
 	inUsePeriod = 24 * time.Hour
 	// classPeriod is after how long a class is looked up again that is missing, or
 	// does not allow what is needed.
 	classPeriod = time.Minute
-	// promptPeriod is for how long after a request the sidecar tries again within
-	// about as long.
+	// promptPeriod is how long a note that a pod is to go for its claim is good for.
 	promptPeriod = time.Minute
 	// silentPeriod is how long an expansion of a volume in use may be under way by a
 	// driver that is believed so. The sidecar does not repeat what it said.

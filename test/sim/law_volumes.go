@@ -77,9 +77,7 @@ func (l *law) checkSize(w write, before, after, template *corev1.PersistentVolum
 	if compare(size, old) == 0 {
 		return
 	}
-	less := wanted.DeepCopy()
-	less.Sub(*resource.NewQuantity(1, resource.BinarySI))
-	if isPaused := compare(size, less) == 0 && recordOf(after).DetachTimestamp != nil; compare(size, wanted) != 0 && !isPaused {
+	if compare(size, wanted) != 0 {
 		l.world.violate("%s makes its request %s, the template says %s", w.words, size.String(), wanted.String())
 	}
 	if compare(size, old) < 0 && compare(size, capacity) <= 0 {
