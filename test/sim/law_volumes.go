@@ -166,8 +166,13 @@ func errorOf(claim *corev1.PersistentVolumeClaim) string {
 }
 
 // checkConcurrentClaims asserts that no more pods have claims that change by our act
-// than maxConcurrent. What is not shown does not count, nor what shows an error.
+// than maxConcurrent. What is not shown does not count, nor what shows an error, nor the
+// pods that are sent away.
 func (l *law) checkConcurrentClaims(w write, pod string) {
+	shown, there := l.seenClaims["data-"+pod]
+	if l.isAway(pod) || there && recordOf(shown).DetachTimestamp != nil {
+		return // how many may be away is said by maxUnavailable
+	}
 	pods := map[string]bool{pod: true}
 	for _, name := range slices.Sorted(maps.Keys(l.seenClaims)) {
 		shown := l.seenClaims[name]

@@ -56,7 +56,7 @@ func limitedOnOne(s *settings) {
 var volumeRollouts = []rollout{
 	{"claims grow", 6, withClaims("standard", nil), claimsOfSize("2Gi", "a")},
 	{"claims grow, with an image", 12, withClaims("standard", nil), claimsOfSize("2Gi", "b")},
-	{"claims grow while no pod has them", 16, withClaims("offline", nil), claimsOfSize("2Gi", "a")},
+	{"claims grow while no pod has them", 15, withClaims("offline", nil), claimsOfSize("2Gi", "a")},
 	{"claims grow when pods mount them", 15, withClaims("remount", nil), claimsOfSize("2Gi", "a")},
 	{"claims get a class of attributes", 6, withClaims("standard", nil), claimsWith(func(w *claimWish) { w.attributes = "gold" })},
 	{"claims grow, and one does not", 12, withClaims("limited", limitedOnOne), claimsOfSize("5Gi", "b")},
@@ -68,5 +68,5 @@ var volumeRollouts = []rollout{
 	{"a claim template is added", 12, withClaims("standard", nil), claimsWith(func(w *claimWish) { w.second = "standard" })},
 	{"a claim template is removed", 9, withClaims("standard", func(s *settings) { s.volumes.wish.second = "standard" }), claimsWith(func(w *claimWish) { w.second = "" })},
 	{"clones, claims grow, with an image", 12, asClones(withClaims("standard", nil)), claimsOfSize("2Gi", "b")},
-	{"clones, claims grow while no pod has them", 16, asClones(withClaims("offline", func(s *settings) { s.clones.reuse = true })), claimsOfSize("2Gi", "a")},
+	{"clones, claims grow while no pod has them", 15, asClones(withClaims("offline", func(s *settings) { s.clones.reuse = true })), claimsOfSize("2Gi", "a")},
 }
