@@ -14,8 +14,8 @@ import (
 	"github.com/insitu-dev/insitu/volumes"
 )
 
-// ReasonClaimTemplatesChanged: a claim template was added or removed, and the
-// volumes of a live pod cannot change.
+// ReasonClaimTemplatesChanged is the reason of a pod that cannot change in place since
+// a claim template was added or removed: the volumes of a live pod stay.
 const ReasonClaimTemplatesChanged = "ClaimTemplatesChanged"
 
 // refuseOtherClaims refuses to change a pod in place whose claims are not those that
@@ -179,6 +179,16 @@ func (v *view) holdsClaims() bool {
 // detaches reports whether a pod is to be deleted for its claims.
 func (v *view) detaches() bool {
 	return v.Step.Action == Recreate && len(v.Step.Claims) > 0
+}
+
+// postponeDetach reports whether a pod that is to go for its claims waits until those
+// of others are done, and names that.
+func (p *planner) postponeDetach(v *view) bool {
+	if !v.detaches() || p.changing < max(p.workload.MaxConcurrentClaims, 1) {
+		return false
+	}
+	p.block(v, Waiting, ReasonMaxConcurrentClaims, p.claimsMessage())
+	return true
 }
 
 // postponeClaims names what the claims of a pod wait for, unless the pod itself has

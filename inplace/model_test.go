@@ -208,7 +208,7 @@ func (m *model) carryOut(move Move) {
 		m.patchPod(n, move)
 	case Recreate:
 		n.delete()
-	case SetLifecycle, Resize:
+	case SetLifecycle, Resize, ChangeClaims:
 		m.fail("a workload without hooks and sizes: %s", move.Note)
 	case Wait:
 		m.fail("a move that does nothing: %s", move.Note)

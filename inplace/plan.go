@@ -122,7 +122,7 @@ func MakePlan(w Workload, now time.Time) Plan {
 	}
 	p.count(views)
 	for _, v := range inPlanningOrder(views) {
-		if !p.changeClaims(v) {
+		if !p.changeClaims(v) && !p.postponeDetach(v) {
 			p.decide(v)
 		}
 		p.watchClaims(v)
@@ -204,8 +204,6 @@ func (p *planner) decide(v *view) {
 	case v.Step.State == Settled:
 	case v.Step.Action == Wait:
 		p.block(v, v.Step.State, v.Step.Reason, v.Step.Message)
-	case v.detaches() && p.changing >= max(p.workload.MaxConcurrentClaims, 1):
-		p.block(v, Waiting, ReasonMaxConcurrentClaims, p.claimsMessage())
 	case v.between && p.unavailable-p.between >= p.workload.MaxUnavailable:
 		p.block(v, Waiting, ReasonBudget, p.budgetMessage())
 	case v.between:

@@ -93,7 +93,7 @@ func (n *readerNode) wants(t *testing.T, templates map[string]*Template, image, 
 		}
 	case Recreate:
 		n.create(image, level)
-	case Wait, MarkReady, MarkNotReady, SetLifecycle, Resize:
+	case Wait, MarkReady, MarkNotReady, SetLifecycle, Resize, ChangeClaims:
 		g.Expect(step.Action).To(Equal(Wait))
 	}
 }

@@ -133,16 +133,11 @@ func (f Facts) expandingSince(record Record, asked resource.Quantity) time.Time 
 	if asks(record, asked) {
 		since = record.SizeTimestamp.Time
 	}
-	for _, condition := range f.Claim.Status.Conditions {
-		switch condition.Type {
-		case corev1.PersistentVolumeClaimResizing:
-			// The sidecar sets its time anew at every try.
-			if since.IsZero() {
-				since = condition.LastTransitionTime.Time
-			}
-		case corev1.PersistentVolumeClaimFileSystemResizePending:
-			since = condition.LastTransitionTime.Time
-		}
+	if resizing := f.condition(corev1.PersistentVolumeClaimResizing); resizing != nil && since.IsZero() {
+		since = resizing.LastTransitionTime.Time // the sidecar sets it anew at every try
+	}
+	if pending := f.condition(corev1.PersistentVolumeClaimFileSystemResizePending); pending != nil {
+		since = pending.LastTransitionTime.Time
 	}
 	return since
 }

@@ -61,6 +61,7 @@ type life struct {
 }
 
 func newLife(t *testing.T, size, attributes string) *life {
+	t.Helper()
 	return &life{t: t, now: start, Facts: Facts{
 		Claim: claimOf(size, attributes), Template: templateOf(size, attributes), StorageClass: storageClass(true), Pod: podSince(start.Add(-time.Hour)),
 	}}

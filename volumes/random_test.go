@@ -20,6 +20,7 @@ import (
 
 // randomLife returns a claim in any state, also in such that no driver shows.
 func randomLife(t *testing.T, r *rand.Rand) *life {
+	t.Helper()
 	one := func(of ...string) string { return of[r.IntN(len(of))] }
 	ago := func() time.Time { return start.Add(-time.Duration(r.IntN(900)) * time.Second) }
 	size := func() string { return one("1Gi", "1Gi", "1500Mi", "2Gi", "2147483647", "3Gi", "4G") }

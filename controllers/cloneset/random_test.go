@@ -156,7 +156,7 @@ func (m *model) carryOut(move inplace.Move) {
 		uid := m.pods[i].UID
 		m.pods[i] = builders.Pod(move.Pod.Name, m.update.Name(), m.update.Template.Containers()[0].Image).Ready(false, m.now).
 			With(func(pod *corev1.Pod) { pod.Spec.NodeName, pod.UID = move.Pod.Spec.NodeName, uid }).Build()
-	case inplace.MarkNotReady, inplace.MarkReady, inplace.SetLifecycle, inplace.Resize, inplace.Wait:
+	case inplace.MarkNotReady, inplace.MarkReady, inplace.SetLifecycle, inplace.Resize, inplace.Wait, inplace.ChangeClaims:
 		m.t.Fatalf("unexpected move: %s", move.Note)
 	}
 }

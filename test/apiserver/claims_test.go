@@ -42,6 +42,7 @@ func TestMaxConcurrentOfClaims(t *testing.T) {
 	c := strictClient(t)
 	for _, value := range []string{"1", "3", "2147483647", `"1%"`, `"25%"`, `"99%"`, `"100%"`} {
 		forBothKinds(t, value, func(t *testing.T, patched func(string) *unstructured.Unstructured) {
+			t.Helper()
 			must(t, c.Create(t.Context(), patched(`spec: {volumeClaimUpdateStrategy: {type: OnPodRollingUpdate, maxConcurrent: `+value+`}}`), client.DryRunAll))
 			must(t, c.Create(t.Context(), patched(`spec: {volumeClaimUpdateStrategy: {maxConcurrent: `+value+`}}`), client.DryRunAll))
 		})
@@ -51,6 +52,7 @@ func TestMaxConcurrentOfClaims(t *testing.T) {
 		`"2"`: `found "2"`, `"all"`: `found "all"`, `"%"`: `found "%"`, `""`: `found ""`, `"1000%"`: "Too long", `"-1%"`: `found "-1%"`,
 	} {
 		forBothKinds(t, value, func(t *testing.T, patched func(string) *unstructured.Unstructured) {
+			t.Helper()
 			err := c.Create(t.Context(), patched(`spec: {volumeClaimUpdateStrategy: {type: OnPodRollingUpdate, maxConcurrent: `+value+`}}`))
 			assertRefused(t, err, claimStrategy+".maxConcurrent", found)
 		})
@@ -76,11 +78,13 @@ func TestVolumeModeOfClaimTemplates(t *testing.T) {
 	c := strictClient(t)
 	for _, mode := range []string{"Filesystem", "Block"} {
 		forBothKinds(t, mode, func(t *testing.T, patched func(string) *unstructured.Unstructured) {
+			t.Helper()
 			must(t, c.Create(t.Context(), patched(withClaims("{}", "volumeMode: "+mode)), client.DryRunAll))
 		})
 	}
 	for _, mode := range []string{"filesystem", "Raw", `""`} {
 		forBothKinds(t, mode, func(t *testing.T, patched func(string) *unstructured.Unstructured) {
+			t.Helper()
 			assertRefused(t, c.Create(t.Context(), patched(withClaims("{}", "volumeMode: "+mode))),
 				"spec.volumeClaimTemplates[0].spec.volumeMode", "Unsupported value", `"Filesystem", "Block"`)
 		})
@@ -137,6 +141,7 @@ func TestClaimTemplatesThatFollow(t *testing.T) {
 		},
 	} {
 		forBothKinds(t, name, func(t *testing.T, patched func(string) *unstructured.Unstructured) {
+			t.Helper()
 			object := patched(test.before)
 			created(t, c, object)
 			err := c.Update(t.Context(), mergePatch(t, object, test.after), client.DryRunAll)
@@ -171,6 +176,7 @@ func TestManyClaimTemplates(t *testing.T) {
 		after = append(after, "storageClassName: a, accessModes: [ReadWriteOncePod, ReadOnlyMany, ReadWriteMany, ReadWriteOnce], resources: {requests: {storage: 2Gi}}")
 	}
 	forBothKinds(t, "20", func(t *testing.T, patched func(string) *unstructured.Unstructured) {
+		t.Helper()
 		object := patched(withClaims(followed, before...))
 		created(t, c, object)
 		must(t, c.Update(t.Context(), mergePatch(t, object, withClaims(followed, after...)), client.DryRunAll))

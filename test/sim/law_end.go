@@ -55,7 +55,7 @@ func (l *law) checkRest() {
 }
 
 // whatIsMissing says what is not as the user asked for; empty if all is.
-func (l *law) whatIsMissing() string {
+func (l *law) whatIsMissing() string { //nolint:gocyclo // a list of what is looked at, one line each
 	w, set := l.world, l.world.set()
 	pods := all[*corev1.Pod](w.server)
 	wanted := images(&corev1.Pod{Spec: set.Spec.Template.Spec})

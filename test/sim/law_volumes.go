@@ -178,14 +178,15 @@ func (l *law) checkConcurrentClaims(w write, pod string) {
 		shown := l.seenClaims[name]
 		truth, there := get[*corev1.PersistentVolumeClaim](l.world.server, name)
 		template, of := splitClaim(name)
-		if !there || truth.UID != shown.UID || !l.isMember(of) && !(l.isAway(of) && recordOf(shown).DetachTimestamp != nil) || l.seenClones == nil && l.isHeld(of, l.seenSet) {
+		if !there || truth.UID != shown.UID || !l.isMember(of) && (!l.isAway(of) || recordOf(shown).DetachTimestamp == nil) || l.seenClones == nil && l.isHeld(of, l.seenSet) {
 			continue
 		}
 		if t := l.claimTemplates()[template]; t != nil && l.isUnderWay(shown, t) && l.isUnderWay(truth, t) {
 			pods[of] = true
 		}
 	}
-	if limit := int(l.claimStrategy().GetMaxConcurrent(l.seenSet.GetReplicas())); len(pods) > limit {
+	strategy := l.claimStrategy()
+	if limit := int(strategy.GetMaxConcurrent(l.seenSet.GetReplicas())); len(pods) > limit {
 		l.world.violate("%s: the claims of %v are changing, maxConcurrent is %d", w.words, slices.Sorted(maps.Keys(pods)), limit)
 	}
 }
@@ -325,7 +326,7 @@ func (l *law) needsDetach(claim, template *corev1.PersistentVolumeClaim) bool {
 // whatClaimsLack says what is not so at rest about claims: each is as its template
 // says, or cannot be, and then the status names it. It returns the pods with claims
 // that cannot be.
-func (l *law) whatClaimsLack(set *appsv1beta1.StatefulSet) (missing []string, blocked []string) {
+func (l *law) whatClaimsLack(set *appsv1beta1.StatefulSet) (missing, blocked []string) {
 	w := l.world
 	if w.storage == nil || w.claimStrategy().Type != appsv1beta1.OnPodRollingUpdateVolumeClaimUpdateStrategyType {
 		return nil, nil
@@ -359,7 +360,7 @@ func (l *law) whatClaimsLack(set *appsv1beta1.StatefulSet) (missing []string, bl
 }
 
 // isHopeless reports whether a claim cannot become what its template says.
-func (w *World) isHopeless(claim, template *corev1.PersistentVolumeClaim) bool {
+func (w *World) isHopeless(claim, template *corev1.PersistentVolumeClaim) bool { //nolint:gocyclo // a list of reasons, one line each
 	d := w.storage.driverOf(claim)
 	class, _ := get[*storagev1.StorageClass](w.server, ptr.Deref(claim.Spec.StorageClassName, ""))
 	wanted, attributes := requestOf(template), attributesOf(template)

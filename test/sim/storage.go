@@ -406,7 +406,7 @@ func (s *storage) isGrowing(v *volume, claim *corev1.PersistentVolumeClaim) bool
 	switch {
 	case !calls, d.code != "" && d.failures == forever:
 		return false
-	case d.limit != "" && compare(size, resource.MustParse(d.limit)) > 0 && !(v.growth.final && compare(requestOf(claim), resource.MustParse(d.limit)) <= 0):
+	case d.limit != "" && compare(size, resource.MustParse(d.limit)) > 0 && (!v.growth.final || compare(requestOf(claim), resource.MustParse(d.limit)) > 0):
 		return false
 	default:
 		return !d.offline || len(users) == 0

@@ -78,7 +78,7 @@ func (s *storage) modify(v *volume, claim *corev1.PersistentVolumeClaim) {
 		target = status.TargetVolumeAttributesClassName
 	}
 	_, exists := get[*storagev1.VolumeAttributesClass](s.world.server, target)
-	if target == wanted && !(inProgress && m.uncertain) {
+	if target == wanted && (!inProgress || !m.uncertain) {
 		s.write(v.claim, func(claim *corev1.PersistentVolumeClaim) { s.markModifying(claim, exists, target) })
 	}
 	if !exists {

@@ -80,7 +80,8 @@ func (c claimed) after(seconds int) []string {
 // shows waits until the claim shows something.
 func (c claimed) shows(words string) {
 	for range 2000 {
-		if c.world.step(); describeClaim(c.claim()) == words {
+		c.world.step()
+		if describeClaim(c.claim()) == words {
 			return
 		}
 	}

@@ -54,7 +54,7 @@ const DefaultMaxConcurrentClaims = "25%"
 
 // GetMaxConcurrent returns of how many of a number of pods the claims may be
 // changing at a time. A percentage is rounded down; the result is at least 1.
-func (s VolumeClaimUpdateStrategy) GetMaxConcurrent(replicas int32) int32 {
+func (s *VolumeClaimUpdateStrategy) GetMaxConcurrent(replicas int32) int32 {
 	value := intstr.FromString(DefaultMaxConcurrentClaims)
 	if s.MaxConcurrent != nil {
 		value = *s.MaxConcurrent
@@ -69,7 +69,7 @@ func (s VolumeClaimUpdateStrategy) GetMaxConcurrent(replicas int32) int32 {
 }
 
 // GetType returns what happens to existing claims when their template changes.
-func (s VolumeClaimUpdateStrategy) GetType() VolumeClaimUpdateStrategyType {
+func (s *VolumeClaimUpdateStrategy) GetType() VolumeClaimUpdateStrategyType {
 	switch s.Type {
 	case OnPodRollingUpdateVolumeClaimUpdateStrategyType, RecreateVolumeClaimUpdateStrategyType:
 		return s.Type
@@ -80,7 +80,7 @@ func (s VolumeClaimUpdateStrategy) GetType() VolumeClaimUpdateStrategyType {
 
 // FollowsTemplates reports whether existing claims follow their templates during
 // the rolling update.
-func (s VolumeClaimUpdateStrategy) FollowsTemplates() bool {
+func (s *VolumeClaimUpdateStrategy) FollowsTemplates() bool {
 	return s.GetType() != OnPVCDeleteVolumeClaimUpdateStrategyType
 }
 
