@@ -24,7 +24,8 @@ func (f Facts) inUse(want, asked resource.Quantity, now time.Time) Step {
 
 // detach returns the step of a claim that needs its pod gone, for a size that is
 // wanted by the template or was asked for by us. It is done once for each size: what
-// does not help is not done again.
+// does not help is not done again. A pod that came back early, as it does when a
+// partition or a rollback wants it back, has not tried that.
 func (f Facts) detach(want, asked resource.Quantity, reason, why string, now time.Time) Step {
 	record, size := RecordOf(f.Claim), asked.String()
 	since := detachedFor(record, asked)
@@ -32,12 +33,12 @@ func (f Facts) detach(want, asked resource.Quantity, reason, why string, now tim
 	case asked.Cmp(want) != 0 && !f.isOwn(asked):
 		return f.step(Blocked, reason, "%s, and somebody else has asked for %s: delete its pod for that, or set the request to the %s of the template",
 			why, size, want.String())
-	case !since.IsZero() && f.Pod.UID != record.DetachedPod && now.Before(f.nextDetach(since)):
+	case !since.IsZero() && f.Pod.UID != record.DetachedPod && (f.hadItsTime(since) || now.Before(since.Add(detachPeriod))):
 		step := f.step(Blocked, reason, "%s, and it did not grow to %s in the time that its pod was gone for it: "+
 			"see the events of the claim; scale the pod away for as long as it takes", why, size)
 		step.Since = since
 		if !f.hadItsTime(since) {
-			step.Until = f.nextDetach(since)
+			step.Until = since.Add(detachPeriod)
 		}
 		return step
 	case f.WhyNotDetached != "":
@@ -56,16 +57,6 @@ func (f Facts) detach(want, asked resource.Quantity, reason, why string, now tim
 	}
 	step.Patch.Record = record
 	return step
-}
-
-// nextDetach returns when the pod of a claim may be deleted again, after one was
-// deleted for the same size: never in practice, unless the pod came back early, as it
-// does when a partition or a rollback wants it back.
-func (f Facts) nextDetach(since time.Time) time.Time {
-	if f.hadItsTime(since) {
-		return since.Add(inUsePeriod)
-	}
-	return since.Add(detachPeriod)
 }
 
 // hadItsTime reports whether a volume had all its time to grow before the pod that

@@ -9,11 +9,9 @@
 //   - Compare tells how far a claim is what its template says.
 //   - Record is what the operator noted on a claim when it changed it.
 //   - Next tells the next step of one claim. The parts of it have their files:
-//     growth (its size), attributes (its VolumeAttributesClass), fixed (what cannot
-//     change), trouble (what the driver reports).
+//     growth (its size), attributes (its VolumeAttributesClass), trouble (what the
+//     driver reports), detach (that its pod has to go, and is kept away).
 //   - Claims sums up the steps of the claims of one pod: what they ask of it.
-//   - AwaitDetached tells whether a pod that was deleted for its claims is still to
-//     be kept away.
 //
 // A claim never shrinks: one that is larger than its template is what it should
 // be. So a rollback has nothing to wait for.
