@@ -77,19 +77,17 @@ func (r *Reconciler) awaitVolumes(ctx context.Context, s *scope, claims []*corev
 		if err := s.claims.Read(ctx, pod.Name, templates); err != nil {
 			return nil, err
 		}
-		facts, err := s.claims.Facts(ctx, pod, templates)
+		until, steps, err := s.claims.Await(ctx, pod, templates, s.now)
 		if err != nil {
 			return nil, err
 		}
-		steps := volumes.Claims{}
-		for _, f := range facts {
-			if until := volumes.AwaitDetached(f, s.now); !until.IsZero() {
-				steps = append(steps, volumes.Next(f, s.now))
-				s.requeue.Within(max(until.Sub(s.now), time.Second))
-				id, _ := idOf(s.set.Name, pod.Name)
-				awaited.Insert(id)
-			}
+		if until.IsZero() {
+			continue
 		}
+		id, _ := idOf(s.set.Name, pod.Name)
+		awaited.Insert(id)
+		s.away = append(s.away, workload.Away(pod.Name, s.set.Namespace, steps))
+		s.requeue.Within(max(until.Sub(s.now), time.Second))
 		if pod.Pod == nil {
 			s.updating.Add(r.executor.ChangeClaims(ctx, s.set, steps.In(volumes.Changing)))
 		}

@@ -78,6 +78,7 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 	}
 	s.claimCounts = s.countClaims()
 	plan, tried := r.executor.Preflight(ctx, s.set, w, s.now)
+	plan.Blockers = append(plan.Blockers, s.away...)
 	s.plan, s.planned = withWaiting(plan, s.scaled.waiting), true
 	if s.isUpdated() {
 		s.revisions.Current = s.revisions.Update

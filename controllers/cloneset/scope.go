@@ -46,10 +46,11 @@ type scope struct {
 	revisions workload.Revisions
 	// claims are those of the members, and claimSteps what those need that are to
 	// follow their templates, by the names of the pods. awaited are the IDs of pods
-	// that are kept away while their volumes grow.
+	// that are kept away while their volumes grow, and away names them.
 	claims     *workload.Claims
 	claimSteps map[string]volumes.Claims
 	awaited    sets.Set[string]
+	away       []inplace.Blocker
 	// scaled is what was decided on the number of pods.
 	scaled scalePlan
 

@@ -72,21 +72,12 @@ func (s *scope) podOfClaims(ordinal int, m *member) workload.PodOfClaims {
 // have, and asks for the growth again now that nothing uses them.
 func (r *Reconciler) awaitVolumes(ctx context.Context, s *scope, ordinal int) error {
 	pod := s.podOfClaims(ordinal, nil)
-	facts, err := s.claims.Facts(ctx, pod, s.claimTemplates(ordinal))
-	if err != nil {
+	until, steps, err := s.claims.Await(ctx, pod, s.claimTemplates(ordinal), s.now)
+	if err != nil || until.IsZero() {
 		return err
 	}
-	until, steps := time.Time{}, volumes.Claims{}
-	for _, f := range facts {
-		if at := volumes.AwaitDetached(f, s.now); !at.IsZero() {
-			until, steps = at, append(steps, volumes.Next(f, s.now))
-		}
-	}
-	if until.IsZero() {
-		return nil
-	}
 	s.gated.Insert(pod.Name)
-	s.changingClaims++
+	s.away = append(s.away, workload.Away(pod.Name, s.set.Namespace, steps))
 	s.requeue.Within(max(until.Sub(s.now), time.Second))
 	s.updating.Add(r.executor.ChangeClaims(ctx, s.set, steps.In(volumes.Changing)))
 	return nil

@@ -41,11 +41,11 @@ type scope struct {
 	selector labels.Selector
 	strays   []*corev1.Pod
 	// claims are those of the wanted pods, and claimSteps what those need that are to
-	// follow their templates, by the names of the pods. changingClaims is how many pods
-	// are kept away while their volumes grow.
-	claims         *workload.Claims
-	claimSteps     map[string]volumes.Claims
-	changingClaims int
+	// follow their templates, by the names of the pods. away are the pods that are kept
+	// away while their volumes grow.
+	claims     *workload.Claims
+	claimSteps map[string]volumes.Claims
+	away       []inplace.Blocker
 	// gated holds the names of pods that must neither be created nor deleted
 	// now, see ensureClaimOwners and awaitVolumes.
 	gated sets.Set[string]

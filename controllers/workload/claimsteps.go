@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/volumes"
 )
 
@@ -115,6 +116,31 @@ func (c *Claims) Facts(ctx context.Context, pod PodOfClaims, templates []corev1.
 		facts = append(facts, f)
 	}
 	return facts, nil
+}
+
+// Await returns until when a pod is kept away that was deleted for its claims, zero if
+// it may come back, and what they need meanwhile.
+func (c *Claims) Await(ctx context.Context, pod PodOfClaims, templates []corev1.PersistentVolumeClaim, now time.Time) (time.Time, volumes.Claims, error) {
+	facts, err := c.Facts(ctx, pod, templates)
+	if err != nil {
+		return time.Time{}, nil, err
+	}
+	until, steps := time.Time{}, volumes.Claims{}
+	for _, f := range facts {
+		if at := volumes.AwaitDetached(f, now); !at.IsZero() {
+			until, steps = at, append(steps, volumes.Next(f, now))
+		}
+	}
+	return until, steps, nil
+}
+
+// Away returns the blocker of a pod that is kept away.
+func Away(pod, namespace string, steps volumes.Claims) inplace.Blocker {
+	return inplace.Blocker{
+		Pod:   &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: pod, Namespace: namespace}},
+		State: inplace.UpdatingClaims, Reason: steps[0].Reason, Since: steps.Since(),
+		Message: "it is made again when its volume has grown; " + steps.Message(),
+	}
 }
 
 // Steps returns the next steps of the claims that a pod has from templates.

@@ -218,8 +218,8 @@ var mutants = []mutant{
 	{
 		// The claims of a pod that was deleted while nobody looked stay for ever.
 		"clones-claims-left", "controllers/cloneset/claims.go",
-		"if !ok || pods.Has(pod) || claim.DeletionTimestamp != nil {",
-		"if true || !ok || pods.Has(pod) || claim.DeletionTimestamp != nil {",
+		"if !ok || pods.Has(pod) || claim.DeletionTimestamp != nil || volumes.IsAway(claim, s.now) {",
+		"if true || !ok || pods.Has(pod) || claim.DeletionTimestamp != nil || volumes.IsAway(claim, s.now) {",
 	},
 	{
 		// What an autoscaler has set is taken for an unfinished resize.
