@@ -136,11 +136,16 @@ func (c *Claims) Await(ctx context.Context, pod PodOfClaims, templates []corev1.
 
 // Away returns the blocker of a pod that is kept away.
 func Away(pod, namespace string, steps volumes.Claims) inplace.Blocker {
-	return inplace.Blocker{
+	blocker := inplace.Blocker{
 		Pod:   &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: pod, Namespace: namespace}},
 		State: inplace.UpdatingClaims, Reason: steps[0].Reason, Since: steps.Since(),
 		Message: "it is made again when its volume has grown; " + steps.Message(),
 	}
+	if blocker.Reason == "" {
+		// The claim is what it should be, and a node may still hold its volume.
+		blocker.Reason, blocker.Message = volumes.ReasonVolumeNotRemounted, "it is made again when its node has let go of its volume"
+	}
+	return blocker
 }
 
 // Steps returns the next steps of the claims that a pod has from templates.
