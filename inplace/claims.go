@@ -27,7 +27,7 @@ func refuseOtherClaims(pod *corev1.Pod, target Revision) *Refusal {
 	has := sets.New[string]()
 	for _, volume := range pod.Spec.Volumes {
 		claim := volume.PersistentVolumeClaim
-		if claim != nil && claim.ClaimName == volume.Name+"-"+pod.Name {
+		if claim != nil && claim.ClaimName == volumes.ClaimName(volume.Name, pod.Name) {
 			has.Insert(volume.Name)
 		}
 	}

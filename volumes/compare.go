@@ -38,6 +38,12 @@ func Compare(claim, template *corev1.PersistentVolumeClaim) Match {
 	return Match{Compatible: true, Ready: hasRoom && hasAttributes}
 }
 
+// ClaimName returns the name of the claim that a pod has from a template:
+// data-sample-0.
+func ClaimName(template, pod string) string {
+	return template + "-" + pod
+}
+
 func sizeOf(resources corev1.ResourceList) resource.Quantity {
 	return resources[corev1.ResourceStorage]
 }

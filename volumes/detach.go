@@ -62,7 +62,7 @@ func (f Facts) detach(want, asked resource.Quantity, reason, why string, now tim
 // hadItsTime reports whether a volume had all its time to grow before the pod that
 // uses it was made. One that a node was to let go of needs hardly any.
 func (f Facts) hadItsTime(since time.Time) bool {
-	isOfNode := timeOrZero(RecordOf(f.Claim).InUseTimestamp).Before(since)
+	isOfNode := ptr.Deref(RecordOf(f.Claim).InUseTimestamp, metav1.Time{}).Time.Before(since)
 	return isOfNode || !f.Pod.Since.Before(since.Add(detachPeriod-clockSkew))
 }
 
@@ -91,15 +91,8 @@ func later(a, b time.Time) time.Time {
 
 // growsDetached reports whether the driver is known not to expand volumes in use.
 func (f Facts) growsDetached(record Record, now time.Time) bool {
-	since := later(f.InUseSince, timeOrZero(record.InUseTimestamp))
+	since := later(f.InUseSince, ptr.Deref(record.InUseTimestamp, metav1.Time{}).Time)
 	return !since.IsZero() && now.Before(since.Add(inUsePeriod))
-}
-
-func timeOrZero(t *metav1.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return t.Time
 }
 
 // GrewDetached returns when the driver of a claim said that it does not expand
@@ -110,7 +103,7 @@ func GrewDetached(record Record, capacity resource.Quantity) time.Time {
 	if record.Size == nil || record.DetachTimestamp == nil || !isAtLeast(capacity, *record.Size) {
 		return time.Time{}
 	}
-	return timeOrZero(record.InUseTimestamp)
+	return ptr.Deref(record.InUseTimestamp, metav1.Time{}).Time
 }
 
 // AwaitDetached tells until when a pod that was deleted for the sake of a claim is
@@ -132,7 +125,7 @@ func AwaitDetached(f Facts, now time.Time) time.Time {
 	}
 	until := since.Add(detachPeriod)
 	if f.isExpandedInController() {
-		if !timeOrZero(record.InUseTimestamp).Before(since) {
+		if !ptr.Deref(record.InUseTimestamp, metav1.Time{}).Time.Before(since) {
 			return time.Time{}
 		}
 		// It was the node that needed it. Nothing tells when that has let go of the
@@ -148,6 +141,6 @@ func AwaitDetached(f Facts, now time.Time) time.Time {
 // IsAway reports whether the pod of a claim may be away for its sake: whoever keeps
 // claims only as long as their pods keeps this one.
 func IsAway(claim *corev1.PersistentVolumeClaim, now time.Time) bool {
-	since := timeOrZero(RecordOf(claim).DetachTimestamp)
+	since := ptr.Deref(RecordOf(claim).DetachTimestamp, metav1.Time{}).Time
 	return !since.IsZero() && now.Before(since.Add(2*detachPeriod))
 }

@@ -108,7 +108,7 @@ func (r *Reconciler) changesOf(ctx context.Context, s *scope, pod *corev1.Pod, i
 	}
 	var changes []claimChange
 	for _, volume := range pod.Spec.Volumes {
-		if volume.PersistentVolumeClaim == nil || volume.PersistentVolumeClaim.ClaimName != workload.ClaimName(volume.Name, pod.Name) {
+		if volume.PersistentVolumeClaim == nil || volume.PersistentVolumeClaim.ClaimName != volumes.ClaimName(volume.Name, pod.Name) {
 			continue
 		}
 		claim := &corev1.PersistentVolumeClaim{}

@@ -20,15 +20,18 @@ import (
 // observeClaims reads the claims of the members, and finds out what those need that
 // are to follow their templates.
 func (r *Reconciler) observeClaims(ctx context.Context, s *scope) error {
-	s.claims = workload.NewClaims(r.client, s.set, r.executor.ClaimRefusals)
+	s.claims, s.claimSteps = workload.NewClaims(r.client, s.set, r.executor.ClaimRefusals), map[string]volumes.Claims{}
+	if !s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates() {
+		return nil
+	}
 	templates := s.claimTemplates(s.revisions.Update)
+	present := slices.Concat(s.set.Spec.VolumeClaimTemplates, templates)
 	for _, m := range s.members {
-		if err := s.claims.Read(ctx, m.Name, slices.Concat(s.set.Spec.VolumeClaimTemplates, templates)); err != nil {
+		if err := s.claims.Read(ctx, m.Name, present); err != nil {
 			return err
 		}
 	}
-	s.claimSteps = map[string]volumes.Claims{}
-	if !s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates() || s.isStopped() {
+	if s.isStopped() {
 		return nil
 	}
 	for _, m := range s.members {

@@ -99,7 +99,7 @@ func (e *Executor) ChangeClaims(ctx context.Context, owner client.Object, claims
 		if step.Patch.IsEmpty() && apiequality.Semantic.DeepEqual(step.Patch.Record, volumes.RecordOf(step.Claim)) {
 			continue // it is noted already
 		}
-		err := PatchClaim(ctx, e.client, step.Claim, step.Patch)
+		err := patchClaim(ctx, e.client, step.Claim, step.Patch)
 		e.claims.learn(step.Claim, step.Patch, err, e.clock.Now())
 		switch {
 		case err == nil && !step.Patch.IsEmpty():
@@ -114,8 +114,8 @@ func (e *Executor) ChangeClaims(ctx context.Context, owner client.Object, claims
 	return errors.Join(errs...)
 }
 
-// PatchClaim writes a patch to a claim, if it still is as it was read.
-func PatchClaim(ctx context.Context, c client.Client, claim *corev1.PersistentVolumeClaim, patch volumes.Patch) error {
+// patchClaim writes a patch to a claim, if it still is as it was read.
+func patchClaim(ctx context.Context, c client.Client, claim *corev1.PersistentVolumeClaim, patch volumes.Patch) error {
 	body, err := patch.Body(claim)
 	if err != nil {
 		return err

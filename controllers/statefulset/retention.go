@@ -21,6 +21,7 @@ import (
 	"github.com/insitu-dev/insitu/controllers/podcache"
 	"github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/inplace"
+	"github.com/insitu-dev/insitu/volumes"
 )
 
 // Claims are never deleted here. persistentVolumeClaimRetentionPolicy is carried
@@ -187,7 +188,7 @@ func (r *Reconciler) claimsOfOrdinal(ctx context.Context, s *scope, ordinal int,
 	var claims []*corev1.PersistentVolumeClaim
 	seen := sets.New[string]()
 	for i := range templates {
-		key := client.ObjectKey{Namespace: s.set.Namespace, Name: workload.ClaimName(templates[i].Name, podName(s.set.Name, ordinal))}
+		key := client.ObjectKey{Namespace: s.set.Namespace, Name: volumes.ClaimName(templates[i].Name, podName(s.set.Name, ordinal))}
 		if seen.Has(key.Name) {
 			continue
 		}

@@ -39,7 +39,7 @@ func (c *Claims) Count(templates []corev1.PersistentVolumeClaim, pods []string, 
 	for i := range templates {
 		status := appsv1beta1.VolumeClaimStatus{VolumeClaimName: templates[i].Name}
 		for _, pod := range pods {
-			name := ClaimName(templates[i].Name, pod)
+			name := volumes.ClaimName(templates[i].Name, pod)
 			if claim := c.byName[name]; claim != nil {
 				countClaim(&status, volumes.Compare(claim, &templates[i]), states[name])
 			}

@@ -13,13 +13,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-)
 
-// ClaimName returns the name of the claim that a pod has from a template:
-// data-sample-0.
-func ClaimName(template, pod string) string {
-	return template + "-" + pod
-}
+	"github.com/insitu-dev/insitu/volumes"
+)
 
 // MountClaims makes the claim of each template a volume of the pod, in place of a
 // volume of the same name.
@@ -27,7 +23,7 @@ func MountClaims(pod *corev1.Pod, templates []corev1.PersistentVolumeClaim) {
 	for i := range templates {
 		name := templates[i].Name
 		volume := corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
-			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: ClaimName(name, pod.Name)},
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: volumes.ClaimName(name, pod.Name)},
 		}}
 		pod.Spec.Volumes = slices.DeleteFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == name })
 		pod.Spec.Volumes = append(pod.Spec.Volumes, volume)
@@ -42,7 +38,7 @@ func NewClaim(
 	template = template.DeepCopy()
 	claim := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: ClaimName(template.Name, pod.Name), Namespace: pod.Namespace,
+			Name: volumes.ClaimName(template.Name, pod.Name), Namespace: pod.Namespace,
 			Labels: map[string]string{}, Annotations: template.Annotations,
 		},
 		Spec: template.Spec,

@@ -59,7 +59,7 @@ func NewClaims(reader client.Reader, owner client.Object, refusals func(*corev1.
 // not. Those that do not exist are no error.
 func (c *Claims) Read(ctx context.Context, pod string, templates []corev1.PersistentVolumeClaim) error {
 	for i := range templates {
-		name := ClaimName(templates[i].Name, pod)
+		name := volumes.ClaimName(templates[i].Name, pod)
 		if _, known := c.byName[name]; known {
 			continue
 		}
@@ -101,7 +101,7 @@ func (c *Claims) Facts(ctx context.Context, pod PodOfClaims, templates []corev1.
 	for i := range templates {
 		template := &templates[i]
 		f := volumes.Facts{
-			Claim: c.byName[ClaimName(template.Name, pod.Name)], Template: template,
+			Claim: c.byName[volumes.ClaimName(template.Name, pod.Name)], Template: template,
 			Pod: podFacts(pod.Pod), WhyNotDetached: pod.Keep, InUseSince: c.inUseSince[template.Name],
 		}
 		if c.belongsToOthers(f.Claim) {
