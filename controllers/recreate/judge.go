@@ -30,7 +30,7 @@ func (s *Session) MayRecreate(found, template *corev1.PersistentVolumeClaim) boo
 func (s *Session) Judge(ctx context.Context, claim Claim, found *corev1.PersistentVolumeClaim) (*volumes.Recreation, error) {
 	record := volumes.RecordOf(found)
 	switch {
-	case record.Recreate != nil && claim.Pod != nil:
+	case record.Recreate != nil && record.Recreate.Abandoned == "" && claim.Pod != nil:
 		return &volumes.Recreation{State: volumes.Detaching, Reason: recreate.ReasonClaimRecreating, Message: "it is made anew", Attempt: record.Recreate}, nil
 	case found.Status.Phase != corev1.ClaimBound:
 		return nil, nil

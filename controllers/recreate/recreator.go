@@ -171,7 +171,7 @@ func (s *Session) refused(claim Claim, step recreate.Step, err error) Result {
 }
 
 // refusedPeriod is after how long a write is tried again that the API server refuses.
-const refusedPeriod = 15 * time.Second
+const refusedPeriod = 5 * time.Second
 
 // report says in an event what was done.
 func (s *Session) report(claim Claim, step recreate.Step) {

@@ -25,6 +25,7 @@ var verbs = map[recreate.Action]string{
 	recreate.HoldVolume:     "hold its volume",
 	recreate.ReleaseVolume:  "release its volume",
 	recreate.FreeVolume:     "free the volume for it",
+	recreate.LockVolume:     "keep a volume from other claims",
 	recreate.DiscardVolume:  "have its old volume deleted",
 	recreate.DeleteClaim:    "delete it",
 	recreate.CreateClaim:    "create it",
@@ -39,7 +40,7 @@ func (s *Session) write(ctx context.Context, facts recreate.Facts, step recreate
 		return s.client.Create(ctx, step.Snapshot, client.DisableReadYourWritesConsistency)
 	case recreate.DeleteSnapshot:
 		return client.IgnoreNotFound(s.client.Delete(ctx, step.Snapshot, client.Preconditions{UID: &step.Snapshot.UID}, client.DisableReadYourWritesConsistency))
-	case recreate.HoldVolume, recreate.ReleaseVolume, recreate.FreeVolume, recreate.DiscardVolume:
+	case recreate.HoldVolume, recreate.ReleaseVolume, recreate.FreeVolume, recreate.LockVolume, recreate.DiscardVolume:
 		return s.patchVolume(ctx, facts, step)
 	case recreate.DeleteClaim:
 		// The template that it differs from is that of the cache.
@@ -88,6 +89,8 @@ func (s *Session) patchVolume(ctx context.Context, facts recreate.Facts, step re
 		spec["claimRef"] = map[string]any{
 			"namespace": facts.Template.Namespace, "name": facts.Template.Name, "uid": nil, "resourceVersion": nil,
 		}
+	case recreate.LockVolume:
+		spec["claimRef"] = map[string]any{"uid": step.State.ClaimUID}
 	case recreate.DiscardVolume:
 		spec["persistentVolumeReclaimPolicy"] = corev1.PersistentVolumeReclaimDelete
 	case recreate.None, recreate.Wait, recreate.Note, recreate.CreateSnapshot, recreate.DeleteSnapshot, recreate.DeleteClaim, recreate.CreateClaim:

@@ -18,14 +18,17 @@ import (
 // attempt returns the next step of a claim that is to be made anew and still exists.
 // Whatever was done so far can be taken back, and is, when it is not wanted any more.
 func (f Facts) attempt(a Attempt, now time.Time) Step {
+	if a.Abandoned != "" {
+		return f.unwind()
+	}
 	if why := f.unwanted(a); why != "" {
-		return f.giveUp(a, nil, why)
+		return f.giveUp(nil, why)
 	}
 	if f.Pod != nil {
 		return wait(ReasonClaimRecreating, "its pod is being stopped for it to be made anew")
 	}
 	if late := f.overdue(a, now); late != nil {
-		return f.giveUp(a, late, late.Message)
+		return f.giveUp(late, late.Message)
 	}
 	if step := f.stop(a, now); step != nil {
 		return *step
@@ -40,7 +43,7 @@ func (f Facts) attempt(a Attempt, now time.Time) Step {
 		return wait(ReasonSnapshotNotReady, "it is made anew when no other snapshot of it is being taken").until(a.StoppedTimestamp.Add(f.timeout()))
 	}
 	if f.Judgement != nil && f.Judgement.Refused != nil {
-		return f.giveUp(a, nil, f.Judgement.Refused.Message)
+		return f.giveUp(nil, f.Judgement.Refused.Message)
 	}
 	step := act(DeleteClaim, ReasonClaimRecreating, "it is deleted to be made anew from %s; its volume %s is held", from(a), f.Volume.Name)
 	step.Claim = f.Claim
@@ -102,7 +105,7 @@ func (f Facts) stop(a Attempt, now time.Time) *Step {
 	case len(f.Users) > 0 && a.StoppedTimestamp == nil:
 		step = wait(ReasonClaimInUse, "it is made anew when pod %s is gone, which uses it", f.Users[0])
 	case len(f.Users) > 0:
-		step = f.giveUp(a, nil, "pod "+f.Users[0]+" uses it")
+		step = f.giveUp(nil, "pod "+f.Users[0]+" uses it")
 	case a.StoppedTimestamp != nil:
 		return nil
 	case len(f.Nodes) > 0:
@@ -131,7 +134,7 @@ func (f Facts) save(a Attempt, now time.Time) *Step {
 		step = act(CreateSnapshot, ReasonSnapshotNotReady, "snapshot %s of it is taken", a.Snapshot)
 		step.Snapshot = f.newSnapshot(a)
 	case !isOwnSnapshot(f.Snapshot, f.Claim.UID):
-		step = f.giveUp(a, &Failure{Key: a.Key, Reason: ReasonSnapshotTaken, Timestamp: metav1.NewTime(now).Rfc3339Copy()},
+		step = f.giveUp(&Failure{Key: a.Key, Reason: ReasonSnapshotTaken, Timestamp: metav1.NewTime(now).Rfc3339Copy()},
 			"the name "+a.Snapshot+" belongs to a snapshot of somebody else")
 	default:
 		step = wait(ReasonSnapshotNotReady, "its snapshot %s is being taken", a.Snapshot).until(deadline)
@@ -151,27 +154,36 @@ func (f Facts) isBeingSaved() bool {
 	return slices.Contains(f.Claim.Finalizers, "snapshot.storage.kubernetes.io/pvc-as-source-protection")
 }
 
-// giveUp returns the next step on the way back to the claim as it was.
-func (f Facts) giveUp(a Attempt, failure *Failure, why string) Step {
-	step := Step{}
+// giveUp returns the step that decides for the claim as it is. It is a write to the
+// claim, before all others: a deletion of the claim that is still on its way, from a
+// manager that is no more, is refused from then on.
+func (f Facts) giveUp(failure *Failure, why string) Step {
 	record := f.record()
-	switch {
-	case f.Volume != nil && f.Volume.State != nil:
-		step = act(ReleaseVolume, ReasonClaimRecreating, "it is not made anew: %s; its volume %s is not held any more", why, f.Volume.Name)
-		step.Volume, step.State = f.Volume.PersistentVolume, f.Volume.State
-	case isOwnSnapshot(f.Snapshot, f.Claim.UID) && f.Snapshot.DeletionTimestamp == nil:
-		step = act(DeleteSnapshot, ReasonClaimRecreating, "it is not made anew: %s; its snapshot %s is deleted", why, f.Snapshot.Name)
-		step.Snapshot = f.Snapshot
-	default:
-		record.Recreate, record.RecreateFailure = nil, failure
-		step = f.note(record, "it is not made anew, and its pod keeps the volume that it has: %s", why)
-		if failure != nil {
-			step.Reason = failure.Reason
-			record.RecreateFailure.Message = why
-		}
-		step.Failed = failure != nil
+	record.Recreate.Abandoned, record.RecreateFailure = why, failure
+	step := f.note(record, "it is not made anew, and its pod keeps the volume that it has: %s", why)
+	if failure != nil {
+		failure.Message = why
+		step.Reason, step.Failed = failure.Reason, true
 	}
 	return step
+}
+
+// unwind returns the next step on the way back to the claim as it was.
+func (f Facts) unwind() Step {
+	switch {
+	case f.Volume != nil && f.Volume.State != nil:
+		step := act(ReleaseVolume, ReasonClaimRecreating, "its volume %s is not held any more", f.Volume.Name)
+		step.Volume, step.State = f.Volume.PersistentVolume, f.Volume.State
+		return step
+	case isOwnSnapshot(f.Snapshot, f.Claim.UID) && f.Snapshot.DeletionTimestamp == nil:
+		step := act(DeleteSnapshot, ReasonClaimRecreating, "its snapshot %s is deleted", f.Snapshot.Name)
+		step.Snapshot = f.Snapshot
+		return step
+	default:
+		record := f.record()
+		record.Recreate = nil
+		return f.note(record, "nothing is left of what was done to make it anew")
+	}
 }
 
 // holdsFor reports whether the volume is held for an attempt.

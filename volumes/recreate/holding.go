@@ -26,6 +26,9 @@ func (f Facts) tidy(now time.Time) Step {
 		record.GivenBack = false
 		return f.note(record, "it has its volume %s back", f.Claim.Spec.VolumeName)
 	}
+	if step := f.lock(); step != nil {
+		return *step
+	}
 	until := time.Time{}
 	for i := range record.HeldVolumes {
 		entry := &record.HeldVolumes[i]

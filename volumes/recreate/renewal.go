@@ -31,7 +31,23 @@ func (f Facts) renew() Step {
 	if a.Source == appsv1beta1.SnapshotRecreateSource && !isReady(f.Snapshot) {
 		return wait(ReasonSnapshotNotReady, "it is made anew when its snapshot %s is ready to use again", a.Snapshot)
 	}
+	if step := f.lock(); step != nil {
+		return *step
+	}
 	return f.create(held, f.newClaim(held))
+}
+
+// lock returns the step that keeps a held volume from the next claim of the name; nil if
+// none needs it. Kubernetes would bind it to any, whatever that is to be made from.
+func (f Facts) lock() *Step {
+	for _, held := range f.Held {
+		if owner := held.Spec.ClaimRef; owner != nil && owner.UID == "" {
+			step := act(LockVolume, ReasonClaimRecreating, "volume %s is kept from other claims", held.Name)
+			step.Volume, step.State = held.PersistentVolume, held.State
+			return &step
+		}
+	}
+	return nil
 }
 
 func (f Facts) create(held *Volume, claim *corev1.PersistentVolumeClaim) Step {

@@ -36,6 +36,8 @@ const (
 	ReleaseVolume Action = "ReleaseVolume"
 	// FreeVolume: let a claim of the name have Step.Volume.
 	FreeVolume Action = "FreeVolume"
+	// LockVolume: let no other claim have Step.Volume any more.
+	LockVolume Action = "LockVolume"
 	// DiscardVolume: set Step.Volume to Delete.
 	DiscardVolume Action = "DiscardVolume"
 	// DeleteClaim: delete the claim.

@@ -80,6 +80,8 @@ type VolumeClaimRecreateState struct {
 	StartTimestamp metav1.Time `json:"startTimestamp,omitzero"`
 	// stoppedTimestamp is when nothing used the volume any more.
 	StoppedTimestamp *metav1.Time `json:"stoppedTimestamp,omitempty"`
+	// abandoned is why it was given up; absent if it was not.
+	Abandoned string `json:"abandoned,omitempty"`
 }
 
 // VolumeClaimRecreateFailure is why a claim was not made anew.
