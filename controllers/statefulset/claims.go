@@ -42,6 +42,7 @@ func (r *Reconciler) observeClaims(ctx context.Context, s *scope) error {
 			}
 		}
 		if s.held.Has(ordinal) || s.isStopped() {
+			s.nameHeldUndos(ordinal)
 			continue
 		}
 		if err := r.stepClaims(ctx, s, session, ordinal, pods[ordinal]); err != nil {
@@ -61,9 +62,7 @@ func (r *Reconciler) stepClaims(ctx context.Context, s *scope, session *recreate
 	if len(templates) == 0 {
 		return nil
 	}
-	if err := r.judgeClaims(ctx, s, session, ordinal, m); err != nil {
-		return err
-	}
+	r.judgeClaims(ctx, s, session, ordinal, m)
 	pod, err := s.podOfClaims(ordinal, m), error(nil)
 	s.claimSteps[pod.Name], err = s.claims.Steps(ctx, pod, templates, s.now)
 	return err
