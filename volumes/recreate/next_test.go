@@ -226,6 +226,8 @@ func TestRecreateAnywhere(t *testing.T) {
 					l := interrupted(t, writes, turns)
 					test.change(l)
 					l.settle()
+					l.paused = false
+					l.settle()
 					l.expectClean()
 					g := NewWithT(t)
 					g.Expect(l.missing()).To(BeEmpty())

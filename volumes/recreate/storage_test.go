@@ -159,6 +159,11 @@ func (s *storage) apply(step Step) {
 	case FreeVolume:
 		pv := s.stored[step.Volume.Name]
 		pv.Spec.ClaimRef, pv.Status.Phase = &corev1.ObjectReference{Namespace: "default", Name: claimName}, corev1.VolumeAvailable
+	case LockVolume:
+		pv := s.stored[step.Volume.Name]
+		if pv.Spec.ClaimRef.UID = step.State.ClaimUID; pv.Status.Phase == corev1.VolumeAvailable {
+			pv.Status.Phase = corev1.VolumeReleased
+		}
 	case DiscardVolume:
 		s.stored[step.Volume.Name].Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
 	case DeleteClaim:
@@ -168,6 +173,29 @@ func (s *storage) apply(step Step) {
 		s.createClaim(step.Claim)
 	case None, Wait:
 	}
+	if step.Volume != nil {
+		s.stored[step.Volume.Name].ResourceVersion = s.next("v")
+	}
+}
+
+// applies reports whether the API server accepts a write that was decided on earlier.
+func (s *storage) applies(step Step) bool {
+	switch step.Action {
+	case Note, DeleteClaim:
+		return s.claim != nil && s.claim.UID == step.Claim.UID && s.claim.ResourceVersion == step.Claim.ResourceVersion
+	case CreateSnapshot:
+		return s.snapshots[step.Snapshot.Name] == nil
+	case DeleteSnapshot:
+		now := s.snapshots[step.Snapshot.Name]
+		return now != nil && now.UID == step.Snapshot.UID
+	case HoldVolume, ReleaseVolume, FreeVolume, LockVolume, DiscardVolume:
+		now := s.stored[step.Volume.Name]
+		return now != nil && now.ResourceVersion == step.Volume.ResourceVersion
+	case CreateClaim:
+		return s.claim == nil
+	case None, Wait:
+	}
+	return false
 }
 
 // forbids says why a write could cost data; empty if it could not.
@@ -203,6 +231,10 @@ func (s *storage) forbids(step Step) string {
 	case FreeVolume:
 		if s.claim != nil {
 			return "there is a claim"
+		}
+	case LockVolume:
+		if v := s.volume(step.Volume.Name); v.Spec.ClaimRef.UID != "" {
+			return "a claim has it"
 		}
 	case None, Wait, Note, HoldVolume:
 	}

@@ -102,7 +102,7 @@ func (s *storage) syncClaim() bool {
 			return false
 		}
 		if v := s.stored[s.claim.Spec.VolumeName]; v != nil && v.Spec.ClaimRef.UID == s.claim.UID {
-			v.Status.Phase = corev1.VolumeReleased
+			v.Status.Phase, v.ResourceVersion = corev1.VolumeReleased, s.next("v")
 		}
 		s.claim = nil
 		return true
@@ -131,7 +131,7 @@ func (s *storage) bind() bool {
 
 func (s *storage) bound(v *storedVolume) {
 	v.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "default", Name: claimName, UID: s.claim.UID}
-	v.Status.Phase = corev1.VolumeBound
+	v.Status.Phase, v.ResourceVersion = corev1.VolumeBound, s.next("v")
 	s.claim.Spec.VolumeName = v.Name
 	s.claim.Status.Phase, s.claim.Status.Capacity = corev1.ClaimBound, v.Spec.Capacity.DeepCopy()
 	metav1.SetMetaDataAnnotation(&s.claim.ObjectMeta, "pv.kubernetes.io/bind-completed", "yes")
