@@ -114,9 +114,13 @@ func (l *life) rounds(n int) {
 // settle lets all take turns until nobody has anything to do but to wait.
 func (l *life) settle() {
 	l.t.Helper()
-	for quiet := 0; quiet < 15; quiet++ {
+	for quiet := 0; quiet < 3; quiet++ {
+		before := l.changes
 		l.reconcile()
-		if before := l.changes; l.turn() || l.changes > before {
+		if until := l.step.Until; until.After(l.now) && until.Before(l.now.Add(2*unstagePeriod)) {
+			l.now, quiet = until, 0
+		}
+		if l.turn() || l.changes > before {
 			quiet = 0
 		}
 		if l.changes > 3000 {
@@ -179,6 +183,9 @@ func (l *life) advance() Step {
 func short(step Step) string {
 	switch step.Action {
 	case CreateSnapshot, DeleteSnapshot:
+		if isTrial(step.Snapshot.Name) {
+			return strings.Replace(string(step.Action), "Snapshot", "Trial", 1)
+		}
 		return string(step.Action)
 	case HoldVolume, ReleaseVolume, FreeVolume, LockVolume, DiscardVolume:
 		return string(step.Action) + " " + step.Volume.Name
@@ -251,16 +258,28 @@ func (l *life) stopPod() {
 			l.refused = judgement.Refused.Reason
 			return
 		}
-		record.Recreate = ptr.To(Begin(l.claim, judgement, l.pod.uid, l.now))
-		if !l.writes("Note attempt") {
+		if record.Recreate = ptr.To(Begin(l.claim, judgement, l.now)); NeedsTrial(*record.Recreate) {
+			l.note(record, "begin")
 			return
 		}
-		setRecord(l.claim, record)
-		l.touch()
+	case record.Recreate.Abandoned != "" || NeedsTrial(*record.Recreate):
+		return
 	}
-	if l.writes("DeletePod") {
+	isNoted := record.Recreate.Pod == l.pod.uid
+	record.Recreate = ptr.To(Stop(*record.Recreate, l.pod.uid, l.now))
+	if (isNoted || l.note(record, "stop")) && l.writes("DeletePod") {
 		l.pod.leaving = true
 	}
+}
+
+// note writes a record to the claim, as the planner has it done.
+func (l *life) note(record volumes.Record, what string) bool {
+	if !l.writes("Note %s", what) {
+		return false
+	}
+	setRecord(l.claim, record)
+	l.touch()
+	return true
 }
 
 // preflight returns what the controller reads to judge the claim.
@@ -310,7 +329,7 @@ func (l *life) observeBound(facts *Facts) {
 	facts.Volume, facts.Held = l.volume(l.claim.Spec.VolumeName), l.heldBy()
 	switch {
 	case record.Recreate != nil:
-		facts.Snapshot = l.snapshot(record.Recreate.Snapshot)
+		facts.Snapshot, facts.Trial = l.snapshot(record.Recreate.Snapshot), l.snapshot(record.Recreate.Trial)
 		if facts.Pod != nil || facts.Volume == nil {
 			return
 		}

@@ -39,7 +39,8 @@ func TestRecreate(t *testing.T) {
 		l.wants("fast")
 		l.settle()
 		g.Expect(l.wrote()).To(Equal([]string{
-			"Note attempt", "DeletePod", "Note", "CreateSnapshot", "HoldVolume pv-1", "DeleteClaim", "CreateClaim from snapshot", "CreatePod",
+			"Note begin", "CreateTrial", "Note", "Note stop", "DeletePod", "Note", "CreateSnapshot", "DeleteTrial", "HoldVolume pv-1", "DeleteClaim",
+			"CreateClaim from snapshot", "CreatePod",
 			"HoldVolume pv-1", "Note",
 		}))
 		l.expectOn("pv-2", "fast")
@@ -71,7 +72,7 @@ func TestRecreateWaits(t *testing.T) {
 	l.attaches, l.nodes = true, []string{"node-1"}
 	l.wants("fast")
 	l.rounds(20)
-	g.Expect(l.wrote()).To(Equal([]string{"Note attempt", "DeletePod"}))
+	g.Expect(l.wrote()).To(Equal([]string{"Note begin", "CreateTrial", "Note", "Note stop", "DeletePod"}))
 	g.Expect(l.step).To(And(HaveField("Reason", ReasonVolumeAttached), HaveField("Message", ContainSubstring("node-1")), HaveField("PodMayRun", false)))
 	l.nodes, l.others = nil, []string{"copy"}
 	l.rounds(20)
@@ -84,9 +85,10 @@ func TestRecreateWaits(t *testing.T) {
 	// A driver that attaches nothing does not tell when a node has let go.
 	l = newLife(t, nil)
 	l.wants("fast")
-	l.until("Note attempt")
-	l.until("Note")
-	for l.wrote(); l.snapshots == nil || len(l.snapshots) == 0; l.round() {
+	l.until("DeletePod")
+	for !slices.Contains(l.wrote(), "CreateSnapshot") {
+		l.reconcile()
+		l.turn()
 	}
 	stopped := volumes.RecordOf(l.claim).Recreate.StoppedTimestamp
 	g.Expect(l.now.Sub(stopped.Time)).To(BeNumerically(">=", unstagePeriod))
@@ -137,9 +139,9 @@ func TestRecreateFails(t *testing.T) {
 		},
 		"the name of the snapshot is taken": {
 			func(l *life) {
-				l.until("Note attempt")
-				l.until("Note")
-				taken := l.facts().newSnapshot(*volumes.RecordOf(l.claim).Recreate)
+				l.until("Note stop")
+				a := *volumes.RecordOf(l.claim).Recreate
+				taken := l.facts().newSnapshot(a.Snapshot, a.SnapshotClass)
 				taken.Annotations = nil
 				l.snapshots[taken.Name] = &storedSnapshot{VolumeSnapshot: taken}
 			}, func(l *life) { clear(l.snapshots) }, ReasonSnapshotTaken, "somebody else",
@@ -220,7 +222,7 @@ func TestRecreateAnywhere(t *testing.T) {
 		"there is no such class":  {func(l *life) { l.wants("missing"); l.rounds(20); l.wants("slow") }, "slow"},
 		"much time passes":        {func(l *life) { l.now = l.now.Add(24 * time.Hour) }, ""},
 	} {
-		for writes := range 11 {
+		for writes := range 15 {
 			for _, turns := range []int{0, 20} {
 				t.Run(fmt.Sprintf("%s/%d writes/%d turns", name, writes, turns), func(t *testing.T) {
 					l := interrupted(t, writes, turns)
@@ -252,7 +254,7 @@ func TestRecreateEmpty(t *testing.T) {
 	withoutSnapshot(l.strategy.Recreate)
 	l.settle()
 	g.Expect(l.wrote()).To(Equal([]string{
-		"Note attempt", "DeletePod", "Note", "HoldVolume pv-1", "DeleteClaim", "CreateClaim", "CreatePod", "HoldVolume pv-1", "Note",
+		"Note stop", "DeletePod", "Note", "HoldVolume pv-1", "DeleteClaim", "CreateClaim", "CreatePod", "HoldVolume pv-1", "Note",
 	}))
 	l.expectClean()
 	g.Expect(l.claim.Spec).To(And(HaveField("VolumeMode", HaveValue(Equal(corev1.PersistentVolumeBlock))), HaveField("DataSource", BeNil())))

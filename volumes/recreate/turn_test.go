@@ -78,7 +78,13 @@ func (s *storage) syncSnapshots() bool {
 	return moved
 }
 
+// unprotect lets the claim go, if no snapshot of it is being taken.
 func (s *storage) unprotect() {
+	for _, snapshot := range s.snapshots {
+		if !isReady(snapshot.VolumeSnapshot) && !s.failing {
+			return
+		}
+	}
 	if s.claim != nil {
 		s.claim.Finalizers = nil
 		s.touch()

@@ -68,7 +68,7 @@ func TestUndo(t *testing.T) {
 			l.undo(test.wants)
 			l.settle()
 			g.Expect(l.wrote()).To(Equal([]string{
-				"Note attempt", "DeletePod", "Note", "HoldVolume pv-3", "DeleteClaim", "FreeVolume " + test.volume, "CreateClaim on " + test.volume,
+				"Note stop", "DeletePod", "Note", "HoldVolume pv-3", "DeleteClaim", "FreeVolume " + test.volume, "CreateClaim on " + test.volume,
 				"CreatePod", "ReleaseVolume " + test.volume, "Note", "HoldVolume pv-3", "Note",
 			}))
 			l.expectBack(test.volume, test.class, test.held...)
