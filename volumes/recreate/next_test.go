@@ -39,7 +39,7 @@ func TestRecreate(t *testing.T) {
 		l.wants("fast")
 		l.settle()
 		g.Expect(l.wrote()).To(Equal([]string{
-			"Note begin", "CreateTrial", "Note", "Note stop", "DeletePod", "Note", "CreateSnapshot", "DeleteTrial", "HoldVolume pv-1", "DeleteClaim",
+			"Note begin", "CreateTrial", "Note", "Note stop", "DeletePod", "Note", "HoldVolume pv-1", "CreateSnapshot", "DeleteTrial", "DeleteClaim",
 			"CreateClaim from snapshot", "CreatePod",
 			"HoldVolume pv-1", "Note",
 		}))
