@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
@@ -43,7 +44,7 @@ func (f Facts) attempt(a Attempt, now time.Time) Step {
 	if step := f.save(a, now); step != nil {
 		return *step
 	}
-	if step := f.dropTrial(); step != nil {
+	if step := f.dropTrial(f.Claim.UID); step != nil {
 		return *step
 	}
 	if f.isBeingSaved() {
@@ -131,10 +132,10 @@ func (f Facts) try(a Attempt, now time.Time) Step {
 	return pending(wait(ReasonSnapshotNotReady, "its first snapshot %s is being taken while its pod runs%s", a.Trial, said).until(deadline))
 }
 
-// dropTrial returns the step that deletes the snapshot that was taken while the pod
-// ran; nil if there is none.
-func (f Facts) dropTrial() *Step {
-	if !isOwnSnapshot(f.Trial, f.Claim.UID) || f.Trial.DeletionTimestamp != nil {
+// dropTrial returns the step that deletes the snapshot that was taken of a claim while
+// its pod ran; nil if there is none.
+func (f Facts) dropTrial(claim types.UID) *Step {
+	if !isOwnSnapshot(f.Trial, claim) || f.Trial.DeletionTimestamp != nil {
 		return nil
 	}
 	step := act(DeleteSnapshot, ReasonClaimRecreating, "its first snapshot %s is deleted", f.Trial.Name)
@@ -277,7 +278,7 @@ func (f Facts) unwind() Step {
 		step.Snapshot = f.Snapshot
 		return step
 	default:
-		if step := f.dropTrial(); step != nil {
+		if step := f.dropTrial(f.Claim.UID); step != nil {
 			return *step
 		}
 		record := f.record()

@@ -269,6 +269,41 @@ func TestRecreateEmpty(t *testing.T) {
 	g.Expect(l.lost()).To(BeEmpty())
 }
 
+// TestOnlyCopy: a volume of which there was no snapshot is kept, whatever is told.
+func TestOnlyCopy(t *testing.T) {
+	g := NewWithT(t)
+	l := newLife(t, func(r *appsv1beta1.VolumeClaimRecreateStrategy) {
+		withoutSnapshot(r)
+		r.OldVolume, r.Snapshot, r.HoldSeconds = appsv1beta1.DeleteRecreateRetention, appsv1beta1.DeleteRecreateRetention, ptr.To[int32](0)
+	})
+	l.notServed = true
+	l.wants("fast")
+	l.settle()
+	l.expectClean()
+	l.now = l.now.Add(100 * time.Hour)
+	l.settle()
+	g.Expect(l.stored).To(HaveKey("pv-1"))
+	g.Expect(l.lost()).To(BeEmpty())
+}
+
+// TestBlindness: what used the volume while nobody looked is not known, and the snapshot
+// may not have it.
+func TestBlindness(t *testing.T) {
+	g := NewWithT(t)
+	l := newLife(t, deletes(true))
+	l.wants("fast")
+	l.until("CreateSnapshot")
+	// While the manager is down, a pod comes, writes, and goes.
+	l.stored["pv-1"].data = append(l.stored["pv-1"].data, l.acknowledged+1)
+	l.acknowledged++
+	l.now = l.now.Add(blindPeriod)
+	l.strategy.Recreate.TimeoutSeconds = ptr.To[int32](3600)
+	l.settle()
+	l.expectClean()
+	g.Expect(l.missing()).To(BeEmpty())
+	g.Expect(l.claim.Spec.StorageClassName).To(HaveValue(Equal("fast")), "it is begun again")
+}
+
 // TestDiscard: what is left is kept as told, and as long as told.
 func TestDiscard(t *testing.T) {
 	const (

@@ -38,6 +38,7 @@ func (l *life) facts() Facts {
 	case l.claim == nil:
 		l.observeMissing(&facts)
 	case l.claim.DeletionTimestamp != nil:
+		l.observeMissing(&facts)
 		facts.Users = l.users()
 	case l.claim.Status.Phase != corev1.ClaimBound:
 		l.observeMissing(&facts)
@@ -71,8 +72,12 @@ func (l *life) observeBound(facts *Facts) {
 			facts.Judgement = ptr.To(Preflight(l.preflight(true)))
 		}
 	case facts.Volume != nil && facts.Volume.State != nil:
-		facts.Snapshot = l.snapshot(facts.Volume.State.Recreate.Snapshot)
+		a := facts.Volume.State.Recreate
+		facts.Snapshot, facts.Trial = l.snapshot(a.Snapshot), l.snapshot(a.Trial)
 	default:
+		if latest := InFlight(facts.Held); latest != nil {
+			facts.Trial = l.snapshot(latest.State.Recreate.Trial)
+		}
 		facts.Snapshots = l.snapshotsOf(record.HeldVolumes)
 	}
 }

@@ -79,8 +79,11 @@ func (w *walk) events() map[string]func() string {
 			return ""
 		},
 		"claim": func() string {
-			if w.claim == nil || w.claim.Status.Phase == corev1.ClaimBound || w.claim.DeletionTimestamp != nil {
-				return "stays"
+			if w.claim == nil || w.claim.DeletionTimestamp != nil {
+				return "is gone"
+			}
+			if v := w.volume(w.claim.Spec.VolumeName); v != nil && v.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
+				return "stays" // it is not the operator that would lose it
 			}
 			w.claim.DeletionTimestamp = ptr.To(metav1.NewTime(w.now))
 			w.touch()
