@@ -156,7 +156,7 @@ func (f Facts) overdue(a Attempt, now time.Time) *Failure {
 		what = "other snapshots of it were being taken, and it could not be deleted"
 	}
 	isDone := a.StoppedTimestamp != nil && isSaved && !f.isBeingSaved()
-	isLeaving := a.StoppedTimestamp == nil && len(f.Users) > 0 // the pod is, however long its grace period
+	isLeaving := a.StoppedTimestamp == nil && (len(f.Users) > 0 || len(f.Nodes) == 0) // the pod is, however long its grace period
 	if isDone || isLeaving || now.Before(since.Add(f.timeout())) {
 		return nil
 	}
@@ -257,7 +257,10 @@ func (f Facts) isBeingSaved() bool {
 // manager that is no more, is refused from then on.
 func (f Facts) giveUp(failure *Failure, why string) Step {
 	record := f.record()
-	record.Recreate.Abandoned, record.RecreateFailure = why, failure
+	record.Recreate.Abandoned = why
+	if failure != nil { // what failed before still has
+		record.RecreateFailure = failure
+	}
 	step := f.note(record, "it is not made anew, and its pod keeps the volume that it has: %s", why)
 	if failure != nil {
 		failure.Message = why

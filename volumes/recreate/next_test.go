@@ -269,6 +269,21 @@ func TestRecreateEmpty(t *testing.T) {
 	g.Expect(l.lost()).To(BeEmpty())
 }
 
+// TestLongGracePeriod: a pod may take longer to stop than a snapshot may.
+func TestLongGracePeriod(t *testing.T) {
+	g := NewWithT(t)
+	l := newLife(t, nil)
+	l.wants("fast")
+	l.until("DeletePod")
+	l.others = []string{"sample-0"}
+	l.rounds(100)
+	g.Expect(l.step.Reason).To(Equal(ReasonClaimInUse))
+	l.others = nil
+	l.settle()
+	g.Expect(l.failure()).To(BeEmpty())
+	l.expectOn("pv-2", "fast")
+}
+
 // TestOnlyCopy: a volume of which there was no snapshot is kept, whatever is told.
 func TestOnlyCopy(t *testing.T) {
 	g := NewWithT(t)

@@ -124,6 +124,22 @@ func TestUndoRefused(t *testing.T) {
 	g.Expect(Preflight(l.preflight(false)).Refused.Message).To(ContainSubstring("there is none"))
 }
 
+// TestUndoneStaysSo: a request for another volume that is taken back does not have the
+// claim made anew again.
+func TestUndoneStaysSo(t *testing.T) {
+	g := NewWithT(t)
+	l := newRecreated(t)
+	l.undo("previous")
+	l.settle()
+	l.undo("pv-3")
+	l.wrote()
+	l.until("DeletePod")
+	delete(l.claim.Annotations, appsv1beta1.UndoRecreateAnnotation)
+	l.settle()
+	l.expectBack("pv-2", "fast", "pv-3", "pv-1")
+	g.Expect(l.refused).To(Equal(ReasonRecreateUndone))
+}
+
 // TestUndoOfAClaimWithoutVolume: a claim that has none yet gets its old one back at
 // once.
 func TestUndoOfAClaimWithoutVolume(t *testing.T) {
