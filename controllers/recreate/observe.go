@@ -26,7 +26,7 @@ import (
 // observe reads what the next step of a claim depends on.
 func (s *Session) observe(ctx context.Context, claim Claim) (recreate.Facts, error) {
 	facts := recreate.Facts{
-		Template: claim.Template, Workload: s.owner.GetName(), Ordinal: claim.Ordinal, Strategy: s.strategy, Pod: podOf(claim), Foreign: claim.Foreign,
+		Template: claim.Template, Workload: s.owner.GetName(), Ordinal: claim.Ordinal, Strategy: s.strategy, Pod: podOf(claim), Foreign: claim.Foreign, Failed: claim.Failed,
 	}
 	found := &corev1.PersistentVolumeClaim{}
 	exists, err := s.get(ctx, client.ObjectKeyFromObject(claim.Template), found)
@@ -92,8 +92,17 @@ func (s *Session) observeBound(ctx context.Context, claim Claim, facts *recreate
 		return s.observeAttempt(ctx, claim, *record.Recreate, facts)
 	}
 	if facts.Volume != nil && facts.Volume.State != nil {
-		facts.Snapshot, err = s.snapshot(ctx, claim.Template.Namespace, facts.Volume.State.Recreate.Snapshot)
+		attempt := facts.Volume.State.Recreate
+		if facts.Trial, err = s.snapshot(ctx, claim.Template.Namespace, attempt.Trial); err != nil {
+			return err
+		}
+		facts.Snapshot, err = s.snapshot(ctx, claim.Template.Namespace, attempt.Snapshot)
 		return err
+	}
+	if latest := recreate.InFlight(facts.Held); latest != nil {
+		if facts.Trial, err = s.snapshot(ctx, claim.Template.Namespace, latest.State.Recreate.Trial); err != nil {
+			return err
+		}
 	}
 	facts.Snapshots = map[string]*snapshotv1.VolumeSnapshot{}
 	for _, held := range record.HeldVolumes {

@@ -152,7 +152,7 @@ func (s *Session) Advance(ctx context.Context, claim Claim) (Result, error) {
 		s.held = &memory[[]corev1.PersistentVolume]{} // it may have been one of them
 		switch {
 		case err == nil:
-			s.report(claim, step)
+			s.report(claim, facts.Claim, step)
 		case executor.IsRefusal(err):
 			return s.refused(claim, step, err), nil
 		case apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsAlreadyExists(err):
@@ -192,12 +192,31 @@ func (s *Session) refused(claim Claim, step recreate.Step, err error) Result {
 // refusedPeriod is after how long a write is tried again that the API server refuses.
 const refusedPeriod = 5 * time.Second
 
-// report says in an event what was done.
-func (s *Session) report(claim Claim, step recreate.Step) {
-	kind, reason := corev1.EventTypeNormal, appsv1beta1.ReasonRecreatingClaim
+// report says in an event what was done. Events that differ in their text only would be
+// counted as one: each action has its reason, and each claim is another one.
+func (s *Session) report(claim Claim, found *corev1.PersistentVolumeClaim, step recreate.Step) {
+	kind, reason := corev1.EventTypeNormal, reasons[step.Action]
 	if step.Failed {
 		kind, reason = corev1.EventTypeWarning, step.Reason
 	}
+	if reason == "" {
+		return
+	}
+	if found == nil {
+		found = claim.Template
+	}
 	message := executor.Shorten("claim " + claim.Template.Name + ": " + step.Message)
-	s.recorder.Eventf(s.owner.Object, claim.Template, kind, reason, workload.ActionUpdate, "%s", message)
+	s.recorder.Eventf(s.owner.Object, found, kind, reason, workload.ActionUpdate, "%s", message)
+}
+
+// reasons are those of the events of actions. Notes on a claim are told by what follows.
+var reasons = map[recreate.Action]string{
+	recreate.CreateSnapshot: appsv1beta1.ReasonTakingSnapshot,
+	recreate.DeleteSnapshot: appsv1beta1.ReasonDeletingSnapshot,
+	recreate.HoldVolume:     appsv1beta1.ReasonHoldingVolume,
+	recreate.ReleaseVolume:  appsv1beta1.ReasonReleasingVolume,
+	recreate.FreeVolume:     appsv1beta1.ReasonGivingVolumeBack,
+	recreate.DiscardVolume:  appsv1beta1.ReasonDiscardingVolume,
+	recreate.DeleteClaim:    appsv1beta1.ReasonDeletingClaim,
+	recreate.CreateClaim:    appsv1beta1.ReasonRecreatingClaim,
 }

@@ -84,6 +84,7 @@ func (s *scope) claimToMake(template *corev1.PersistentVolumeClaim, ordinal int,
 	if m != nil {
 		claim.Pod = m.Pod
 	}
+	claim.Failed = s.failedBefore(template, claim.Template.Name)
 	claim.Foreign = s.claims.BelongsToOthers(s.claims.Get(claim.Template.Name))
 	return claim
 }
@@ -174,9 +175,7 @@ func (r *Reconciler) judgeClaims(ctx context.Context, s *scope, session *recreat
 		if found == nil || found.DeletionTimestamp != nil || s.claims.BelongsToOthers(found) || !session.MayRecreate(found, &templates[i]) {
 			continue
 		}
-		claim := s.claimToMake(&templates[i], ordinal, m)
-		claim.Failed = s.failedBefore(&templates[i], found.Name)
-		recreation, err := session.Judge(ctx, claim, found)
+		recreation, err := session.Judge(ctx, s.claimToMake(&templates[i], ordinal, m), found)
 		if err != nil {
 			s.updating.Add(err)
 			recreation = &volumes.Recreation{State: volumes.Blocked, Reason: claims.ReasonClaimRecreating, Message: err.Error()}

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
@@ -44,7 +45,7 @@ func (f Facts) attempt(a Attempt, now time.Time) Step {
 	if step := f.save(a, now); step != nil {
 		return *step
 	}
-	if step := f.dropTrial(); step != nil {
+	if step := f.dropTrial(f.Claim.UID); step != nil {
 		return *step
 	}
 	if f.isBeingSaved() {
@@ -81,6 +82,8 @@ func (f Facts) unwanted(a Attempt) string {
 		return "it has no volume"
 	case f.Volume.DeletionTimestamp != nil:
 		return "its volume " + f.Volume.Name + " is being deleted"
+	case f.Failed != "" && a.Pod == "":
+		return "that failed for claim " + f.Failed
 	case f.Foreign:
 		return "it belongs to another controller now"
 	case f.Pod != nil && a.Pod != "" && f.Pod.UID != a.Pod:
@@ -132,10 +135,10 @@ func (f Facts) try(a Attempt, now time.Time) Step {
 	return pending(wait(ReasonSnapshotNotReady, "its first snapshot %s is being taken while its pod runs%s", a.Trial, said).until(deadline))
 }
 
-// dropTrial returns the step that deletes the snapshot that was taken while the pod
-// ran; nil if there is none.
-func (f Facts) dropTrial() *Step {
-	if !isOwnSnapshot(f.Trial, f.Claim.UID) || f.Trial.DeletionTimestamp != nil {
+// dropTrial returns the step that deletes the snapshot that was taken of a claim while
+// its pod ran; nil if there is none.
+func (f Facts) dropTrial(claim types.UID) *Step {
+	if !isOwnSnapshot(f.Trial, claim) || f.Trial.DeletionTimestamp != nil {
 		return nil
 	}
 	step := act(DeleteSnapshot, ReasonClaimRecreating, "its first snapshot %s is deleted", f.Trial.Name)
@@ -155,7 +158,13 @@ func (f Facts) overdue(a Attempt, now time.Time) *Failure {
 	if isSaved {
 		what = "other snapshots of it were being taken, and it could not be deleted"
 	}
+	if f.Snapshot != nil && !isSaved {
+		since = f.Snapshot.CreationTimestamp.Time
+	}
 	limit := f.timeout()
+	if a.StoppedTimestamp != nil && f.Snapshot == nil && !isSaved {
+		what, limit = "its snapshot "+a.Snapshot+" was not taken", 2*limit
+	}
 	if a.StoppedTimestamp != nil && isSaved && !f.isBeingSaved() {
 		what, limit = "its volume could not be held, or it be deleted,", 2*f.timeout()
 	}
@@ -296,7 +305,7 @@ func (f Facts) unwind() Step {
 		step.Snapshot = f.Snapshot
 		return step
 	default:
-		if step := f.dropTrial(); step != nil {
+		if step := f.dropTrial(f.Claim.UID); step != nil {
 			return *step
 		}
 		record := f.record()

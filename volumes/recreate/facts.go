@@ -36,6 +36,9 @@ type Facts struct {
 	Ordinal  int
 	// Strategy says what is to be done.
 	Strategy appsv1beta1.VolumeClaimUpdateStrategy
+	// Failed is the name of another claim of the template for which the same has failed;
+	// empty if there is none.
+	Failed string
 	// Foreign is true for a claim that belongs to another controller.
 	Foreign bool
 	// Volume is the volume that the claim is bound to; nil if it is to none.

@@ -50,6 +50,9 @@ func (f Facts) tidy(now time.Time) Step {
 // given back to it: it is as if it had never been taken from it.
 func (f Facts) own() Step {
 	state := f.Volume.State
+	if step := f.dropTrial(state.ClaimUID); step != nil {
+		return *step // somebody else has deleted the claim before its snapshot was ready
+	}
 	isNeedless := state.Recreate.Volume == f.Volume.Name || f.Strategy.GetRecreate().Snapshot == appsv1beta1.DeleteRecreateRetention
 	if isNeedless && isOwnSnapshot(f.Snapshot, state.ClaimUID) && f.Snapshot.DeletionTimestamp == nil {
 		step := act(DeleteSnapshot, ReasonClaimRecreating, "it has its volume %s back; snapshot %s is deleted", f.Volume.Name, f.Snapshot.Name)
@@ -77,6 +80,9 @@ func (f Facts) prove(record volumes.Record, i int, now time.Time) Step {
 		step.Watched = true
 		return step
 	case !held.isProved():
+		if step := f.dropTrial(held.State.ClaimUID); step != nil {
+			return *step
+		}
 		state := held.State.DeepCopy()
 		state.ProvedTimestamp = ptr.To(metav1.NewTime(now).Rfc3339Copy())
 		step := act(HoldVolume, ReasonClaimRecreating, "its pod is ready; volume %s is held as oldVolume says", held.Name)
