@@ -81,10 +81,12 @@ func (s *Session) observeMissing(ctx context.Context, facts *recreate.Facts) err
 
 // observeBound reads what comes next for a claim that has its volume.
 func (s *Session) observeBound(ctx context.Context, claim Claim, facts *recreate.Facts) error {
-	record, err := volumes.RecordOf(facts.Claim), error(nil)
-	if facts.Volume, err = s.volume(ctx, facts.Claim.Spec.VolumeName); err != nil {
+	record := volumes.RecordOf(facts.Claim)
+	volume, err := s.volume(ctx, facts.Claim.Spec.VolumeName)
+	if err != nil {
 		return err
 	}
+	facts.Volume = volume
 	if facts.Held, err = s.heldBy(ctx, facts.Claim); err != nil {
 		return err
 	}
@@ -241,22 +243,7 @@ func (s *Session) heldBy(ctx context.Context, claim *corev1.PersistentVolumeClai
 // usersOf returns the names of the pods on nodes that use a claim: as the cache has
 // it, or as a reader says.
 func (s *Session) usersOf(ctx context.Context, claim *corev1.PersistentVolumeClaim, live client.Reader) ([]string, error) {
-	load := func() ([]corev1.Pod, error) {
-		reader, list, options := client.Reader(s.client), &corev1.PodList{}, []client.ListOption{client.InNamespace(claim.Namespace)}
-		if live != nil {
-			reader = live
-		} else {
-			options = append(options, client.UnsafeDisableDeepCopy)
-		}
-		err := reader.List(ctx, list, options...)
-		return list.Items, err
-	}
-	pods, err := []corev1.Pod(nil), error(nil)
-	if live != nil {
-		pods, err = load()
-	} else {
-		pods, err = s.users.read(load)
-	}
+	pods, err := s.podsOf(ctx, claim.Namespace, live)
 	if err != nil {
 		return nil, fmt.Errorf("list pods that use claim %s/%s: %w", claim.Namespace, claim.Name, err)
 	}
@@ -267,6 +254,18 @@ func (s *Session) usersOf(ctx context.Context, claim *corev1.PersistentVolumeCla
 		}
 	}
 	return users, nil
+}
+
+func (s *Session) podsOf(ctx context.Context, namespace string, live client.Reader) ([]corev1.Pod, error) {
+	list := &corev1.PodList{}
+	if live != nil {
+		err := live.List(ctx, list, client.InNamespace(namespace))
+		return list.Items, err
+	}
+	return s.users.read(func() ([]corev1.Pod, error) {
+		err := s.client.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy)
+		return list.Items, err
+	})
 }
 
 func uses(pod *corev1.Pod, claim string) bool {

@@ -87,8 +87,9 @@ func (r *Reconciler) stepClaims(ctx context.Context, s *scope, session *recreate
 		return nil
 	}
 	r.judgeClaims(ctx, s, session, ordinal, m)
-	pod, err := s.podOfClaims(ordinal, m), error(nil)
-	s.claimSteps[pod.Name], err = s.claims.Steps(ctx, pod, templates, s.now)
+	pod := s.podOfClaims(ordinal, m)
+	steps, err := s.claims.Steps(ctx, pod, templates, s.now)
+	s.claimSteps[pod.Name] = steps
 	return err
 }
 

@@ -47,10 +47,9 @@ func (r *Reconciler) renewClaims(ctx context.Context, s *scope, session *recreat
 		if !result.Again.IsZero() {
 			s.requeue.Within(max(result.Again.Sub(s.now), time.Millisecond))
 		}
-		switch {
-		case result.Action == claims.Wait:
+		if result.Action == claims.Wait {
 			s.awaitRenewal(ordinal, m, name, result)
-		default:
+		} else {
 			s.cleared.Insert(name)
 		}
 	}

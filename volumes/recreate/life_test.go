@@ -249,7 +249,8 @@ func (l *life) stopPod() {
 	case l.paused || !follows:
 		return
 	case record.Recreate == nil:
-		if l.claim.Status.Phase != corev1.ClaimBound || !isUndone && !(l.strategy.Recreates() && volumes.NeedsRecreate(l.claim, l.template)) {
+		isWanted := l.strategy.Recreates() && volumes.NeedsRecreate(l.claim, l.template)
+		if l.claim.Status.Phase != corev1.ClaimBound || !isUndone && !isWanted {
 			return
 		}
 		judgement := Preflight(l.preflight(false))

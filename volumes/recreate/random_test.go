@@ -115,7 +115,8 @@ func (w *walk) ask() string {
 		return ""
 	}
 	wanted := w.one(append([]string{"", "previous", "junk"}, slices.Sorted(maps.Keys(w.stored))...)...)
-	if w.undo(wanted); wanted == "" {
+	w.undo(wanted)
+	if wanted == "" {
 		delete(w.claim.Annotations, appsv1beta1.UndoRecreateAnnotation)
 	}
 	w.forgets = w.forgets || wanted != ""

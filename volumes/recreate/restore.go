@@ -20,6 +20,8 @@ import (
 const (
 	// ReasonRestoreMissing: there is no snapshot to start from.
 	ReasonRestoreMissing = "RestoreSnapshotMissing"
+	// ReasonClaimRestoring: the claim is made from the snapshot that its template names.
+	ReasonClaimRestoring = "ClaimRestoring"
 	// ReasonRestoreInvalid: the annotation of the template cannot be understood.
 	ReasonRestoreInvalid = "RestoreInvalid"
 )
@@ -103,9 +105,6 @@ func (f Facts) restore() Step {
 			wanted.Snapshot, appsv1beta1.RestoreMissingAnnotation, appsv1beta1.RestoreMissingEmpty)
 	}
 }
-
-// ReasonClaimRestoring: the claim is made from the snapshot that its template names.
-const ReasonClaimRestoring = "ClaimRestoring"
 
 // Restored returns the name of the snapshot that the claim is restored from, or would be;
 // empty if it is none, or the template cannot be understood.
