@@ -201,7 +201,7 @@ func inPod(ctx context.Context, namespace, pod string, command ...string) string
 // mounted returns what a pod sees of the mount at a path.
 func mounted(ctx context.Context, namespace, pod, path string) string {
 	GinkgoHelper()
-	return inPod(ctx, namespace, pod, "grep", " "+path+" ", "/proc/mounts")
+	return inPod(ctx, namespace, pod, "busybox", "grep", " "+path+" ", "/proc/mounts")
 }
 
 // fillVolumes writes something into the volumes of all pods of a set of nginx, and
