@@ -244,21 +244,31 @@ var _ = Describe("Claims that cannot be made anew", func() {
 		Expect(contents(ctx, set)).To(Equal(data))
 		Eventually(ctx, snapshots).WithArguments(namespace).Should(BeEmpty())
 	})
+})
 
-	It("start empty if that is told, and keep the old volume", func(ctx context.Context) {
-		volumes := boundTo(ctx, namespace)
-		scale(ctx, set, 1)
-		foreign := namespace + "-foreign"
-		temporarily(ctx, &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: foreign}, Provisioner: labDriver})
-		change(ctx, set, edits(toClass(foreign), recreating(func(r *appsv1beta1.VolumeClaimRecreateStrategy) {
-			r.VolumeSnapshotClassName, r.WithoutSnapshot = "no-such-class", appsv1beta1.EmptyWithoutSnapshot
-		})))
-		eventually(ctx, set, func(g Gomega, set *appsv1beta1.StatefulSet) {
-			g.Expect(classes(ctx, namespace)).To(HaveKeyWithValue("data-sample-0", foreign))
-			isSettled(g, set)
+var _ = Describe("A claim of a volume that no snapshot can be taken of", func() {
+	It("is refused, or made anew empty, as told, and the old volume is kept", func(ctx context.Context) {
+		namespace := newRecreateNamespace(ctx)
+		makeVolumes(ctx, namespace, 1)
+		set := create(ctx, nginxWithVolume(namespace, namespace).Replicas(1).With(edits(toSize("1Mi"), recreating(keepingNothing(3600)))))
+		fillVolumes(ctx, set)
+		volume, before := boundTo(ctx, namespace)["data-sample-0"], podUIDs(ctx, set)
+		change(ctx, set, edits(toClass(classStandard), toSize("1Gi")))
+		AddReportEntry("VolumeNotCSI", waitBlocker(ctx, set, "sample-0", "VolumeNotCSI"))
+		notStopped(ctx, set, before, 0)
+
+		change(ctx, set, func(s *appsv1beta1.StatefulSet) {
+			s.Spec.VolumeClaimUpdateStrategy.Recreate.WithoutSnapshot = appsv1beta1.EmptyWithoutSnapshot
 		})
-		Expect(contents(ctx, set)["sample-0"]).To(BeEmpty())
-		Expect(heldVolumes(ctx, namespace, "data-sample-0")).To(ConsistOf(volumes["data-sample-0"]))
+		waitRecreated(ctx, set, classStandard)
+		Expect(content(ctx, namespace, "sample-0")).To(BeEmpty())
+		Expect(heldVolumes(ctx, namespace, "data-sample-0")).To(ConsistOf(volume))
 		Expect(snapshots(ctx, namespace)).To(BeEmpty())
+
+		By("undoing it, which brings the data back")
+		undo(ctx, namespace, "data-sample-0", "previous")
+		Eventually(ctx, boundTo).WithArguments(namespace).Should(HaveKeyWithValue("data-sample-0", volume))
+		waitReplicas(ctx, set, 1)
+		Expect(content(ctx, namespace, "sample-0")).NotTo(BeEmpty())
 	})
 })

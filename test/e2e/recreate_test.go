@@ -221,9 +221,15 @@ func contents(ctx context.Context, set *appsv1beta1.StatefulSet) map[string]stri
 	found := map[string]string{}
 	for i := range int(*set.Spec.Replicas) {
 		name := fmt.Sprintf("%s-%d", set.Name, i)
-		found[name] = inPod(ctx, set.Namespace, name, "busybox", "sh", "-c", "cd /data && busybox find . -type f | busybox sort | busybox xargs -r busybox md5sum")
+		found[name] = content(ctx, set.Namespace, name)
 	}
 	return found
+}
+
+// content returns checksums of what is in the volume of a pod of nginx.
+func content(ctx context.Context, namespace, pod string) string {
+	GinkgoHelper()
+	return inPod(ctx, namespace, pod, "busybox", "sh", "-c", "cd /data && busybox find . -type f | busybox sort | busybox xargs -r busybox md5sum")
 }
 
 // waitRecreated waits until the pods of a set are at their template with claims of

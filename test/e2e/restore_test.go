@@ -97,7 +97,7 @@ var _ = Describe("Claims restored from snapshots, each from that of its ordinal"
 		claim := claimNamed(ctx, namespace, fmt.Sprintf("data-%s-%d", set.Name, ordinal))
 		Expect(claim.Spec.DataSource).To(And(HaveField("Kind", "VolumeSnapshot"), HaveField("Name", snapshot)))
 		Expect(claim.Annotations).To(HaveKeyWithValue(restoredFromAnnotation, ContainSubstring(snapshot)))
-		Expect(contents(ctx, set)[fmt.Sprintf("%s-%d", set.Name, ordinal)]).To(Equal(data[fmt.Sprintf("sample-%d", from)]))
+		Expect(content(ctx, namespace, fmt.Sprintf("%s-%d", set.Name, ordinal))).To(Equal(data[fmt.Sprintf("sample-%d", from)]))
 	}
 
 	It("by a pattern, in a class that waits for the pod; a replica that has none is refused until it has", func(ctx context.Context) {
@@ -123,7 +123,7 @@ var _ = Describe("Claims restored from snapshots, each from that of its ordinal"
 		Expect(claim.Spec.DataSource).To(BeNil())
 		Expect(claim.Spec.DataSourceRef).To(BeNil())
 		Expect(claim.Annotations).NotTo(HaveKey(restoredFromAnnotation))
-		Expect(contents(ctx, set)["copy-3"]).To(BeEmpty())
+		Expect(content(ctx, namespace, "copy-3")).To(BeEmpty())
 	})
 
 	It("by a map, with an ordinal that it does not name", func(ctx context.Context) {
