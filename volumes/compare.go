@@ -44,6 +44,12 @@ func ClaimName(template, pod string) string {
 	return template + "-" + pod
 }
 
+// NeedsRecreate reports whether a claim is what Kubernetes does not change into what its
+// template says.
+func NeedsRecreate(claim, template *corev1.PersistentVolumeClaim) bool {
+	return fixedDifference(claim, template) != nil
+}
+
 func sizeOf(resources corev1.ResourceList) resource.Quantity {
 	return resources[corev1.ResourceStorage]
 }
@@ -63,7 +69,7 @@ func attributesClass(claim *corev1.PersistentVolumeClaim) string {
 func fixedDifference(claim, template *corev1.PersistentVolumeClaim) error {
 	has, wants := volumehelpers.GetPersistentVolumeClaimClass(claim), volumehelpers.GetPersistentVolumeClaimClass(template)
 	// A template that asks for no class by an empty name means that.
-	if namesClass(template) && has != wants {
+	if NamesClass(template) && has != wants {
 		return fmt.Errorf("its storage class is %q, the template says %q", has, wants)
 	}
 	hasMode := ptr.Deref(claim.Spec.VolumeMode, corev1.PersistentVolumeFilesystem)
@@ -76,7 +82,9 @@ func fixedDifference(claim, template *corev1.PersistentVolumeClaim) error {
 	return nil
 }
 
-func namesClass(template *corev1.PersistentVolumeClaim) bool {
+// NamesClass reports whether a template says which storage class it wants; an empty name
+// is one.
+func NamesClass(template *corev1.PersistentVolumeClaim) bool {
 	_, byAnnotation := template.Annotations[corev1.BetaStorageClassAnnotation]
 	return byAnnotation || template.Spec.StorageClassName != nil
 }

@@ -34,6 +34,8 @@ type Facts struct {
 	InUseSince time.Time
 	// Refused is what the API server said to patches of the claim that it refused.
 	Refused []Refusal
+	// Recreation is set for a claim that is, or is to be, made anew.
+	Recreation *Recreation
 }
 
 // Pod is what a claim has to know of the pod that uses it.
@@ -140,7 +142,8 @@ type Step struct {
 	// Foreign is true for a growth under way that somebody else asked for. A pod does
 	// not wait for it: nothing tells how long it has been.
 	Foreign bool
-	// InFlight is true for a patch of a claim of which another part is under way.
+	// InFlight is true for a claim of which another part is under way, and for one that
+	// was made anew and whose pod has not been ready since.
 	InFlight bool
 	// KeepsPod is true while a new pod could not mount the volume: the one that is
 	// there must stay.
@@ -184,6 +187,7 @@ func Next(f Facts, now time.Time) Step {
 	}
 	step := f.next(now)
 	step.KeepsPod = f.isNotMountable()
+	step.InFlight = step.InFlight || f.Recreation != nil && f.Recreation.State == ""
 	if step.State != Detaching {
 		return step
 	}
@@ -194,9 +198,14 @@ func Next(f Facts, now time.Time) Step {
 }
 
 func (f Facts) next(now time.Time) Step {
+	if f.Recreation != nil {
+		if step := f.recreation(now); step != nil {
+			return *step
+		}
+	}
 	if difference := fixedDifference(f.Claim, f.Template); difference != nil {
 		return f.step(Blocked, ReasonClaimImmutable, "%v; Kubernetes does not change that in a claim: revert the template (with "+
-			"volumeClaimUpdateStrategy OnDelete in the same write), or delete claim and pod yourself", difference)
+			"volumeClaimUpdateStrategy OnDelete in the same write), have it made anew with volumeClaimUpdateStrategy Recreate, or delete claim and pod yourself", difference)
 	}
 	size, attributes := f.grow(now), f.modify(now)
 	if f.Claim.Status.Phase != corev1.ClaimBound && (size.State != Settled || attributes.State != Settled) {

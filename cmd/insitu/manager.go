@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -105,7 +106,7 @@ func newManager(ctx context.Context, connection *rest.Config, config *configv1al
 
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	builder := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, appsv1beta1.AddToScheme)
+	builder := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, appsv1beta1.AddToScheme, snapshotv1.AddToScheme)
 	if err := builder.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("register API types: %w", err)
 	}

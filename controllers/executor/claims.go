@@ -69,13 +69,13 @@ func (m claimMemory) learn(claim *corev1.PersistentVolumeClaim, patch volumes.Pa
 		delete(known, key)
 		m.refusals.Add(claim.UID, known)
 		return
-	case !isRefusal(err):
+	case !IsRefusal(err):
 		return // the claim has changed meanwhile, or the server could not judge
 	}
 	if known == nil {
 		known = claimRefusals{}
 	}
-	message, _, _ := strings.Cut(serverWords(err), "\n") // a difference of specs follows
+	message, _, _ := strings.Cut(ServerWords(err), "\n") // a difference of specs follows
 	refused := claimRefusal{Refusal: volumes.Refusal{Key: key, Message: Shorten(message)}}
 	if before, ok := known[key]; ok {
 		refused.times = before.times + 1
@@ -104,9 +104,9 @@ func (e *Executor) ChangeClaims(ctx context.Context, owner client.Object, claims
 		switch {
 		case err == nil && !step.Patch.IsEmpty():
 			e.recorder.Eventf(step.Claim, owner, corev1.EventTypeNormal, appsv1beta1.ReasonUpdatingClaim, actionUpdateClaim, "%s", step.Message)
-		case isRefusal(err):
+		case IsRefusal(err):
 			e.recorder.Eventf(step.Claim, owner, corev1.EventTypeWarning, volumes.ReasonClaimRefused, actionUpdateClaim,
-				"the API server refuses to change its %s: %s", step.Patch, Shorten(serverWords(err)))
+				"the API server refuses to change its %s: %s", step.Patch, Shorten(ServerWords(err)))
 			err = conflictOf(step.Claim, err)
 		}
 		errs = append(errs, err)

@@ -109,7 +109,7 @@ func failedEvent(step inplace.Step, err error) *event {
 func deniedEvent(err error) *event {
 	return &event{
 		corev1.EventTypeWarning, deniedReason(err), actionUpdateInPlace,
-		"the API server refuses to " + refusedVerb(err) + " the pod in place: " + serverWords(err),
+		"the API server refuses to " + refusedVerb(err) + " the pod in place: " + ServerWords(err),
 	}
 }
 

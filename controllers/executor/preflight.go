@@ -89,7 +89,7 @@ func (e *Executor) try(ctx context.Context, owner client.Object, known *verdicts
 		switch {
 		case err == nil:
 			verdict.accept(pod)
-		case isRefusal(err):
+		case IsRefusal(err):
 			if !verdict.isWitness(pod) {
 				ctrl.LoggerFrom(ctx).Error(err, "Change of pod refused", "Pod", klog.KObj(pod))
 				e.report(owner, pod, deniedEvent(err))
@@ -133,7 +133,7 @@ func (e *Executor) learn(workload client.Object, revision string, moves []inplac
 		case errs[i] == nil:
 			verdict.accept(move.Pod)
 			verdict.surprises = 0
-		case isRefusal(errs[i]):
+		case IsRefusal(errs[i]):
 			period := verdict.surprisePeriod()
 			verdict.refuse(move.Pod, newRefusal(move.Pod, errs[i]), now, period)
 			refused++
@@ -142,12 +142,12 @@ func (e *Executor) learn(workload client.Object, revision string, moves []inplac
 	return refused
 }
 
-// isRefusal reports whether the API server refused a patch for what it says, as
+// IsRefusal reports whether the API server refused a patch for what it says, as
 // it would the next time. Admission answers with any code that its authors chose;
 // what remains is that the server was in no state to judge, or the pod no longer
 // the one that was meant. A webhook that must be asked and fails is an internal
 // error among others.
-func isRefusal(err error) bool {
+func IsRefusal(err error) bool {
 	status := apierrors.APIStatus(nil)
 	if !errors.As(err, &status) || changedMeanwhile(err) {
 		return false
@@ -168,11 +168,12 @@ func isNoDryRun(err error) bool {
 // newRefusal says who refused the change of which pod, in the words of the server.
 func newRefusal(pod *corev1.Pod, err error) inplace.Refusal {
 	refused := inplace.Refusal{Reason: deniedReason(err), Denied: true}
-	refused.Message = fmt.Sprintf("the API server refuses to %s pod %s in place: %s", refusedVerb(err), pod.Name, Shorten(serverWords(err)))
+	refused.Message = fmt.Sprintf("the API server refuses to %s pod %s in place: %s", refusedVerb(err), pod.Name, Shorten(ServerWords(err)))
 	return refused
 }
 
-func serverWords(err error) string {
+// ServerWords returns what the API server said when it refused something.
+func ServerWords(err error) string {
 	status := apierrors.APIStatus(nil)
 	if errors.As(err, &status) {
 		return status.Status().Message

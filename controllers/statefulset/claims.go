@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/recreate"
 	"github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/volumes"
 )
@@ -26,12 +27,13 @@ func (r *Reconciler) observeClaims(ctx context.Context, s *scope) error {
 			return err
 		}
 	}
-	if !s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates() {
-		return nil
-	}
 	s.claimSteps = map[string]volumes.Claims{}
+	session := r.recreate.Open(s.owner, s.set.Spec.VolumeClaimUpdateStrategy, s.now)
 	pods := byOrdinal(s.members)
 	for _, ordinal := range s.ordinals {
+		if err := r.renewClaims(ctx, s, session, ordinal, pods[ordinal]); err != nil {
+			return err
+		}
 		if pods[ordinal] == nil {
 			if err := r.awaitVolumes(ctx, s, ordinal); err != nil {
 				return err
@@ -40,13 +42,29 @@ func (r *Reconciler) observeClaims(ctx context.Context, s *scope) error {
 		if s.held.Has(ordinal) || s.isStopped() {
 			continue
 		}
-		var err error
-		pod := s.podOfClaims(ordinal, pods[ordinal])
-		if s.claimSteps[pod.Name], err = s.claims.Steps(ctx, pod, s.claimTemplates(ordinal), s.now); err != nil {
+		if err := r.stepClaims(ctx, s, session, ordinal, pods[ordinal]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// stepClaims finds out what the claims of an ordinal need that are to follow their
+// templates.
+func (r *Reconciler) stepClaims(ctx context.Context, s *scope, session *recreate.Session, ordinal int, m *member) error {
+	templates := s.claimTemplates(ordinal)
+	if !s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates() {
+		templates = s.thatAreUndone(ordinal, templates)
+	}
+	if len(templates) == 0 {
+		return nil
+	}
+	if err := r.judgeClaims(ctx, s, session, ordinal, m); err != nil {
+		return err
+	}
+	pod, err := s.podOfClaims(ordinal, m), error(nil)
+	s.claimSteps[pod.Name], err = s.claims.Steps(ctx, pod, templates, s.now)
+	return err
 }
 
 // claimTemplates returns the claim templates of the revision at which an ordinal is
@@ -72,6 +90,9 @@ func (s *scope) podOfClaims(ordinal int, m *member) workload.PodOfClaims {
 // have, and asks for the growth again now that nothing uses them.
 func (r *Reconciler) awaitVolumes(ctx context.Context, s *scope, ordinal int) error {
 	pod := s.podOfClaims(ordinal, nil)
+	if !s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates() {
+		return nil
+	}
 	until, steps, err := s.claims.Await(ctx, pod, s.claimTemplates(ordinal), s.now)
 	if err != nil || until.IsZero() {
 		return err

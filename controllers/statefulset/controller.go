@@ -22,6 +22,7 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/executor"
+	"github.com/insitu-dev/insitu/controllers/recreate"
 	"github.com/insitu-dev/insitu/controllers/workload"
 )
 
@@ -53,6 +54,7 @@ type Reconciler struct {
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
 	executor *executor.Executor
+	recreate *recreate.Recreator
 	pods     *workload.Pods
 }
 
@@ -67,6 +69,7 @@ func NewReconciler(c client.Client, live client.Reader, recorder events.EventRec
 		recorder: recorder,
 		clock:    clock,
 		executor: executor.New(c, recorder, clock),
+		recreate: recreate.New(c, live, recorder),
 		pods:     &workload.Pods{Client: c, Recorder: recorder, Parallelism: executor.DefaultParallelism},
 	}
 }

@@ -57,7 +57,12 @@ func newClaims(set *appsv1beta1.StatefulSet, revision *history.Revision, ordinal
 	claims := make([]*corev1.PersistentVolumeClaim, 0, len(templates))
 	pod := client.ObjectKey{Namespace: set.Namespace, Name: podName(set.Name, ordinal)}
 	for i := range templates {
-		claims = append(claims, workload.NewClaim(&templates[i], pod, set.Spec.Selector.MatchLabels, claimOwner(set, nil)))
+		claims = append(claims, newClaim(set, &templates[i], pod))
 	}
 	return claims
+}
+
+// newClaim returns the claim that a pod has from a template.
+func newClaim(set *appsv1beta1.StatefulSet, template *corev1.PersistentVolumeClaim, pod client.ObjectKey) *corev1.PersistentVolumeClaim {
+	return workload.NewClaim(template, pod, set.Spec.Selector.MatchLabels, claimOwner(set, nil))
 }

@@ -21,7 +21,7 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 		return err
 	}
 	plan, tried := r.executor.Preflight(ctx, s.set, s.workload(facts), s.now)
-	plan.Blockers = append(plan.Blockers, s.away...)
+	plan.Blockers = append(append(plan.Blockers, s.away...), s.unrestored...)
 	s.plan, s.planned = plan, true
 	s.counts, s.claimCounts = countPods(s), s.countClaims()
 	if s.isUpdated() {

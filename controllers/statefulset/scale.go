@@ -166,5 +166,6 @@ func (r *Reconciler) ensureClaimsOf(ctx context.Context, s *scope, m *member) er
 	if revision == nil {
 		revision = s.revisions.Update
 	}
-	return workload.EnsureClaims(ctx, r.client, s.owner, workload.ClaimsOf(m.Pod, newClaims(s.set, revision, m.ordinal)))
+	claims := slices.DeleteFunc(newClaims(s.set, revision, m.ordinal), func(claim *corev1.PersistentVolumeClaim) bool { return s.withheld.Has(claim.Name) })
+	return workload.EnsureClaims(ctx, r.client, s.owner, workload.ClaimsOf(m.Pod, claims))
 }

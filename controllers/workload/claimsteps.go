@@ -43,6 +43,8 @@ type Claims struct {
 	// not exist is nil.
 	classes    map[string]*storagev1.StorageClass
 	attributes map[string]bool
+	// recreations are those of claims that are, or are to be, made anew, by name.
+	recreations map[string]*volumes.Recreation
 }
 
 // NewClaims returns the claims of a workload. refusals tells what the
@@ -52,7 +54,18 @@ func NewClaims(reader client.Reader, owner client.Object, refusals func(*corev1.
 		reader: reader, owner: owner.GetUID(), namespace: owner.GetNamespace(), refusals: refusals,
 		byName: map[string]*corev1.PersistentVolumeClaim{}, inUseSince: map[string]time.Time{},
 		classes: map[string]*storagev1.StorageClass{}, attributes: map[string]bool{},
+		recreations: map[string]*volumes.Recreation{},
 	}
+}
+
+// Recreate notes that a claim is, or is to be, made anew; nil takes that back.
+func (c *Claims) Recreate(name string, recreation *volumes.Recreation) {
+	c.recreations[name] = recreation
+}
+
+// Forget has the claim of a name read again.
+func (c *Claims) Forget(name string) {
+	delete(c.byName, name)
 }
 
 // Read reads the claims that a pod has from templates, whether there is the pod or
@@ -103,8 +116,9 @@ func (c *Claims) Facts(ctx context.Context, pod PodOfClaims, templates []corev1.
 		f := volumes.Facts{
 			Claim: c.byName[volumes.ClaimName(template.Name, pod.Name)], Template: template,
 			Pod: podFacts(pod.Pod), WhyNotDetached: pod.Keep, InUseSince: c.inUseSince[template.Name],
+			Recreation: c.recreations[volumes.ClaimName(template.Name, pod.Name)],
 		}
-		if c.belongsToOthers(f.Claim) {
+		if c.BelongsToOthers(f.Claim) {
 			f.Claim = nil
 		}
 		if f.Claim != nil && !volumes.Compare(f.Claim, template).Ready {
@@ -161,9 +175,9 @@ func (c *Claims) Steps(ctx context.Context, pod PodOfClaims, templates []corev1.
 	return steps, nil
 }
 
-// belongsToOthers reports whether a claim is controlled by somebody who is neither
+// BelongsToOthers reports whether a claim is controlled by somebody who is neither
 // the workload nor a pod. It is not ours to change.
-func (c *Claims) belongsToOthers(claim *corev1.PersistentVolumeClaim) bool {
+func (c *Claims) BelongsToOthers(claim *corev1.PersistentVolumeClaim) bool {
 	if claim == nil {
 		return false
 	}

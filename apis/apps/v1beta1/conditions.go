@@ -55,6 +55,9 @@ const (
 	ReasonFailedUpdateClaim = "FailedUpdateClaim"
 	// ReasonUpdatingClaim: a claim was changed, its volume follows.
 	ReasonUpdatingClaim = "UpdatingClaim"
+	// ReasonRecreatingClaim: a claim is being made anew. The message says what was
+	// done.
+	ReasonRecreatingClaim = "RecreatingClaim"
 	// ReasonUpdatingClaims: all pods are at the update revision, and claims are on
 	// their way to what their templates say.
 	ReasonUpdatingClaims = "UpdatingClaims"

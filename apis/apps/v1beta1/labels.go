@@ -123,6 +123,43 @@ const (
 	// VolumeClaimUpdateState.
 	VolumeClaimUpdateStateKey = "insitu.dev/claim-update-state"
 
+	// HeldVolumeStateKey is an annotation on persistent volumes that a claim was
+	// taken from to be made anew: a HeldVolumeState.
+	HeldVolumeStateKey = "insitu.dev/held-volume"
+
+	// ClaimLabel is a label on held volumes and on the snapshots that claims are
+	// made anew from: the name of the claim. One that is too long for a label is cut,
+	// and ends in a hash of the whole.
+	ClaimLabel = "insitu.dev/claim"
+
+	// ClaimNamespaceLabel is a label on held volumes: the namespace of the claim.
+	ClaimNamespaceLabel = "insitu.dev/claim-namespace"
+
+	// RecreateOfAnnotation is an annotation on snapshots that were taken to make a
+	// claim anew: the UID of the claim.
+	RecreateOfAnnotation = "insitu.dev/recreate-of"
+
+	// UndoRecreateAnnotation is an annotation on claims. It asks for the volume back
+	// that the claim had before it was made anew: the name of that volume, or
+	// UndoRecreatePrevious for the one before. What was written since stays in the
+	// newer volume, which is held.
+	UndoRecreateAnnotation = "insitu.dev/undo-recreate"
+
+	// RestoreFromAnnotation is an annotation on the claim templates of a
+	// StatefulSet. New claims start with what is in a snapshot: a name in which
+	// $(claim) stands for the name of the template, $(ordinal) for that of the pod
+	// and $(workload) for the name of the set; or a JSON object of names by ordinal.
+	RestoreFromAnnotation = "insitu.dev/restore-from"
+
+	// RestoreMissingAnnotation is an annotation on claim templates beside
+	// RestoreFromAnnotation. It says what becomes of a claim without its snapshot:
+	// RestoreMissingRefuse, the default, or RestoreMissingEmpty.
+	RestoreMissingAnnotation = "insitu.dev/restore-missing"
+
+	// RestoredFromAnnotation is an annotation on claims: the snapshot that
+	// RestoreFromAnnotation meant when the claim was made.
+	RestoredFromAnnotation = "insitu.dev/restored-from"
+
 	// UpdatePolicyLabel asks for in-place updates of a native Deployment,
 	// StatefulSet or DaemonSet, with InPlaceIfPossible or InPlaceOnly.
 	UpdatePolicyLabel = "insitu.dev/update-policy"
@@ -149,4 +186,17 @@ const (
 	// the pod. Its message is a JSON list of those who hold it; it is True only
 	// when the list is empty.
 	KruisePodReady corev1.PodConditionType = "KruisePodReady"
+)
+
+// UndoRecreatePrevious is the value of UndoRecreateAnnotation that means the volume
+// which the present one has replaced.
+const UndoRecreatePrevious = "previous"
+
+// Values of RestoreMissingAnnotation.
+const (
+	// RestoreMissingRefuse makes neither claim nor pod as long as there is no
+	// snapshot.
+	RestoreMissingRefuse = "Refuse"
+	// RestoreMissingEmpty makes an empty claim.
+	RestoreMissingEmpty = "Empty"
 )

@@ -4,9 +4,11 @@
 package v1beta1
 
 import (
+	"cmp"
 	"math"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 )
 
 // VolumeClaimUpdateStrategy says what happens to existing claims when their
@@ -23,8 +25,8 @@ type VolumeClaimUpdateStrategy struct {
 	//     What cannot be changed in a claim is reported, and holds up nothing
 	//     else.
 	//   - Recreate: as OnPodRollingUpdate, and a claim that cannot be changed is
-	//     made anew from a snapshot of itself. Accepted, but acted on like
-	//     OnPodRollingUpdate in this release.
+	//     made anew from a snapshot of itself, while its pod is stopped. Its
+	//     old volume is held.
 	//
 	// Defaults to OnDelete.
 	//
@@ -42,8 +44,7 @@ type VolumeClaimUpdateStrategy struct {
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 : self.matches('^([1-9][0-9]?|100)%$')",messageExpression="'volumeClaimUpdateStrategy.maxConcurrent must be a number from 1, or a percentage from \"1%\" to \"100%\"; found ' + (type(self) == int ? string(self) : '\"' + self + '\"')"
 	MaxConcurrent *intstr.IntOrString `json:"maxConcurrent,omitempty"`
 
-	// recreate are the parameters of type Recreate. Accepted, but not acted on
-	// in this release.
+	// recreate are the parameters of type Recreate.
 	//
 	// +optional
 	Recreate *VolumeClaimRecreateStrategy `json:"recreate,omitempty"`
@@ -141,15 +142,17 @@ type VolumeClaimRecreateStrategy struct {
 	// +optional
 	Snapshot RecreateRetentionType `json:"snapshot,omitempty"`
 
-	// timeoutSeconds is how long, in seconds, a snapshot and the volume made
-	// from it may take before the claim is reported as stuck. The old volume
-	// stays untouched. Absent, there is no limit.
+	// timeoutSeconds is how long, in seconds, the snapshot may take, and again
+	// the volume that is made from it. Then the pod gets its old volume back,
+	// and the claim is not made anew before its template or recreate change.
+	// Defaults to 3600, one hour.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
 
-	// withoutSnapshot says what to do where no snapshot can be taken.
+	// withoutSnapshot says what to do where no snapshot can be taken: another
+	// volumeMode, another driver, no snapshot class.
 	//
 	//   - Refuse: the claim stays as it is and is reported.
 	//   - Empty: the new claim starts empty. The data is only in the old volume.
@@ -158,6 +161,35 @@ type VolumeClaimRecreateStrategy struct {
 	//
 	// +optional
 	WithoutSnapshot WithoutSnapshotPolicy `json:"withoutSnapshot,omitempty"`
+}
+
+// Defaults of the parameters of making claims anew, in seconds.
+const (
+	DefaultRecreateHoldSeconds    = 86400
+	DefaultRecreateTimeoutSeconds = 3600
+)
+
+// GetRecreate returns the parameters of type Recreate with their defaults.
+func (s *VolumeClaimUpdateStrategy) GetRecreate() VolumeClaimRecreateStrategy {
+	recreate := VolumeClaimRecreateStrategy{}
+	if s.Recreate != nil {
+		recreate = *s.Recreate
+	}
+	recreate.OldVolume = cmp.Or(recreate.OldVolume, RetainRecreateRetention)
+	recreate.Snapshot = cmp.Or(recreate.Snapshot, RetainRecreateRetention)
+	recreate.WithoutSnapshot = cmp.Or(recreate.WithoutSnapshot, RefuseWithoutSnapshot)
+	if recreate.HoldSeconds == nil {
+		recreate.HoldSeconds = ptr.To[int32](DefaultRecreateHoldSeconds)
+	}
+	if recreate.TimeoutSeconds == nil {
+		recreate.TimeoutSeconds = ptr.To[int32](DefaultRecreateTimeoutSeconds)
+	}
+	return recreate
+}
+
+// Recreates reports whether claims that cannot be changed are made anew.
+func (s *VolumeClaimUpdateStrategy) Recreates() bool {
+	return s.GetType() == RecreateVolumeClaimUpdateStrategyType
 }
 
 // RecreateRetentionType says whether what a recreate leaves behind is kept.

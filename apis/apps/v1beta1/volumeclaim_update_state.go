@@ -4,6 +4,7 @@
 package v1beta1
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -31,4 +32,110 @@ type VolumeClaimUpdateState struct {
 	DetachTimestamp *metav1.Time `json:"detachTimestamp,omitempty"`
 	// detachedPod is the UID of that pod.
 	DetachedPod types.UID `json:"detachedPod,omitempty"`
+
+	// recreate is how the claim is being made anew; absent if it is not.
+	Recreate *VolumeClaimRecreateState `json:"recreate,omitempty"`
+	// recreateFailure is why the claim was not made anew the last time; absent if
+	// nothing failed. It is not tried again as long as what is wanted stays the same.
+	RecreateFailure *VolumeClaimRecreateFailure `json:"recreateFailure,omitempty"`
+	// givenBack is true for a claim that has an earlier volume back, until nothing is
+	// left of what held that.
+	GivenBack bool `json:"givenBack,omitempty"`
+	// heldVolumes are the volumes that the claim has had before, the last one first.
+	HeldVolumes []HeldVolume `json:"heldVolumes,omitempty"`
+}
+
+// VolumeClaimRecreateSource is what a claim is made anew from.
+type VolumeClaimRecreateSource string
+
+const (
+	// SnapshotRecreateSource is a snapshot of the claim itself.
+	SnapshotRecreateSource VolumeClaimRecreateSource = "Snapshot"
+	// EmptyRecreateSource is nothing: the data stays in the held volume.
+	EmptyRecreateSource VolumeClaimRecreateSource = "Empty"
+	// VolumeRecreateSource is a volume that the claim has had before.
+	VolumeRecreateSource VolumeClaimRecreateSource = "Volume"
+)
+
+// VolumeClaimRecreateState is one recreation of a claim. It is noted on the claim
+// before its pod is stopped, and on its volume before the claim is deleted.
+//
+// +kubebuilder:object:generate=true
+type VolumeClaimRecreateState struct {
+	// number counts the recreations of claims of this name, from 1.
+	Number int64 `json:"number"`
+	// source is what the new claim is made from.
+	Source VolumeClaimRecreateSource `json:"source"`
+	// snapshot is the name of the snapshot, for source Snapshot.
+	Snapshot string `json:"snapshot,omitempty"`
+	// snapshotClass is the name of its VolumeSnapshotClass.
+	SnapshotClass string `json:"snapshotClass,omitempty"`
+	// volume is the name of the volume, for source Volume.
+	Volume string `json:"volume,omitempty"`
+	// key tells what is wanted: a hash of the template and of the strategy.
+	Key string `json:"key,omitempty"`
+	// pod is the UID of the pod that was stopped for it.
+	Pod types.UID `json:"pod,omitempty"`
+	// startTimestamp is when, on the manager's clock, to the second.
+	StartTimestamp metav1.Time `json:"startTimestamp,omitzero"`
+	// stoppedTimestamp is when nothing used the volume any more.
+	StoppedTimestamp *metav1.Time `json:"stoppedTimestamp,omitempty"`
+	// abandoned is why it was given up; absent if it was not.
+	Abandoned string `json:"abandoned,omitempty"`
+}
+
+// VolumeClaimRecreateFailure is why a claim was not made anew.
+//
+// +kubebuilder:object:generate=true
+type VolumeClaimRecreateFailure struct {
+	// key tells what was wanted.
+	Key string `json:"key"`
+	// reason says why in one word.
+	Reason string `json:"reason"`
+	// message says why.
+	Message string `json:"message,omitempty"`
+	// timestamp is when.
+	Timestamp metav1.Time `json:"timestamp,omitzero"`
+}
+
+// HeldVolume is a volume that a claim has had before.
+//
+// +kubebuilder:object:generate=true
+type HeldVolume struct {
+	// name is the name of the volume.
+	Name string `json:"name"`
+	// number is that of the recreation that replaced it.
+	Number int64 `json:"number"`
+	// snapshot is the name of the snapshot that replaced it, while that is kept.
+	Snapshot string `json:"snapshot,omitempty"`
+	// sinceTimestamp is when the pod was first ready without it; absent until then.
+	SinceTimestamp *metav1.Time `json:"sinceTimestamp,omitempty"`
+}
+
+// HeldVolumeState is what the operator noted on a volume that a claim was taken
+// from. It is the JSON value of the volume's annotation HeldVolumeStateKey.
+//
+// As long as provedTimestamp is absent, it is the one place that tells what a
+// missing claim is to be made from.
+//
+// +kubebuilder:object:generate=true
+type HeldVolumeState struct {
+	// namespace and claim name the claim.
+	Namespace string `json:"namespace"`
+	Claim     string `json:"claim"`
+	// claimUID is the UID of the claim that was deleted.
+	ClaimUID types.UID `json:"claimUID"`
+	// recreate is how the claim is made anew.
+	Recreate VolumeClaimRecreateState `json:"recreate"`
+	// failure is why the claim gets this volume back; absent if it does not.
+	Failure *VolumeClaimRecreateFailure `json:"failure,omitempty"`
+	// reclaimPolicy is what the volume's persistentVolumeReclaimPolicy was.
+	ReclaimPolicy corev1.PersistentVolumeReclaimPolicy `json:"reclaimPolicy"`
+	// labels and annotations are those of the claim that the new one gets again.
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+	// heldVolumes are those that were on the claim.
+	HeldVolumes []HeldVolume `json:"heldVolumes,omitempty"`
+	// provedTimestamp is when the pod was first ready on its new claim.
+	ProvedTimestamp *metav1.Time `json:"provedTimestamp,omitempty"`
 }

@@ -12,15 +12,6 @@
   - ""
   resources:
   - persistentvolumeclaims
-  verbs:
-  - create
-  - get
-  - list
-  - patch
-  - watch
-- apiGroups:
-  - ""
-  resources:
   - pods
   verbs:
   - create
@@ -29,6 +20,14 @@
   - list
   - patch
   - watch
+- apiGroups:
+  - ""
+  resources:
+  - persistentvolumes
+  verbs:
+  - get
+  - list
+  - patch
 - apiGroups:
   - ""
   resources:
@@ -42,6 +41,12 @@
   - pods/status
   verbs:
   - patch
+- apiGroups:
+  - ""
+  resources:
+  - resourcequotas
+  verbs:
+  - list
 - apiGroups:
   - apps
   resources:
@@ -130,6 +135,33 @@
   verbs:
   - create
   - patch
+- apiGroups:
+  - snapshot.storage.k8s.io
+  resources:
+  - volumesnapshotclasses
+  verbs:
+  - list
+- apiGroups:
+  - snapshot.storage.k8s.io
+  resources:
+  - volumesnapshots
+  verbs:
+  - create
+  - delete
+  - get
+- apiGroups:
+  - storage.k8s.io
+  resources:
+  - csidrivers
+  verbs:
+  - get
+- apiGroups:
+  - storage.k8s.io
+  resources:
+  - csistoragecapacities
+  - volumeattachments
+  verbs:
+  - list
 - apiGroups:
   - storage.k8s.io
   resources:

@@ -1,0 +1,141 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package recreate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	volumehelpers "k8s.io/component-helpers/storage/volume"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/insitu-dev/insitu/volumes"
+	"github.com/insitu-dev/insitu/volumes/recreate"
+)
+
+// MayRecreate reports whether there is something to judge about a claim that exists.
+func (s *Session) MayRecreate(found, template *corev1.PersistentVolumeClaim) bool {
+	return recreate.AsksForUndo(found) || volumes.RecordOf(found).Recreate != nil ||
+		s.strategy.Recreates() && volumes.NeedsRecreate(found, template)
+}
+
+// Judge tells what is to be done about a claim that has its volume and is not, or is no
+// more, what its template says: nil if nothing of this package.
+func (s *Session) Judge(ctx context.Context, claim Claim, found *corev1.PersistentVolumeClaim) (*volumes.Recreation, error) {
+	record := volumes.RecordOf(found)
+	switch {
+	case record.Recreate != nil && record.Recreate.Abandoned == "" && claim.Pod != nil:
+		return &volumes.Recreation{State: volumes.Detaching, Reason: recreate.ReasonClaimRecreating, Message: "it is made anew", Attempt: record.Recreate}, nil
+	case found.Status.Phase != corev1.ClaimBound:
+		return nil, nil
+	case !s.MayRecreate(found, claim.Template):
+		return nil, nil
+	}
+	judgement, err := s.judge(ctx, claim, found, false)
+	if err != nil {
+		return nil, err
+	}
+	if judgement.Refused != nil {
+		return &volumes.Recreation{State: volumes.Blocked, Reason: judgement.Refused.Reason, Message: "it cannot be made anew: " + judgement.Refused.Message}, nil
+	}
+	recreation := &volumes.Recreation{State: volumes.Detaching, Reason: recreate.ReasonClaimRecreating, Message: "it is made anew from its own snapshot"}
+	if judgement.Volume != "" {
+		recreation.Message = "it gets its volume " + judgement.Volume + " back"
+	}
+	if claim.Pod != nil {
+		attempt := recreate.Begin(found, judgement, claim.Pod.UID, s.now)
+		recreation.Attempt = &attempt
+	}
+	return recreation, nil
+}
+
+// judge reads what decides whether a claim can be made anew.
+func (s *Session) judge(ctx context.Context, claim Claim, found *corev1.PersistentVolumeClaim, hasSnapshot bool) (recreate.Judgement, error) {
+	facts := recreate.PreflightFacts{
+		Claim: found, Template: claim.Template, Strategy: s.strategy, HasSnapshot: hasSnapshot,
+		ClassName: volumehelpers.GetPersistentVolumeClaimClass(found),
+	}
+	if volumes.NamesClass(claim.Template) {
+		facts.ClassName = volumehelpers.GetPersistentVolumeClaimClass(claim.Template)
+	}
+	readers := []func(context.Context, Claim, *recreate.PreflightFacts) error{s.readVolumes, s.readUsers, s.readClass, s.readSnapshotClasses, s.readQuotas, s.readCapacities}
+	if recreate.AsksForUndo(found) {
+		readers = readers[:1]
+	}
+	for _, read := range readers {
+		if err := read(ctx, claim, &facts); err != nil {
+			return recreate.Judgement{}, fmt.Errorf("see whether claim %s/%s can be made anew: %w", found.Namespace, found.Name, err)
+		}
+	}
+	return recreate.Preflight(facts), nil
+}
+
+func (s *Session) readVolumes(ctx context.Context, _ Claim, facts *recreate.PreflightFacts) (err error) {
+	if facts.Volume, err = s.volume(ctx, facts.Claim.Spec.VolumeName); err != nil {
+		return err
+	}
+	facts.Held, err = s.heldBy(ctx, facts.Claim)
+	return err
+}
+
+func (s *Session) readUsers(ctx context.Context, claim Claim, facts *recreate.PreflightFacts) error {
+	users, err := s.usersOf(ctx, facts.Claim, nil)
+	facts.OtherUsers = slices.DeleteFunc(users, func(name string) bool { return claim.Pod != nil && name == claim.Pod.Name })
+	return err
+}
+
+func (s *Session) readClass(ctx context.Context, _ Claim, facts *recreate.PreflightFacts) error {
+	name := facts.ClassName
+	if _, known := s.classes[name]; !known && name != "" {
+		class := &storagev1.StorageClass{}
+		exists, err := s.get(ctx, client.ObjectKey{Name: name}, class)
+		if err != nil {
+			return err
+		}
+		if !exists {
+			class = nil
+		}
+		s.classes[name] = class
+	}
+	facts.Class = s.classes[name]
+	return nil
+}
+
+func (s *Session) readSnapshotClasses(ctx context.Context, _ Claim, facts *recreate.PreflightFacts) error {
+	list, err := s.snapshotClasses.read(func() (*snapshotv1.VolumeSnapshotClassList, error) {
+		list := &snapshotv1.VolumeSnapshotClassList{}
+		err := s.live.List(ctx, list)
+		if meta.IsNoMatchError(err) {
+			return nil, nil
+		}
+		return list, err
+	})
+	if list != nil {
+		facts.SnapshotsServed, facts.SnapshotClasses = true, list.Items
+	}
+	return err
+}
+
+func (s *Session) readQuotas(ctx context.Context, _ Claim, facts *recreate.PreflightFacts) (err error) {
+	facts.Quotas, err = s.quotas.read(func() ([]corev1.ResourceQuota, error) {
+		list := &corev1.ResourceQuotaList{}
+		err := s.live.List(ctx, list, client.InNamespace(s.owner.GetNamespace()))
+		return list.Items, err
+	})
+	return err
+}
+
+func (s *Session) readCapacities(ctx context.Context, _ Claim, facts *recreate.PreflightFacts) (err error) {
+	facts.Capacities, err = s.capacities.read(func() ([]storagev1.CSIStorageCapacity, error) {
+		list := &storagev1.CSIStorageCapacityList{}
+		err := s.live.List(ctx, list)
+		return list.Items, err
+	})
+	return err
+}

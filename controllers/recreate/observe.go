@@ -1,0 +1,269 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package recreate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/kubectl/pkg/util/podutils"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/inplace"
+	"github.com/insitu-dev/insitu/volumes"
+	"github.com/insitu-dev/insitu/volumes/recreate"
+)
+
+// observe reads what the next step of a claim depends on.
+func (s *Session) observe(ctx context.Context, claim Claim) (recreate.Facts, error) {
+	facts := recreate.Facts{
+		Template: claim.Template, Workload: s.owner.GetName(), Ordinal: claim.Ordinal, Strategy: s.strategy, Pod: podOf(claim.Pod),
+	}
+	found := &corev1.PersistentVolumeClaim{}
+	exists, err := s.get(ctx, client.ObjectKeyFromObject(claim.Template), found)
+	if err != nil {
+		return facts, err
+	}
+	switch {
+	case !exists:
+		err = s.observeMissing(ctx, &facts)
+	case found.DeletionTimestamp != nil:
+		facts.Claim = found
+		facts.Users, err = s.usersOf(ctx, found, nil)
+	case found.Status.Phase != corev1.ClaimBound:
+		facts.Claim = found
+		err = s.observeMissing(ctx, &facts)
+	default:
+		facts.Claim = found
+		err = s.observeBound(ctx, claim, &facts)
+	}
+	return facts, err
+}
+
+// observeMissing reads what a claim without a volume is made from.
+func (s *Session) observeMissing(ctx context.Context, facts *recreate.Facts) error {
+	held, err := s.held.read(func() ([]recreate.Volume, error) { return s.listHeld(ctx) })
+	if err != nil {
+		return err
+	}
+	for _, volume := range held {
+		if volume.IsHeldFor(facts.Template.Namespace, facts.Template.Name) {
+			// It may have been written to since.
+			again, err := s.volume(ctx, volume.Name)
+			if err != nil {
+				return err
+			}
+			if again != nil && again.IsHeldFor(facts.Template.Namespace, facts.Template.Name) {
+				facts.Held = append(facts.Held, *again)
+			}
+		}
+	}
+	name := facts.Restored()
+	if latest := recreate.InFlight(facts.Held); latest != nil {
+		name = latest.State.Recreate.Snapshot
+		if target := latest.State.Recreate.Volume; target != "" {
+			if facts.Target, err = s.volume(ctx, target); err != nil {
+				return err
+			}
+		}
+	}
+	facts.Snapshot, err = s.snapshot(ctx, facts.Template.Namespace, name)
+	return err
+}
+
+// observeBound reads what comes next for a claim that has its volume.
+func (s *Session) observeBound(ctx context.Context, claim Claim, facts *recreate.Facts) error {
+	record, err := volumes.RecordOf(facts.Claim), error(nil)
+	if facts.Volume, err = s.volume(ctx, facts.Claim.Spec.VolumeName); err != nil {
+		return err
+	}
+	if facts.Held, err = s.heldBy(ctx, facts.Claim); err != nil {
+		return err
+	}
+	if record.Recreate != nil {
+		return s.observeAttempt(ctx, claim, *record.Recreate, facts)
+	}
+	if facts.Volume != nil && facts.Volume.State != nil {
+		facts.Snapshot, err = s.snapshot(ctx, claim.Template.Namespace, facts.Volume.State.Recreate.Snapshot)
+		return err
+	}
+	facts.Snapshots = map[string]*snapshotv1.VolumeSnapshot{}
+	for _, held := range record.HeldVolumes {
+		if facts.Snapshots[held.Snapshot], err = s.snapshot(ctx, claim.Template.Namespace, held.Snapshot); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// observeAttempt reads how far a claim is whose pod is, or was, stopped for it.
+func (s *Session) observeAttempt(ctx context.Context, claim Claim, attempt recreate.Attempt, facts *recreate.Facts) (err error) {
+	if facts.Snapshot, err = s.snapshot(ctx, claim.Template.Namespace, attempt.Snapshot); err != nil || facts.Volume == nil {
+		return err
+	}
+	if facts.Pod != nil {
+		return nil
+	}
+	if facts.Users, err = s.usersOf(ctx, facts.Claim, s.live); err != nil {
+		return err
+	}
+	if facts.Attaches, err = s.attaches(ctx, facts.Volume); err != nil {
+		return err
+	}
+	if attempt.StoppedTimestamp == nil {
+		facts.Nodes, err = s.nodesOf(ctx, facts.Volume)
+		return err
+	}
+	if facts.Volume.State == nil {
+		return nil
+	}
+	judgement, err := s.judge(ctx, claim, facts.Claim, true)
+	facts.Judgement = &judgement
+	return err
+}
+
+func podOf(pod *corev1.Pod) *recreate.Pod {
+	if pod == nil || inplace.HasEnded(pod) {
+		return nil
+	}
+	return &recreate.Pod{UID: pod.UID, Ready: pod.DeletionTimestamp == nil && podutils.IsPodReady(pod)}
+}
+
+// get reads an object, and reports whether it is there. A kind that the API server
+// does not serve has no objects.
+func (s *Session) get(ctx context.Context, key client.ObjectKey, object client.Object) (bool, error) {
+	err := s.live.Get(ctx, key, object)
+	switch {
+	case err == nil:
+		return true, nil
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		return false, nil
+	default:
+		return false, fmt.Errorf("get %T %s: %w", object, key, err)
+	}
+}
+
+// snapshot reads a snapshot; nil if there is none of the name.
+func (s *Session) snapshot(ctx context.Context, namespace, name string) (*snapshotv1.VolumeSnapshot, error) {
+	if name == "" {
+		return nil, nil
+	}
+	snapshot := &snapshotv1.VolumeSnapshot{}
+	if exists, err := s.get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, snapshot); !exists {
+		return nil, err
+	}
+	return snapshot, nil
+}
+
+// volume reads a volume; nil if there is none of the name.
+func (s *Session) volume(ctx context.Context, name string) (*recreate.Volume, error) {
+	pv := &corev1.PersistentVolume{}
+	if exists, err := s.get(ctx, client.ObjectKey{Name: name}, pv); name == "" || !exists {
+		return nil, err
+	}
+	volume, err := recreate.NewVolume(pv)
+	return &volume, err
+}
+
+// listHeld reads all volumes that are held for claims of the workload's namespace.
+func (s *Session) listHeld(ctx context.Context) ([]recreate.Volume, error) {
+	list := &corev1.PersistentVolumeList{}
+	if err := s.live.List(ctx, list, client.MatchingLabels{appsv1beta1.ClaimNamespaceLabel: s.owner.GetNamespace()}); err != nil {
+		return nil, fmt.Errorf("list held volumes: %w", err)
+	}
+	held := make([]recreate.Volume, 0, len(list.Items))
+	for i := range list.Items {
+		volume, err := recreate.NewVolume(&list.Items[i])
+		if err != nil {
+			return nil, err
+		}
+		held = append(held, volume)
+	}
+	return held, nil
+}
+
+// heldBy reads the volumes that a claim has had before.
+func (s *Session) heldBy(ctx context.Context, claim *corev1.PersistentVolumeClaim) ([]recreate.Volume, error) {
+	var held []recreate.Volume
+	for _, entry := range volumes.RecordOf(claim).HeldVolumes {
+		volume, err := s.volume(ctx, entry.Name)
+		if err != nil {
+			return nil, err
+		}
+		if volume != nil && volume.IsHeldFor(claim.Namespace, claim.Name) {
+			held = append(held, *volume)
+		}
+	}
+	return held, nil
+}
+
+// usersOf returns the names of the pods on nodes that use a claim: as the cache has
+// it, or as a reader says.
+func (s *Session) usersOf(ctx context.Context, claim *corev1.PersistentVolumeClaim, live client.Reader) ([]string, error) {
+	load := func() ([]corev1.Pod, error) {
+		reader, list, options := client.Reader(s.client), &corev1.PodList{}, []client.ListOption{client.InNamespace(claim.Namespace)}
+		if live != nil {
+			reader = live
+		} else {
+			options = append(options, client.UnsafeDisableDeepCopy)
+		}
+		err := reader.List(ctx, list, options...)
+		return list.Items, err
+	}
+	pods, err := []corev1.Pod(nil), error(nil)
+	if live != nil {
+		pods, err = load()
+	} else {
+		pods, err = s.users.read(load)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list pods that use claim %s/%s: %w", claim.Namespace, claim.Name, err)
+	}
+	var users []string
+	for i := range pods {
+		if pod := &pods[i]; pod.Spec.NodeName != "" && !inplace.HasEnded(pod) && uses(pod, claim.Name) {
+			users = append(users, pod.Name)
+		}
+	}
+	return users, nil
+}
+
+func uses(pod *corev1.Pod, claim string) bool {
+	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
+		return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim
+	})
+}
+
+// attaches reports whether a volume is attached to nodes before they mount it.
+func (s *Session) attaches(ctx context.Context, volume *recreate.Volume) (bool, error) {
+	if volume.Spec.CSI == nil {
+		return false, nil
+	}
+	driver := &storagev1.CSIDriver{}
+	exists, err := s.get(ctx, client.ObjectKey{Name: volume.Spec.CSI.Driver}, driver)
+	return !exists || ptr.Deref(driver.Spec.AttachRequired, true), err
+}
+
+// nodesOf returns the nodes that a volume is attached to.
+func (s *Session) nodesOf(ctx context.Context, volume *recreate.Volume) ([]string, error) {
+	list := &storagev1.VolumeAttachmentList{}
+	if err := s.live.List(ctx, list); err != nil {
+		return nil, fmt.Errorf("list volume attachments: %w", err)
+	}
+	var nodes []string
+	for i := range list.Items {
+		if ptr.Deref(list.Items[i].Spec.Source.PersistentVolumeName, "") == volume.Name {
+			nodes = append(nodes, list.Items[i].Spec.NodeName)
+		}
+	}
+	return nodes, nil
+}

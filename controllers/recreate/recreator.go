@@ -1,0 +1,184 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package recreate
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/executor"
+	"github.com/insitu-dev/insitu/controllers/workload"
+	"github.com/insitu-dev/insitu/volumes"
+	"github.com/insitu-dev/insitu/volumes/recreate"
+)
+
+// A claim is deleted only to be made anew, after its own snapshot is ready to use and
+// its volume is set to be kept. That is the one thing that the operator writes to
+// volumes: the reclaim policy, who may claim it, and its own marks.
+// +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;create;patch;delete
+// +kubebuilder:rbac:groups="",resources=persistentvolumes,verbs=get;list;patch
+// +kubebuilder:rbac:groups=snapshot.storage.k8s.io,resources=volumesnapshots,verbs=get;create;delete
+//
+// What tells before a pod is stopped that its claim could not be made anew, and
+// that nothing writes to its volume any more.
+// +kubebuilder:rbac:groups=snapshot.storage.k8s.io,resources=volumesnapshotclasses,verbs=list
+// +kubebuilder:rbac:groups="",resources=resourcequotas,verbs=list
+// +kubebuilder:rbac:groups="",resources=pods,verbs=list
+// +kubebuilder:rbac:groups=storage.k8s.io,resources=csistoragecapacities;volumeattachments,verbs=list
+// +kubebuilder:rbac:groups=storage.k8s.io,resources=csidrivers,verbs=get
+
+// pollPeriod is after how long it is looked again at what is not watched.
+const pollPeriod = 2 * time.Second
+
+// maxSteps is how many writes are made for one claim in a row.
+const maxSteps = 16
+
+// Recreator makes claims of one kind of workloads anew.
+type Recreator struct {
+	client   client.Client
+	live     client.Reader
+	recorder events.EventRecorder
+}
+
+// New returns a Recreator that reads from the API server by live. The client reads
+// from a cache that shows its own writes.
+func New(c client.Client, live client.Reader, recorder events.EventRecorder) *Recreator {
+	return &Recreator{client: c, live: live, recorder: recorder}
+}
+
+// Claim is a claim that a pod of a workload has, or is to have.
+type Claim struct {
+	// Template is the claim as it would be made if there were no other before it.
+	Template *corev1.PersistentVolumeClaim
+	// Ordinal is that of the pod, and Pod the pod; nil if there is none.
+	Ordinal int
+	Pod     *corev1.Pod
+}
+
+// Result is what has come of a claim for now.
+type Result struct {
+	recreate.Step
+	// Again is when to look again; zero if a change of the claim or its pod tells.
+	Again time.Time
+	// Bound: the claim has its volume.
+	Bound bool
+}
+
+// Session is one reconciliation of a workload. What is read for all of its claims is
+// read once.
+type Session struct {
+	*Recreator
+	owner    workload.Owner
+	strategy appsv1beta1.VolumeClaimUpdateStrategy
+	now      time.Time
+
+	held            *memory[[]recreate.Volume]
+	users           *memory[[]corev1.Pod]
+	snapshotClasses *memory[*snapshotv1.VolumeSnapshotClassList]
+	quotas          *memory[[]corev1.ResourceQuota]
+	capacities      *memory[[]storagev1.CSIStorageCapacity]
+	classes         map[string]*storagev1.StorageClass
+}
+
+// memory is what was read once.
+type memory[T any] struct {
+	value T
+	known bool
+}
+
+func (m *memory[T]) read(load func() (T, error)) (T, error) {
+	if m.known {
+		return m.value, nil
+	}
+	value, err := load()
+	if err == nil {
+		m.value, m.known = value, true
+	}
+	return value, err
+}
+
+// Open begins the reconciliation of a workload.
+func (r *Recreator) Open(owner workload.Owner, strategy appsv1beta1.VolumeClaimUpdateStrategy, now time.Time) *Session {
+	return &Session{
+		Recreator: r, owner: owner, strategy: strategy, now: now,
+		held: &memory[[]recreate.Volume]{}, users: &memory[[]corev1.Pod]{},
+		snapshotClasses: &memory[*snapshotv1.VolumeSnapshotClassList]{},
+		quotas:          &memory[[]corev1.ResourceQuota]{}, capacities: &memory[[]storagev1.CSIStorageCapacity]{},
+		classes: map[string]*storagev1.StorageClass{},
+	}
+}
+
+// Advance takes all the steps of a claim that can be taken now, and returns the one
+// that it waits with. What somebody else changed meanwhile is looked at again the next
+// time.
+func (s *Session) Advance(ctx context.Context, claim Claim) (Result, error) {
+	for range maxSteps {
+		facts, err := s.observe(ctx, claim)
+		if err != nil {
+			return Result{}, err
+		}
+		step := recreate.Next(facts, s.now)
+		if step.Action == recreate.None || step.Action == recreate.Wait {
+			result := s.result(step)
+			result.Bound = facts.Claim != nil && facts.Claim.Status.Phase == corev1.ClaimBound
+			return result, nil
+		}
+		err = s.write(ctx, facts, step)
+		s.held = &memory[[]recreate.Volume]{} // it may have been one of them
+		switch {
+		case err == nil:
+			s.report(claim, step)
+		case executor.IsRefusal(err):
+			return s.refused(claim, step, err), nil
+		case apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsAlreadyExists(err):
+			return s.result(recreate.Step{Action: recreate.Wait, Reason: step.Reason, Message: step.Message, PodMayRun: step.PodMayRun}), nil
+		default:
+			return Result{}, fmt.Errorf("make claim %s/%s anew: %w", claim.Template.Namespace, claim.Template.Name, err)
+		}
+	}
+	return s.result(recreate.Step{Action: recreate.Wait, Reason: recreate.ReasonClaimRecreating, Message: "it is being made anew"}), nil
+}
+
+// result returns when to look again at a step that waits.
+func (s *Session) result(step recreate.Step) Result {
+	result := Result{Step: step, Again: step.Until}
+	if step.Action == recreate.Wait {
+		if at := s.now.Add(pollPeriod); result.Again.IsZero() || at.Before(result.Again) {
+			result.Again = at
+		}
+	}
+	return result
+}
+
+// refused returns the step of a claim that waits since the API server refuses a write.
+func (s *Session) refused(claim Claim, step recreate.Step, err error) Result {
+	message := fmt.Sprintf("the API server refuses to %s: %s", verbs[step.Action], executor.ServerWords(err))
+	s.recorder.Eventf(s.owner.Object, claim.Template, corev1.EventTypeWarning, volumes.ReasonClaimRefused, workload.ActionUpdate,
+		"%s", executor.Shorten("claim "+claim.Template.Name+": "+message))
+	result := s.result(recreate.Step{Action: recreate.Wait, Reason: volumes.ReasonClaimRefused, Message: message})
+	result.Again = s.now.Add(refusedPeriod)
+	return result
+}
+
+// refusedPeriod is after how long a write is tried again that the API server refuses.
+const refusedPeriod = 5 * time.Second
+
+// report says in an event what was done.
+func (s *Session) report(claim Claim, step recreate.Step) {
+	kind, reason := corev1.EventTypeNormal, appsv1beta1.ReasonRecreatingClaim
+	if step.Failed {
+		kind, reason = corev1.EventTypeWarning, step.Reason
+	}
+	message := executor.Shorten("claim " + claim.Template.Name + ": " + step.Message)
+	s.recorder.Eventf(s.owner.Object, claim.Template, kind, reason, workload.ActionUpdate, "%s", message)
+}

@@ -1,0 +1,222 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package recreate
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/volumes"
+)
+
+// attempt returns the next step of a claim that is to be made anew and still exists.
+// Whatever was done so far can be taken back, and is, when it is not wanted any more.
+func (f Facts) attempt(a Attempt, now time.Time) Step {
+	if a.Abandoned != "" {
+		return f.unwind()
+	}
+	if why := f.unwanted(a); why != "" {
+		return f.giveUp(nil, why)
+	}
+	if f.Pod != nil {
+		return wait(ReasonClaimRecreating, "its pod is being stopped for it to be made anew")
+	}
+	if late := f.overdue(a, now); late != nil {
+		return f.giveUp(late, late.Message)
+	}
+	if step := f.stop(a, now); step != nil {
+		return *step
+	}
+	if step := f.save(a, now); step != nil {
+		return *step
+	}
+	if !f.holdsFor(a) {
+		return f.hold(a)
+	}
+	if f.isBeingSaved() {
+		return wait(ReasonSnapshotNotReady, "it is made anew when no other snapshot of it is being taken").until(a.StoppedTimestamp.Add(f.timeout()))
+	}
+	if f.Judgement != nil && f.Judgement.Refused != nil {
+		return f.giveUp(nil, f.Judgement.Refused.Message)
+	}
+	step := act(DeleteClaim, ReasonClaimRecreating, "it is deleted to be made anew from %s; its volume %s is held", from(a), f.Volume.Name)
+	step.Claim = f.Claim
+	return step
+}
+
+// unwanted says why a claim is not to be made anew any more; empty if it is.
+func (f Facts) unwanted(a Attempt) string {
+	switch {
+	case f.Volume == nil:
+		return "it has no volume"
+	case f.Pod != nil && f.Pod.UID != a.Pod:
+		return "there is another pod meanwhile"
+	case a.Source == appsv1beta1.VolumeRecreateSource:
+		if wanted := undoOf(f.Claim); wanted != a.Volume {
+			return "its annotation " + appsv1beta1.UndoRecreateAnnotation + " asks no more for volume " + a.Volume
+		}
+		return ""
+	case !f.Strategy.Recreates():
+		return "volumeClaimUpdateStrategy is " + string(f.Strategy.GetType())
+	case !volumes.NeedsRecreate(f.Claim, f.Template):
+		return "it is what its template says"
+	case undoOf(f.Claim) != "":
+		return "its annotation " + appsv1beta1.UndoRecreateAnnotation + " asks for an earlier volume"
+	default:
+		return ""
+	}
+}
+
+// overdue returns the failure of an attempt that has taken too long before its
+// snapshot was ready.
+func (f Facts) overdue(a Attempt, now time.Time) *Failure {
+	since := a.StartTimestamp.Time
+	what := "its volume was not detached"
+	if a.StoppedTimestamp != nil {
+		since, what = a.StoppedTimestamp.Time, "its snapshot "+a.Snapshot+" was not ready"
+	}
+	isSaved := a.Source != appsv1beta1.SnapshotRecreateSource || isReady(f.Snapshot)
+	if isSaved {
+		what = "other snapshots of it were being taken, and it could not be deleted"
+	}
+	isDone := a.StoppedTimestamp != nil && isSaved && !f.isBeingSaved()
+	isLeaving := a.StoppedTimestamp == nil && len(f.Users) > 0 // the pod is, however long its grace period
+	if isDone || isLeaving || now.Before(since.Add(f.timeout())) {
+		return nil
+	}
+	message := what + " within " + f.timeout().String()
+	if said := snapshotError(f.Snapshot); said != "" {
+		message += ": " + said
+	}
+	return &Failure{Key: a.Key, Reason: ReasonRecreateTimedOut, Message: message, Timestamp: metav1.NewTime(now).Rfc3339Copy()}
+}
+
+// stop returns the step that makes sure that nothing writes to the volume any more;
+// nil if that is so.
+func (f Facts) stop(a Attempt, now time.Time) *Step {
+	step := Step{}
+	switch {
+	case len(f.Users) > 0 && a.StoppedTimestamp == nil:
+		step = wait(ReasonClaimInUse, "it is made anew when pod %s is gone, which uses it", f.Users[0])
+	case len(f.Users) > 0:
+		step = f.giveUp(nil, "pod "+f.Users[0]+" uses it")
+	case a.StoppedTimestamp != nil:
+		return nil
+	case len(f.Nodes) > 0:
+		step = wait(ReasonVolumeAttached, "it is made anew when its volume is detached from node %s", f.Nodes[0]).
+			until(a.StartTimestamp.Add(f.timeout()))
+	default:
+		record := f.record()
+		record.Recreate.StoppedTimestamp = ptr.To(metav1.NewTime(now).Rfc3339Copy())
+		step = f.note(record, "nothing uses its volume any more")
+	}
+	return &step
+}
+
+// save returns the step towards a snapshot that is ready to use; nil if there is one,
+// or none is needed.
+func (f Facts) save(a Attempt, now time.Time) *Step {
+	if a.Source != appsv1beta1.SnapshotRecreateSource || isReady(f.Snapshot) && isOwnSnapshot(f.Snapshot, f.Claim.UID) {
+		return nil
+	}
+	step := Step{}
+	unstaged, deadline := a.StoppedTimestamp.Add(unstagePeriod), a.StoppedTimestamp.Add(f.timeout())
+	switch {
+	case f.Snapshot == nil && !f.Attaches && now.Before(unstaged):
+		step = wait(ReasonVolumeAttached, "its snapshot is taken when its node has let go of its volume").until(unstaged)
+	case f.Snapshot == nil:
+		step = act(CreateSnapshot, ReasonSnapshotNotReady, "snapshot %s of it is taken", a.Snapshot)
+		step.Snapshot = f.newSnapshot(a)
+	case !isOwnSnapshot(f.Snapshot, f.Claim.UID):
+		step = f.giveUp(&Failure{Key: a.Key, Reason: ReasonSnapshotTaken, Timestamp: metav1.NewTime(now).Rfc3339Copy()},
+			"the name "+a.Snapshot+" belongs to a snapshot of somebody else")
+	default:
+		step = wait(ReasonSnapshotNotReady, "its snapshot %s is being taken", a.Snapshot).until(deadline)
+		if said := snapshotError(f.Snapshot); said != "" {
+			step.Message += ", and the driver says: " + said
+		}
+	}
+	return &step
+}
+
+// isBeingSaved reports whether a snapshot of the claim is being taken. If it were
+// deleted, it would be neither there nor gone until that is done, and it could not be
+// taken back.
+//
+// Source: the finalizer of the snapshot controller, external-snapshotter v8.
+func (f Facts) isBeingSaved() bool {
+	return slices.Contains(f.Claim.Finalizers, "snapshot.storage.kubernetes.io/pvc-as-source-protection")
+}
+
+// giveUp returns the step that decides for the claim as it is. It is a write to the
+// claim, before all others: a deletion of the claim that is still on its way, from a
+// manager that is no more, is refused from then on.
+func (f Facts) giveUp(failure *Failure, why string) Step {
+	record := f.record()
+	record.Recreate.Abandoned, record.RecreateFailure = why, failure
+	step := f.note(record, "it is not made anew, and its pod keeps the volume that it has: %s", why)
+	if failure != nil {
+		failure.Message = why
+		step.Reason, step.Failed = failure.Reason, true
+	}
+	return step
+}
+
+// unwind returns the next step on the way back to the claim as it was.
+func (f Facts) unwind() Step {
+	switch {
+	case f.Volume != nil && f.Volume.State != nil:
+		step := act(ReleaseVolume, ReasonClaimRecreating, "its volume %s is not held any more", f.Volume.Name)
+		step.Volume, step.State = f.Volume.PersistentVolume, f.Volume.State
+		return step
+	case isOwnSnapshot(f.Snapshot, f.Claim.UID) && f.Snapshot.DeletionTimestamp == nil:
+		step := act(DeleteSnapshot, ReasonClaimRecreating, "its snapshot %s is deleted", f.Snapshot.Name)
+		step.Snapshot = f.Snapshot
+		return step
+	default:
+		record := f.record()
+		record.Recreate = nil
+		return f.note(record, "nothing is left of what was done to make it anew")
+	}
+}
+
+// holdsFor reports whether the volume is held for an attempt.
+func (f Facts) holdsFor(a Attempt) bool {
+	state := f.Volume.State
+	return state != nil && state.ClaimUID == f.Claim.UID && state.Recreate.Number == a.Number && state.Recreate.Snapshot == a.Snapshot &&
+		f.Volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain
+}
+
+// hold returns the step that holds the volume of the claim.
+func (f Facts) hold(a Attempt) Step {
+	step := act(HoldVolume, ReasonClaimRecreating, "its volume %s is held", f.Volume.Name)
+	step.Volume, step.State = f.Volume.PersistentVolume, newHeldState(f.Claim, f.Volume, a)
+	return step
+}
+
+// note returns the step that writes a record to the claim.
+func (f Facts) note(record volumes.Record, format string, args ...any) Step {
+	step := act(Note, ReasonClaimRecreating, format, args...)
+	step.Claim, step.Record = f.Claim, record
+	return step
+}
+
+// from says what a claim is made anew from.
+func from(a Attempt) string {
+	switch a.Source {
+	case appsv1beta1.SnapshotRecreateSource:
+		return "snapshot " + a.Snapshot
+	case appsv1beta1.VolumeRecreateSource:
+		return "volume " + a.Volume
+	case appsv1beta1.EmptyRecreateSource:
+		return "nothing, as withoutSnapshot says"
+	default:
+		return string(a.Source)
+	}
+}

@@ -1,0 +1,172 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package recreate
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/volumes"
+)
+
+// tidy returns the next step of a claim that has its volume: what was held for it
+// is proved, and goes when its time is over.
+func (f Facts) tidy(now time.Time) Step {
+	if f.Volume != nil && f.Volume.State != nil {
+		return f.own()
+	}
+	record := f.record()
+	if record.GivenBack {
+		record.GivenBack = false
+		return f.note(record, "it has its volume %s back", f.Claim.Spec.VolumeName)
+	}
+	if step := f.lock(); step != nil {
+		return *step
+	}
+	until := time.Time{}
+	for i := range record.HeldVolumes {
+		entry := &record.HeldVolumes[i]
+		step := f.discard(record, i, now)
+		if entry.SinceTimestamp == nil {
+			step = f.prove(record, i, now)
+		}
+		if step.Action != None {
+			return step
+		}
+		if !step.Until.IsZero() {
+			until = earlier(until, step.Until)
+		}
+	}
+	return Step{Until: until}
+}
+
+// own returns the next step of a claim whose volume is one that was held, and was
+// given back to it: it is as if it had never been taken from it.
+func (f Facts) own() Step {
+	state := f.Volume.State
+	isNeedless := state.Recreate.Volume == f.Volume.Name || f.Strategy.GetRecreate().Snapshot == appsv1beta1.DeleteRecreateRetention
+	if isNeedless && isOwnSnapshot(f.Snapshot, state.ClaimUID) && f.Snapshot.DeletionTimestamp == nil {
+		step := act(DeleteSnapshot, ReasonClaimRecreating, "it has its volume %s back; snapshot %s is deleted", f.Volume.Name, f.Snapshot.Name)
+		step.Snapshot = f.Snapshot
+		return step
+	}
+	step := act(ReleaseVolume, ReasonClaimRecreating, "it has its volume %s back", f.Volume.Name)
+	step.Volume, step.State = f.Volume.PersistentVolume, state
+	return step
+}
+
+// prove returns the step that takes a held volume as replaced, once the pod of
+// the claim is ready without it.
+func (f Facts) prove(record volumes.Record, i int, now time.Time) Step {
+	entry, held := &record.HeldVolumes[i], f.held(record.HeldVolumes[i].Name)
+	switch {
+	case held == nil:
+		record.HeldVolumes = slices.Delete(slices.Clone(record.HeldVolumes), i, i+1)
+		return f.note(record, "volume %s is not held any more", entry.Name)
+	case f.isOnOther():
+		return pending(wait(ReasonVolumeNotRestored, "it was bound to volume %s, which was there before, and not made from %s; volume %s has its data: "+
+			"get that back with annotation %s", f.Volume.Name, from(held.State.Recreate), entry.Name, appsv1beta1.UndoRecreateAnnotation))
+	case f.Pod == nil || !f.Pod.Ready:
+		return pending(wait(ReasonVolumeNotReady, "volume %s is held at least until its pod is ready", entry.Name))
+	case !held.isProved():
+		state := held.State.DeepCopy()
+		state.ProvedTimestamp = ptr.To(metav1.NewTime(now).Rfc3339Copy())
+		step := act(HoldVolume, ReasonClaimRecreating, "its pod is ready; volume %s is held as oldVolume says", held.Name)
+		step.Volume, step.State = held.PersistentVolume, state
+		return step
+	default:
+		record.HeldVolumes = slices.Clone(record.HeldVolumes)
+		record.HeldVolumes[i].SinceTimestamp = held.State.ProvedTimestamp
+		return f.note(record, "it was made anew, and its pod is ready; volume %s is held", entry.Name)
+	}
+}
+
+// isOnOther reports whether a claim that was made anew got a volume that was there
+// before it. Kubernetes prefers one that is available to making one, and does not look
+// at the snapshot then.
+func (f Facts) isOnOther() bool {
+	return f.Claim.Spec.DataSource != nil && f.Volume != nil && f.Volume.CreationTimestamp.Before(&f.Claim.CreationTimestamp)
+}
+
+// discard returns the next step of what is kept of a volume that was replaced.
+func (f Facts) discard(record volumes.Record, i int, now time.Time) Step {
+	entry, strategy := record.HeldVolumes[i], f.Strategy.GetRecreate()
+	discards := strategy.OldVolume == appsv1beta1.DeleteRecreateRetention
+	forgets := strategy.Snapshot == appsv1beta1.DeleteRecreateRetention && entry.Snapshot != ""
+	if entry.SinceTimestamp == nil || !discards && !forgets {
+		return Step{}
+	}
+	if end := holdEnd(entry, f.Strategy); now.Before(end) {
+		return Step{Until: end}
+	}
+	held, snapshot := f.held(entry.Name), f.Snapshots[entry.Snapshot]
+	if discards && held != nil && held.isDisposable() && held.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete {
+		step := act(DiscardVolume, ReasonClaimRecreating, "its old volume %s is deleted, as recreate.oldVolume says", entry.Name)
+		step.Volume = held.PersistentVolume
+		return step
+	}
+	if forgets && snapshot != nil && snapshot.DeletionTimestamp == nil {
+		step := act(DeleteSnapshot, ReasonClaimRecreating, "its snapshot %s is deleted, as recreate.snapshot says", entry.Snapshot)
+		step.Snapshot = snapshot
+		return step
+	}
+	record.HeldVolumes = slices.Clone(record.HeldVolumes)
+	if discards {
+		record.HeldVolumes = slices.Delete(record.HeldVolumes, i, i+1)
+	} else {
+		record.HeldVolumes[i].Snapshot = ""
+	}
+	return f.note(record, "what was held of its volume %s is gone", entry.Name)
+}
+
+// isDisposable reports whether a held volume may be deleted: the claim has run
+// without it, and nothing else has it.
+func (v Volume) isDisposable() bool {
+	return v.isProved() && v.Status.Phase == corev1.VolumeReleased && v.Spec.ClaimRef != nil && v.Spec.ClaimRef.UID == v.State.ClaimUID
+}
+
+// holdEnd returns until when what was replaced is held at least.
+func holdEnd(entry appsv1beta1.HeldVolume, strategy appsv1beta1.VolumeClaimUpdateStrategy) time.Time {
+	return entry.SinceTimestamp.Add(time.Duration(*strategy.GetRecreate().HoldSeconds) * time.Second)
+}
+
+// IsBusy reports whether there may be a step for a claim that exists; what it says is
+// what a cache says. It is meant to spare the reading of what Facts needs.
+func IsBusy(claim *corev1.PersistentVolumeClaim, strategy appsv1beta1.VolumeClaimUpdateStrategy, now time.Time) (busy bool, until time.Time) {
+	record, recreate := volumes.RecordOf(claim), strategy.GetRecreate()
+	if record.Recreate != nil || claim.Status.Phase != corev1.ClaimBound && (len(record.HeldVolumes) > 0 || isRestored(claim)) {
+		return true, time.Time{}
+	}
+	if record.GivenBack {
+		return true, time.Time{}
+	}
+	for _, entry := range record.HeldVolumes {
+		discards := recreate.OldVolume == appsv1beta1.DeleteRecreateRetention
+		forgets := recreate.Snapshot == appsv1beta1.DeleteRecreateRetention && entry.Snapshot != ""
+		switch {
+		case entry.SinceTimestamp == nil:
+			return true, time.Time{}
+		case !discards && !forgets:
+			continue
+		}
+		if end := holdEnd(entry, strategy); now.Before(end) {
+			until = earlier(until, end)
+		} else {
+			busy = true
+		}
+	}
+	return busy, until
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
+	}
+	return a
+}

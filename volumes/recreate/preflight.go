@@ -1,0 +1,311 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package recreate
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/volumes"
+)
+
+// Reasons why a claim is not made anew.
+const (
+	// ReasonSnapshotsNotServed: the API server does not serve snapshots.
+	ReasonSnapshotsNotServed = "SnapshotsNotServed"
+	// ReasonVolumeNotCSI: the volume is none of a CSI driver, which could take snapshots.
+	ReasonVolumeNotCSI = "VolumeNotCSI"
+	// ReasonSnapshotClassMissing: there is no VolumeSnapshotClass.
+	ReasonSnapshotClassMissing = "SnapshotClassMissing"
+	// ReasonSnapshotClassMismatch: the VolumeSnapshotClass is of another driver.
+	ReasonSnapshotClassMismatch = "SnapshotClassMismatch"
+	// ReasonDriverDiffers: the new storage class is of another driver, which cannot
+	// restore the snapshots of this one.
+	ReasonDriverDiffers = "DriverDiffers"
+	// ReasonVolumeModeChanged: no snapshot turns a file system into a block device.
+	ReasonVolumeModeChanged = "VolumeModeChanged"
+	// ReasonQuotaExceeded: a ResourceQuota has no room for the new claim.
+	ReasonQuotaExceeded = "QuotaExceeded"
+	// ReasonCapacityTooSmall: the storage has no room for the new volume.
+	ReasonCapacityTooSmall = "CapacityTooSmall"
+	// ReasonTopologyDiffers: the new storage class makes volumes only where the old
+	// one cannot be reached.
+	ReasonTopologyDiffers = "TopologyDiffers"
+	// ReasonUndoRefused: there is no such volume to be given back.
+	ReasonUndoRefused = "UndoRefused"
+)
+
+// PreflightFacts is what is known of a claim that would be made anew.
+type PreflightFacts struct {
+	Claim, Template *corev1.PersistentVolumeClaim
+	Strategy        appsv1beta1.VolumeClaimUpdateStrategy
+	// Volume is the volume of the claim, and Held those that were held for it.
+	Volume *Volume
+	Held   []Volume
+	// ClassName is the storage class of the new claim, and Class that class; nil if it
+	// does not exist.
+	ClassName string
+	Class     *storagev1.StorageClass
+	// Capacities are those of the storage class.
+	Capacities []storagev1.CSIStorageCapacity
+	// SnapshotsServed is true where the API server serves snapshots, and SnapshotClasses
+	// are all there are.
+	SnapshotsServed bool
+	SnapshotClasses []snapshotv1.VolumeSnapshotClass
+	// HasSnapshot is true when the snapshot has been taken already.
+	HasSnapshot bool
+	// Quotas are those of the namespace.
+	Quotas []corev1.ResourceQuota
+	// OtherUsers are the pods that use the claim beside the one that it was made for.
+	OtherUsers []string
+}
+
+// Refusal says why a claim is not made anew.
+type Refusal struct {
+	Reason, Message string
+}
+
+// Judgement is what Preflight says.
+type Judgement struct {
+	// Refused is nil if the claim can be made anew.
+	Refused *Refusal
+	// Source, SnapshotClass, Volume and Key are for the Attempt.
+	Source                appsv1beta1.VolumeClaimRecreateSource
+	SnapshotClass, Volume string
+	Key                   string
+}
+
+func refuse(reason, format string, args ...any) Judgement {
+	return Judgement{Refused: &Refusal{Reason: reason, Message: fmt.Sprintf(format, args...)}}
+}
+
+// Preflight tells whether a claim can be made anew, as far as that can be known before
+// its pod is stopped.
+func Preflight(f PreflightFacts) Judgement {
+	if AsksForUndo(f.Claim) {
+		return f.undo()
+	}
+	key := KeyOf(f.Template, f.Strategy)
+	if failed := volumes.RecordOf(f.Claim).RecreateFailure; failed != nil && failed.Key == key {
+		return refuse(failed.Reason, "%s; it is made anew when its template or volumeClaimUpdateStrategy.recreate changes", failed.Message)
+	}
+	judgement := f.source()
+	for _, check := range []func() *Refusal{f.usage, f.class, f.topology, f.capacity, f.quota} {
+		if judgement.Refused == nil {
+			judgement.Refused = check()
+		}
+	}
+	if judgement.Source == appsv1beta1.SnapshotRecreateSource && judgement.Refused == nil && !f.HasSnapshot {
+		judgement.Refused = f.snapshotQuota()
+	}
+	judgement.Key = key
+	return judgement
+}
+
+// source decides what the claim is made anew from.
+func (f PreflightFacts) source() Judgement {
+	if f.Volume == nil {
+		return refuse(volumes.ReasonClaimNotBound, "it has no volume")
+	}
+	class, refused, why := f.snapshotClass()
+	switch {
+	case refused != nil:
+		return Judgement{Refused: refused}
+	case why == nil:
+		return Judgement{Source: appsv1beta1.SnapshotRecreateSource, SnapshotClass: class}
+	case f.Strategy.GetRecreate().WithoutSnapshot == appsv1beta1.EmptyWithoutSnapshot:
+		return Judgement{Source: appsv1beta1.EmptyRecreateSource}
+	default:
+		return refuse(why.Reason, "%s; revert the template, or have it made anew empty with recreate.withoutSnapshot: Empty", why.Message)
+	}
+}
+
+// snapshotClass returns the class of the snapshot of the claim. refused says what is wrong
+// with what the user asks for, and why that there can be no snapshot to restore from.
+func (f PreflightFacts) snapshotClass() (name string, refused, why *Refusal) {
+	driver := f.driver()
+	mode := ptr.Deref(f.Template.Spec.VolumeMode, corev1.PersistentVolumeFilesystem)
+	switch {
+	case mode != ptr.Deref(f.Claim.Spec.VolumeMode, corev1.PersistentVolumeFilesystem):
+		return "", nil, &Refusal{ReasonVolumeModeChanged, "its volumeMode would become " + string(mode) + ", and no snapshot is restored to another"}
+	case driver == "":
+		return "", nil, &Refusal{ReasonVolumeNotCSI, "its volume " + f.Volume.Name + " is none of a CSI driver, and has no snapshots"}
+	case f.Class != nil && f.Class.Provisioner != driver:
+		message := fmt.Sprintf("storage class %s is of driver %s, its volume of %s, whose snapshots no other restores", f.Class.Name, f.Class.Provisioner, driver)
+		return "", nil, &Refusal{ReasonDriverDiffers, message}
+	case !f.SnapshotsServed:
+		return "", nil, &Refusal{ReasonSnapshotsNotServed, "the API server serves no VolumeSnapshots: install the CRDs and the controller of external-snapshotter"}
+	}
+	if wanted := f.Strategy.GetRecreate().VolumeSnapshotClassName; wanted != "" {
+		return wanted, f.named(wanted, driver), nil
+	}
+	return f.byDefault(driver)
+}
+
+// named checks the VolumeSnapshotClass that the strategy names.
+func (f PreflightFacts) named(wanted, driver string) *Refusal {
+	for _, class := range f.SnapshotClasses {
+		if class.Name == wanted && class.Driver != driver {
+			return &Refusal{
+				ReasonSnapshotClassMismatch,
+				fmt.Sprintf("VolumeSnapshotClass %s of recreate.volumeSnapshotClassName is of driver %s, its volume of %s", wanted, class.Driver, driver),
+			}
+		}
+		if class.Name == wanted {
+			return nil
+		}
+	}
+	return &Refusal{ReasonSnapshotClassMissing, "there is no VolumeSnapshotClass " + wanted + ", which recreate.volumeSnapshotClassName says"}
+}
+
+// isDefaultSnapshotClass is the annotation of the class for snapshots that name none.
+//
+// Source: https://kubernetes.io/docs/concepts/storage/volume-snapshot-classes/
+const isDefaultSnapshotClass = "snapshot.storage.kubernetes.io/is-default-class"
+
+// byDefault returns the default VolumeSnapshotClass of a driver.
+func (f PreflightFacts) byDefault(driver string) (name string, refused, why *Refusal) {
+	var names []string
+	for _, class := range f.SnapshotClasses {
+		if class.Driver == driver && class.Annotations[isDefaultSnapshotClass] == "true" {
+			names = append(names, class.Name)
+		}
+	}
+	switch len(names) {
+	case 0:
+		return "", nil, &Refusal{ReasonSnapshotClassMissing, "there is no default VolumeSnapshotClass of driver " + driver + ": name one in recreate.volumeSnapshotClassName"}
+	case 1:
+		return names[0], nil, nil
+	default:
+		slices.Sort(names)
+		message := fmt.Sprintf("driver %s has %d default VolumeSnapshotClasses, %s: name one in recreate.volumeSnapshotClassName", driver, len(names), strings.Join(names, ", "))
+		return "", &Refusal{ReasonSnapshotClassMissing, message}, nil
+	}
+}
+
+// driver returns the CSI driver of the volume; empty if it is none of one.
+func (f PreflightFacts) driver() string {
+	if f.Volume.Spec.CSI != nil {
+		return f.Volume.Spec.CSI.Driver
+	}
+	return ""
+}
+
+func (f PreflightFacts) usage() *Refusal {
+	if len(f.OtherUsers) == 0 {
+		return nil
+	}
+	return &Refusal{ReasonClaimInUse, "pod " + f.OtherUsers[0] + " uses it as well, and would go on writing: delete that"}
+}
+
+func (f PreflightFacts) class() *Refusal {
+	switch {
+	case f.ClassName == "":
+		return &Refusal{volumes.ReasonStorageClassMissing, "its template asks for no storage class, so there would be nothing to make its new volume"}
+	case f.Class == nil:
+		return &Refusal{volumes.ReasonStorageClassMissing, "there is no storage class " + f.ClassName}
+	case f.Class.Provisioner == "kubernetes.io/no-provisioner":
+		return &Refusal{volumes.ReasonStorageClassMissing, "storage class " + f.ClassName + " makes no volumes"}
+	default:
+		return nil
+	}
+}
+
+// size is how large the new volume has to be. What a snapshot restores to is known
+// when there is one, and is the size of the volume as a rule.
+func (f PreflightFacts) size() resource.Quantity {
+	size := f.Template.Spec.Resources.Requests[corev1.ResourceStorage]
+	if has := f.Volume.Spec.Capacity[corev1.ResourceStorage]; has.Cmp(size) > 0 {
+		return has
+	}
+	return size
+}
+
+// capacity refuses what the driver has told that it has no room for.
+//
+// Source: https://kubernetes.io/docs/concepts/storage/storage-capacity/
+func (f PreflightFacts) capacity() *Refusal {
+	size, told, most := f.size(), false, resource.Quantity{}
+	for _, capacity := range f.Capacities {
+		room := capacity.MaximumVolumeSize
+		if room == nil {
+			room = capacity.Capacity
+		}
+		if capacity.StorageClassName != f.ClassName || room == nil {
+			continue
+		}
+		told = true
+		if room.Cmp(most) > 0 {
+			most = *room
+		}
+	}
+	if !told || most.Cmp(size) >= 0 {
+		return nil
+	}
+	return &Refusal{
+		ReasonCapacityTooSmall,
+		fmt.Sprintf("it needs %s of storage class %s, of which there are %s at the most anywhere", size.String(), f.ClassName, most.String()),
+	}
+}
+
+// undo judges the request for an earlier volume.
+func (f PreflightFacts) undo() Judgement {
+	wanted := undoOf(f.Claim)
+	var names []string
+	for _, held := range f.Held {
+		if !held.IsHeldFor(f.Claim.Namespace, f.Claim.Name) || held.DeletionTimestamp != nil {
+			continue
+		}
+		if held.Name == wanted && f.Volume != nil {
+			return Judgement{Source: appsv1beta1.VolumeRecreateSource, Volume: wanted, Key: KeyOf(f.Template, f.Strategy)}
+		}
+		names = append(names, held.Name)
+	}
+	has := "there is none"
+	if len(names) > 0 {
+		has = "there are " + strings.Join(names, ", ") + ", and " + appsv1beta1.UndoRecreatePrevious + " means the last one that it replaced"
+	}
+	return refuse(ReasonUndoRefused, "annotation %s asks for volume %q, which is not held for it; %s", appsv1beta1.UndoRecreateAnnotation, wanted, has)
+}
+
+// Begin returns the attempt to make a claim anew that was judged possible. pod is the
+// one that is stopped for it.
+func Begin(claim *corev1.PersistentVolumeClaim, j Judgement, pod types.UID, now time.Time) Attempt {
+	a := Attempt{
+		Number: 1, Source: j.Source, SnapshotClass: j.SnapshotClass, Volume: j.Volume,
+		Key: j.Key, Pod: pod, StartTimestamp: metav1.NewTime(now).Rfc3339Copy(),
+	}
+	for _, held := range volumes.RecordOf(claim).HeldVolumes {
+		a.Number = max(a.Number, held.Number+1)
+	}
+	if j.Source == appsv1beta1.SnapshotRecreateSource {
+		hash := hashOf(string(claim.UID), claim.ResourceVersion)
+		a.Snapshot = shorten(claim.Name, maxNameLength-len(hash)-1) + "-" + hash
+	}
+	return a
+}
+
+// maxNameLength is how long the name of an object may be.
+const maxNameLength = 253
+
+// KeyOf names what is wanted of a claim: what failed is tried again when it changes.
+func KeyOf(template *corev1.PersistentVolumeClaim, strategy appsv1beta1.VolumeClaimUpdateStrategy) string {
+	spec := template.Spec
+	text, _ := json.Marshal([]any{
+		template.Annotations[corev1.BetaStorageClassAnnotation], spec.StorageClassName, spec.VolumeMode, spec.AccessModes, strategy.Recreate,
+	})
+	return hashOf(string(text))
+}

@@ -1,0 +1,183 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package recreate
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/volumes"
+)
+
+// renew returns the next step of a claim that does not exist: to make it again, if
+// a held volume says so.
+func (f Facts) renew() Step {
+	held := InFlight(f.Held)
+	if held == nil {
+		return f.restore()
+	}
+	a := held.State.Recreate
+	if why := f.barrier(held); why != nil {
+		return f.takeBack(held, why)
+	}
+	if a.Source == appsv1beta1.VolumeRecreateSource {
+		return f.rebind(held)
+	}
+	if a.Source == appsv1beta1.SnapshotRecreateSource && !isReady(f.Snapshot) {
+		return wait(ReasonSnapshotNotReady, "it is made anew when its snapshot %s is ready to use again", a.Snapshot)
+	}
+	if step := f.lock(); step != nil {
+		return *step
+	}
+	return f.create(held, f.newClaim(held))
+}
+
+// lock returns the step that keeps a held volume from the next claim of the name; nil if
+// none needs it. Kubernetes would bind it to any, whatever that is to be made from.
+func (f Facts) lock() *Step {
+	for _, held := range f.Held {
+		if owner := held.Spec.ClaimRef; owner != nil && owner.UID == "" {
+			step := act(LockVolume, ReasonClaimRecreating, "volume %s is kept from other claims", held.Name)
+			step.Volume, step.State = held.PersistentVolume, held.State
+			return &step
+		}
+	}
+	return nil
+}
+
+func (f Facts) create(held *Volume, claim *corev1.PersistentVolumeClaim) Step {
+	step := act(CreateClaim, ReasonClaimRecreating, "it is made anew from %s", from(held.State.Recreate))
+	step.Claim = claim
+	return step
+}
+
+// barrier says why a claim cannot be made from what it was to be made from, or need
+// not be; nil if it can. No pod has had the new volume yet, so nothing is lost with
+// the old one.
+func (f Facts) barrier(held *Volume) *Failure {
+	a := held.State.Recreate
+	switch {
+	case a.Source == appsv1beta1.VolumeRecreateSource && a.Volume == held.Name:
+		return nil // it is on its way back
+	case a.Source == appsv1beta1.VolumeRecreateSource && !f.mayHaveTarget():
+		return &Failure{Key: a.Key, Reason: ReasonVolumeLost, Message: "volume " + a.Volume + ", which it was to have back, is not there or belongs to another claim"}
+	case a.Source == appsv1beta1.VolumeRecreateSource:
+		return nil
+	case f.fits(held):
+		return &Failure{Message: "its template is what its old volume is"}
+	case a.Source == appsv1beta1.SnapshotRecreateSource && (f.Snapshot == nil || f.Snapshot.DeletionTimestamp != nil):
+		return &Failure{Key: a.Key, Reason: ReasonSnapshotLost, Message: "its snapshot " + a.Snapshot + " is gone"}
+	default:
+		return nil
+	}
+}
+
+// fits reports whether a held volume is what the template asks for.
+func (f Facts) fits(held *Volume) bool {
+	return !volumes.NeedsRecreate(claimOf(held, f.Template), f.Template)
+}
+
+// takeBack returns the step that decides for the old volume. A failure without a
+// reason is none.
+func (f Facts) takeBack(held *Volume, why *Failure) Step {
+	state := held.State.DeepCopy()
+	state.Recreate.Source, state.Recreate.Volume = appsv1beta1.VolumeRecreateSource, held.Name
+	if why.Reason != "" {
+		state.Failure = why
+	}
+	step := act(HoldVolume, ReasonClaimRecreating, "it gets its volume %s back: %s", held.Name, why.Message)
+	if why.Reason != "" {
+		step.Reason, step.Failed = why.Reason, true
+	}
+	step.Volume, step.State = held.PersistentVolume, state
+	return step
+}
+
+// mayHaveTarget reports whether the volume that the claim is to have back is there
+// for it.
+func (f Facts) mayHaveTarget() bool {
+	return f.Target != nil && f.Target.DeletionTimestamp == nil && f.Target.IsHeldFor(f.Template.Namespace, f.Template.Name)
+}
+
+// rebind returns the next step towards a claim that has a volume back.
+func (f Facts) rebind(held *Volume) Step {
+	target := f.Target
+	if target == nil {
+		return wait(ReasonVolumeLost, "it is to have volume %s back, which is not there", held.State.Recreate.Volume)
+	}
+	if owner := target.Spec.ClaimRef; owner != nil && (owner.UID != "" || owner.Name != f.Template.Name || owner.Namespace != f.Template.Namespace) {
+		step := act(FreeVolume, ReasonClaimRecreating, "volume %s is free for it", target.Name)
+		step.Volume = target.PersistentVolume
+		return step
+	}
+	return f.create(held, f.claimOn(held, target))
+}
+
+// awaitVolume returns the next step of a claim that is there and has never been bound:
+// nothing was written to it.
+func (f Facts) awaitVolume(now time.Time) Step {
+	held := f.renewing()
+	if held == nil {
+		return f.awaitRestore()
+	}
+	a := held.State.Recreate
+	deadline := f.Claim.CreationTimestamp.Add(f.timeout())
+	switch why := f.barrier(held); {
+	case a.Source == appsv1beta1.VolumeRecreateSource && (why != nil || f.Claim.Spec.VolumeName != a.Volume):
+		return f.startAnew("it is not bound to volume " + a.Volume)
+	case a.Source == appsv1beta1.VolumeRecreateSource:
+		step := wait(ReasonVolumeNotReady, "it is being bound to its volume %s", a.Volume)
+		step.PodMayRun = true
+		return step
+	case f.Claim.Spec.VolumeName != "":
+		return pending(wait(ReasonVolumeNotReady, "it is being bound to its volume %s", f.Claim.Spec.VolumeName))
+	case why != nil:
+		return f.takeBack(held, why)
+	case undoOf(f.Claim) == held.Name:
+		return f.takeBack(held, f.undone(a, now))
+	case !now.Before(deadline):
+		message := fmt.Sprintf("it had no volume from %s within %s; its events say why", from(a), f.timeout())
+		return f.takeBack(held, &Failure{Key: a.Key, Reason: ReasonRecreateTimedOut, Message: message, Timestamp: metav1.NewTime(now).Rfc3339Copy()})
+	case volumes.NeedsRecreate(f.Claim, f.Template):
+		return f.startAnew("its template has changed again")
+	default:
+		return pending(wait(ReasonVolumeNotReady, "its new volume is being made from %s", from(a)).until(deadline))
+	}
+}
+
+// pending returns a step beside which the pod can be made: some volumes wait for it.
+func pending(step Step) Step {
+	step.PodMayRun = true
+	return step
+}
+
+// startAnew returns the step that deletes a claim to which nothing was written.
+func (f Facts) startAnew(why string) Step {
+	step := act(DeleteClaim, ReasonClaimRecreating, "it is deleted before it has a volume, and made again: %s", why)
+	step.Claim = f.Claim
+	return step
+}
+
+// renewing returns the held volume that the claim has taken the place of; nil if its
+// pod has been ready since, or there is none.
+func (f Facts) renewing() *Volume {
+	held := InFlight(f.Held)
+	if held == nil || held.State.ClaimUID == f.Claim.UID {
+		return nil
+	}
+	return held
+}
+
+// undone is the failure that keeps a claim from being made anew again after its
+// volume was given back.
+func (f Facts) undone(a Attempt, now time.Time) *Failure {
+	return &Failure{
+		Key: a.Key, Reason: ReasonRecreateUndone, Timestamp: metav1.NewTime(now).Rfc3339Copy(),
+		Message: "its volume was given back, as annotation " + appsv1beta1.UndoRecreateAnnotation + " asked",
+	}
+}
