@@ -305,14 +305,14 @@ var _ = Describe("The manager, killed with SIGKILL while it makes claims anew", 
 		AddReportEntry("Killed after each write, and started again when all was quiet", runs[2].table("as without a crash"))
 		for i, end := range ends {
 			Expect(end.Data).To(Equal(runs[i].data))
-			Expect(end).To(Equal(comparable(ends[0], runs[i])))
+			Expect(end).To(Equal(expecting(ends[0], runs[i])))
 		}
 		Expect(len(runs[1].rows)).To(BeNumerically(">=", len(runs[0].written())-runs[0].changed))
 	})
 })
 
-// comparable is an end with the data that another run had in the beginning.
-func comparable(end recreateEnd, run *crashRun) recreateEnd {
+// expecting is an end with the data that another run had in the beginning.
+func expecting(end recreateEnd, run *crashRun) recreateEnd {
 	end.Data = run.data
 	return end
 }
