@@ -71,17 +71,10 @@ type managerLife struct {
 // write is one that succeeded.
 type write struct {
 	verb, resource, name string
-	// fields are those that a patch names.
-	fields []string
+	body                 []byte
 }
 
-func (w write) String() string {
-	words := w.verb + " " + w.resource + " " + w.name
-	if len(w.fields) > 0 {
-		words += " " + strings.Join(w.fields, ", ")
-	}
-	return words
-}
+func (w write) String() string { return w.verb + " " + w.resource + " " + w.name }
 
 // newManagerProcess returns one that is yet to be started. It ends with the spec.
 func newManagerProcess(program, namespace string) *managerProcess {
@@ -228,7 +221,7 @@ func writeOf(r *http.Request, body, answer []byte) write {
 	if path[0] == "namespaces" && len(path) > 2 {
 		path = path[2:]
 	}
-	w := write{verb: strings.ToLower(r.Method), resource: path[0]}
+	w := write{verb: strings.ToLower(r.Method), resource: path[0], body: body}
 	if w.verb == "post" {
 		w.verb, w.name = "create", createdName(answer)
 	}
@@ -237,9 +230,6 @@ func writeOf(r *http.Request, body, answer []byte) write {
 	}
 	if len(path) > 2 {
 		w.resource += "/" + path[2]
-	}
-	if w.verb == "patch" {
-		w.fields = fieldsOf(body)
 	}
 	return w
 }
@@ -258,35 +248,6 @@ func createdName(answer []byte) string {
 	}
 	_ = json.Unmarshal(answer, &object)
 	return object.Metadata.Name
-}
-
-// fieldsOf returns what a merge patch changes, but for the version it is for:
-// two levels, and the names of annotations and conditions.
-func fieldsOf(patch []byte) []string {
-	var levels map[string]any
-	if json.Unmarshal(patch, &levels) != nil {
-		return nil
-	}
-	var found []string
-	for first, content := range levels {
-		below, ok := content.(map[string]any)
-		if !ok {
-			found = append(found, first)
-			continue
-		}
-		for second, content := range below {
-			annotations, _ := content.(map[string]any)
-			switch {
-			case second == "uid" || second == "resourceVersion":
-			case second == "annotations" || second == "labels":
-				found = append(found, slices.Collect(maps.Keys(annotations))...)
-			default:
-				found = append(found, first+"."+second)
-			}
-		}
-	}
-	slices.Sort(found)
-	return slices.Compact(found)
 }
 
 // outlive starts the process whenever it is dead, until something is reached.

@@ -6,6 +6,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -84,7 +85,7 @@ func (r *crashRun) run(ctx context.Context, waitForOthers bool, isFatal func(num
 			r.waitQuiet(ctx)
 		}
 		r.rows = append(r.rows, crashRow{
-			number: len(r.written()) - r.changed, step: r.describe(ctx, w), afterAll: waitForOthers, found: r.examine(ctx),
+			number: len(r.written()) - r.changed, step: r.describe(w), afterAll: waitForOthers, found: r.examine(ctx),
 		})
 	})
 	end := r.outcome(ctx)
@@ -179,25 +180,48 @@ func (r *crashRun) versions(ctx context.Context) string {
 	return strings.Join(append(all, labVolumes(r.namespace)...), "\n")
 }
 
-// describe is a write in words, with a volume by the name of its claim, and
-// nothing that differs from run to run.
-func (r *crashRun) describe(ctx context.Context, w write) string {
-	GinkgoHelper()
-	if w.resource == "persistentvolumes" {
-		for claim, volume := range r.volumes {
-			if volume == w.name {
-				w.name = "(the old one of " + claim + ")"
-			}
+// describe is a write in words, with nothing that differs from run to run.
+func (r *crashRun) describe(w write) string {
+	for claim, volume := range r.volumes {
+		if w.resource == "persistentvolumes" && w.name == volume {
+			return claim + ": " + describeVolume(w)
 		}
-	}
-	if strings.HasPrefix(w.resource, "volumesnapshots") {
-		for claim := range r.volumes {
-			if strings.HasPrefix(w.name, claim) {
-				w.name = "(of " + claim + ")"
-			}
+		if w.resource == "volumesnapshots" && strings.HasPrefix(w.name, claim) {
+			return claim + ": " + w.verb + " snapshot"
+		}
+		if w.resource == "persistentvolumeclaims" && w.name == claim {
+			return claim + ": " + describeClaim(w)
 		}
 	}
 	return w.String()
+}
+
+// describeVolume is a write to a volume that is replaced.
+func describeVolume(w write) string {
+	switch {
+	case !bytes.Contains(w.body, []byte("insitu.dev/held-volume")):
+		return "let the old volume go"
+	case bytes.Contains(w.body, []byte("provedTimestamp")):
+		return "note that the new volume is proved"
+	default:
+		return "hold the old volume"
+	}
+}
+
+// describeClaim is a write to a claim that is made anew.
+func describeClaim(w write) string {
+	switch {
+	case w.verb != "patch":
+		return w.verb + " claim"
+	case bytes.Contains(w.body, []byte("stoppedTimestamp")):
+		return "note that nothing uses the volume"
+	case bytes.Contains(w.body, []byte(`\"recreate\"`)):
+		return "note that it is to be made anew"
+	case bytes.Contains(w.body, []byte("sinceTimestamp")):
+		return "note since when the old volume is held"
+	default:
+		return "note that nothing is held any more"
+	}
 }
 
 // examine looks for what must never be, and says what there is. For every pod
@@ -205,26 +229,30 @@ func (r *crashRun) describe(ctx context.Context, w write) string {
 // kept. No claim may have an empty one.
 func (r *crashRun) examine(ctx context.Context) string {
 	GinkgoHelper()
-	volumes, records := map[string]corev1.PersistentVolume{}, labRecords("volumes")
+	claims := map[string]corev1.PersistentVolumeClaim{}
+	for _, claim := range claimList(ctx, r.namespace) {
+		claims[claim.Name] = claim
+	}
+	volumes := map[string]corev1.PersistentVolume{}
 	for _, volume := range volumesOf(ctx, r.namespace) {
 		volumes[volume.Name] = volume
 	}
+	records := labRecords("volumes") // after what it is compared with
 	away, states := 0, []string{}
 	for i := range 3 {
 		pod, name, state := fmt.Sprintf("sample-%d", i), fmt.Sprintf("data-sample-%d", i), ""
 		old, isThere := volumes[r.volumes[name]]
-		claim := &corev1.PersistentVolumeClaim{}
-		err := api.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: name}, claim)
-		Expect(client.IgnoreNotFound(err)).To(Succeed())
-		bound := err == nil && claim.Spec.VolumeName != ""
+		claim, exists := claims[name]
+		bound := claim.Spec.VolumeName != ""
 		isNew := bound && claim.Spec.VolumeName != r.volumes[name]
 		switch {
-		case err != nil:
+		case !exists:
 			state = "no claim"
 		case !bound:
 			state = "new claim, no volume yet"
 		case isNew:
 			state = "new claim, bound"
+			Expect(records).To(HaveKey(claim.Spec.VolumeName))
 			Expect(records[claim.Spec.VolumeName].Source).NotTo(BeNil(), "claim %s has an empty volume", name)
 		default:
 			state = "old claim"
@@ -233,18 +261,15 @@ func (r *crashRun) examine(ctx context.Context) string {
 			Expect(isThere).To(BeTrue(), "%s: the volume with the data is gone, %s", name, state)
 			Expect(records).To(HaveKey(r.volumes[name]))
 		}
-		if err != nil || !bound || claim.DeletionTimestamp != nil {
+		if !bound || claim.DeletionTimestamp != nil {
 			Expect(old.Spec.PersistentVolumeReclaimPolicy).To(Equal(corev1.PersistentVolumeReclaimRetain), "%s: %s", name, state)
 		}
 		if isThere && old.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain {
 			state += ", old volume held"
 		}
-		for _, snapshot := range snapshotsOf(ctx, r.namespace, name) {
-			state += ", snapshot"
-			_ = snapshot
-		}
+		state += strings.Repeat(", snapshot", len(snapshotsOf(ctx, r.namespace, name)))
 		found := &corev1.Pod{}
-		err = api.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: pod}, found)
+		err := api.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: pod}, found)
 		Expect(client.IgnoreNotFound(err)).To(Succeed())
 		switch {
 		case err != nil:
