@@ -297,6 +297,18 @@ func isReady(pod *corev1.Pod) bool {
 	return false
 }
 
+// steps returns what was written, but for the status of the set, which is written
+// whenever somebody has a look.
+func (r *crashRun) steps() []string {
+	var steps []string
+	for _, w := range r.written()[r.changed:] {
+		if w.resource != "statefulsets/status" {
+			steps = append(steps, r.describe(w))
+		}
+	}
+	return steps
+}
+
 // table is for people.
 func (r *crashRun) table(outcome string) string {
 	var b strings.Builder
@@ -332,7 +344,8 @@ var _ = Describe("The manager, killed with SIGKILL while it makes claims anew", 
 			Expect(end.Data).To(Equal(runs[i].data))
 			Expect(end).To(Equal(expecting(ends[0], runs[i])))
 		}
-		Expect(len(runs[1].rows)).To(BeNumerically(">=", len(runs[0].written())-runs[0].changed))
+		Expect(runs[1].steps()).To(ConsistOf(runs[0].steps()))
+		Expect(runs[2].steps()).To(ConsistOf(runs[0].steps()))
 	})
 })
 
