@@ -11,12 +11,14 @@ import (
 
 // Recreation is what is known of making a claim anew, see package recreate.
 type Recreation struct {
-	// State is Blocked where it cannot be done, Detaching where the pod is to be stopped
-	// for it, UnderWay while it is done; empty where the new claim has its volume.
+	// State is Blocked where it cannot be done, Changing where it is to begin while the
+	// pod runs, Detaching where the pod is to be stopped for it, UnderWay while it is done;
+	// empty where the new claim has its volume.
 	State State
 	// Reason and Message say why.
 	Reason, Message string
-	// Attempt is to be noted on the claim before its pod is stopped.
+	// Attempt is to be noted on the claim for Changing, and for Detaching before its pod
+	// is stopped.
 	Attempt *appsv1beta1.VolumeClaimRecreateState
 }
 
@@ -26,7 +28,7 @@ func (f Facts) recreation(now time.Time) *Step {
 	step := Step{}
 	switch r := f.Recreation; r.State {
 	case Detaching:
-		step = f.stopForRecreation()
+		step = f.beginRecreation(Detaching)
 	case UnderWay:
 		step = f.step(UnderWay, r.Reason, "%s", r.Message)
 		if attempt := RecordOf(f.Claim).Recreate; attempt != nil {
@@ -34,7 +36,9 @@ func (f Facts) recreation(now time.Time) *Step {
 		}
 	case Blocked:
 		step = f.lookAgain(now, r.Reason, "%s", r.Message)
-	case Settled, Waiting, Changing:
+	case Changing:
+		step = f.beginRecreation(Changing)
+	case Settled, Waiting:
 		return nil
 	default:
 		return nil
@@ -42,8 +46,9 @@ func (f Facts) recreation(now time.Time) *Step {
 	return &step
 }
 
-// stopForRecreation returns the step that has the pod of a claim stopped.
-func (f Facts) stopForRecreation() Step {
+// beginRecreation returns the step that notes an attempt on the claim, and has its pod
+// stopped if it is Detaching.
+func (f Facts) beginRecreation(state State) Step {
 	r, record := f.Recreation, RecordOf(f.Claim)
 	switch {
 	case f.Pod == nil:
@@ -51,7 +56,7 @@ func (f Facts) stopForRecreation() Step {
 	case f.WhyNotDetached != "":
 		return f.step(Blocked, r.Reason, "%s, which needs its pod stopped: %s", r.Message, f.WhyNotDetached)
 	}
-	step := f.step(Detaching, r.Reason, "%s: its pod is stopped for that", r.Message)
+	step := f.step(state, r.Reason, "%s", r.Message)
 	record.Recreate = r.Attempt
 	step.Patch.Record = record
 	return step

@@ -15,6 +15,7 @@ import (
 	volumehelpers "k8s.io/component-helpers/storage/volume"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/volumes"
 	"github.com/insitu-dev/insitu/volumes/recreate"
 )
@@ -28,13 +29,10 @@ func (s *Session) MayRecreate(found, template *corev1.PersistentVolumeClaim) boo
 // Judge tells what is to be done about a claim that has its volume and is not, or is no
 // more, what its template says: nil if nothing of this package.
 func (s *Session) Judge(ctx context.Context, claim Claim, found *corev1.PersistentVolumeClaim) (*volumes.Recreation, error) {
-	record := volumes.RecordOf(found)
-	switch {
-	case record.Recreate != nil && record.Recreate.Abandoned == "" && claim.Pod != nil:
-		return &volumes.Recreation{State: volumes.Detaching, Reason: recreate.ReasonClaimRecreating, Message: "it is made anew", Attempt: record.Recreate}, nil
-	case found.Status.Phase != corev1.ClaimBound:
-		return nil, nil
-	case !s.MayRecreate(found, claim.Template):
+	if attempt := volumes.RecordOf(found).Recreate; attempt != nil {
+		return s.goOn(claim, *attempt), nil
+	}
+	if found.Status.Phase != corev1.ClaimBound || !s.MayRecreate(found, claim.Template) {
 		return nil, nil
 	}
 	judgement, err := s.judge(ctx, claim, found, false)
@@ -44,21 +42,41 @@ func (s *Session) Judge(ctx context.Context, claim Claim, found *corev1.Persiste
 	if judgement.Refused != nil {
 		return &volumes.Recreation{State: volumes.Blocked, Reason: judgement.Refused.Reason, Message: "it cannot be made anew: " + judgement.Refused.Message}, nil
 	}
-	recreation := &volumes.Recreation{State: volumes.Detaching, Reason: recreate.ReasonClaimRecreating, Message: "it is made anew from its own snapshot"}
-	if judgement.Volume != "" {
-		recreation.Message = "it gets its volume " + judgement.Volume + " back"
+	attempt := recreate.Begin(found, judgement, s.now)
+	if recreate.NeedsTrial(attempt) {
+		return &volumes.Recreation{
+			State: volumes.Changing, Reason: recreate.ReasonClaimRecreating,
+			Message: "it is to be made anew, and a first snapshot of it is taken while its pod runs", Attempt: &attempt,
+		}, nil
 	}
-	if claim.Pod != nil {
-		attempt := recreate.Begin(found, judgement, claim.Pod.UID, s.now)
-		recreation.Attempt = &attempt
+	return s.goOn(claim, attempt), nil
+}
+
+// goOn returns what comes next for an attempt as long as the pod is there: nil if there is
+// nothing for the pod to do.
+func (s *Session) goOn(claim Claim, attempt recreate.Attempt) *volumes.Recreation {
+	switch {
+	case claim.Pod == nil || attempt.Abandoned != "":
+		return nil
+	case recreate.NeedsTrial(attempt):
+		return &volumes.Recreation{State: volumes.UnderWay, Reason: recreate.ReasonSnapshotNotReady, Message: "its first snapshot is being taken while its pod runs"}
 	}
-	return recreation, nil
+	message := "it is made anew from its own snapshot: its pod is stopped for that"
+	switch attempt.Source {
+	case appsv1beta1.VolumeRecreateSource:
+		message = "it gets its volume " + attempt.Volume + " back: its pod is stopped for that"
+	case appsv1beta1.EmptyRecreateSource:
+		message = "it is made anew empty, and its volume held: its pod is stopped for that"
+	case appsv1beta1.SnapshotRecreateSource:
+	}
+	stopped := recreate.Stop(attempt, claim.Pod.UID, s.now)
+	return &volumes.Recreation{State: volumes.Detaching, Reason: recreate.ReasonClaimRecreating, Message: message, Attempt: &stopped}
 }
 
 // judge reads what decides whether a claim can be made anew.
 func (s *Session) judge(ctx context.Context, claim Claim, found *corev1.PersistentVolumeClaim, hasSnapshot bool) (recreate.Judgement, error) {
 	facts := recreate.PreflightFacts{
-		Claim: found, Template: claim.Template, Strategy: s.strategy, HasSnapshot: hasSnapshot,
+		Claim: found, Template: claim.Template, Strategy: s.strategy, HasSnapshot: hasSnapshot, Failed: claim.Failed,
 		ClassName: volumehelpers.GetPersistentVolumeClaimClass(found),
 	}
 	if volumes.NamesClass(claim.Template) {

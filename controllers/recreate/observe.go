@@ -110,8 +110,8 @@ func (s *Session) observeAttempt(ctx context.Context, claim Claim, attempt recre
 	if facts.Snapshot, err = s.snapshot(ctx, claim.Template.Namespace, attempt.Snapshot); err != nil || facts.Volume == nil {
 		return err
 	}
-	if facts.Pod != nil {
-		return nil
+	if facts.Trial, err = s.snapshot(ctx, claim.Template.Namespace, attempt.Trial); err != nil || facts.Pod != nil {
+		return err
 	}
 	if facts.Users, err = s.usersOf(ctx, facts.Claim, s.live); err != nil {
 		return err

@@ -63,6 +63,9 @@ type Claim struct {
 	// Ordinal is that of the pod, and Pod the pod; nil if there is none.
 	Ordinal int
 	Pod     *corev1.Pod
+	// Failed is the name of another claim of the template for which the same has
+	// failed; empty if there is none.
+	Failed string
 }
 
 // Result is what has come of a claim for now.

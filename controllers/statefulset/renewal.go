@@ -118,10 +118,9 @@ func (r *Reconciler) judgeClaims(ctx context.Context, s *scope, session *recreat
 		if found == nil || found.DeletionTimestamp != nil || s.claims.BelongsToOthers(found) || !session.MayRecreate(found, &templates[i]) {
 			continue
 		}
-		if m == nil && volumes.RecordOf(found).Recreate != nil {
-			continue // it is on its way, see renewClaims
-		}
-		recreation, err := session.Judge(ctx, s.claimToMake(&templates[i], ordinal, m), found)
+		claim := s.claimToMake(&templates[i], ordinal, m)
+		claim.Failed = s.failedBefore(&templates[i], found.Name)
+		recreation, err := session.Judge(ctx, claim, found)
 		if err != nil {
 			return err
 		}
@@ -130,6 +129,25 @@ func (r *Reconciler) judgeClaims(ctx context.Context, s *scope, session *recreat
 		}
 	}
 	return nil
+}
+
+// failedBefore returns the name of another claim of a template that could not be made
+// anew; empty if there is none. What fails for one pod is not tried with all.
+func (s *scope) failedBefore(template *corev1.PersistentVolumeClaim, name string) string {
+	failed, known := s.failed[template.Name]
+	if !known {
+		for _, ordinal := range s.ordinals {
+			claim := s.claims.Get(volumes.ClaimName(template.Name, podName(s.set.Name, ordinal)))
+			if claim != nil && claims.HasFailed(claim, template, s.set.Spec.VolumeClaimUpdateStrategy) {
+				failed = append(failed, claim.Name)
+			}
+		}
+		s.failed[template.Name] = failed
+	}
+	if i := slices.IndexFunc(failed, func(other string) bool { return other != name }); i >= 0 {
+		return failed[i]
+	}
+	return ""
 }
 
 // thatAreUndone returns those templates of an ordinal for whose claims a user asks to

@@ -4,6 +4,7 @@
 package recreate
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -24,6 +25,9 @@ func (f Facts) attempt(a Attempt, now time.Time) Step {
 	if why := f.unwanted(a); why != "" {
 		return f.giveUp(nil, why)
 	}
+	if a.Pod == "" {
+		return f.try(a, now)
+	}
 	if f.Pod != nil {
 		return wait(ReasonClaimRecreating, "its pod is being stopped for it to be made anew")
 	}
@@ -36,6 +40,9 @@ func (f Facts) attempt(a Attempt, now time.Time) Step {
 	if step := f.save(a, now); step != nil {
 		return *step
 	}
+	if step := f.dropTrial(); step != nil {
+		return *step
+	}
 	if !f.holdsFor(a) {
 		return f.hold(a)
 	}
@@ -46,8 +53,21 @@ func (f Facts) attempt(a Attempt, now time.Time) Step {
 		return f.giveUp(nil, f.Judgement.Refused.Message)
 	}
 	step := act(DeleteClaim, ReasonClaimRecreating, "it is deleted to be made anew from %s; its volume %s is held", from(a), f.Volume.Name)
+	if a.Source == appsv1beta1.VolumeRecreateSource {
+		step.Message = fmt.Sprintf("it is deleted to have volume %s back; what was written since%s is in volume %s only, which is held", a.Volume, f.since(a.Volume), f.Volume.Name)
+	}
 	step.Claim = f.Claim
 	return step
+}
+
+// since says since when a claim has run without a volume.
+func (f Facts) since(volume string) string {
+	for _, held := range f.record().HeldVolumes {
+		if held.Name == volume && held.SinceTimestamp != nil {
+			return " " + held.SinceTimestamp.UTC().Format(time.RFC3339)
+		}
+	}
+	return ""
 }
 
 // unwanted says why a claim is not to be made anew any more; empty if it is.
@@ -55,7 +75,7 @@ func (f Facts) unwanted(a Attempt) string {
 	switch {
 	case f.Volume == nil:
 		return "it has no volume"
-	case f.Pod != nil && f.Pod.UID != a.Pod:
+	case f.Pod != nil && a.Pod != "" && f.Pod.UID != a.Pod:
 		return "there is another pod meanwhile"
 	case a.Source == appsv1beta1.VolumeRecreateSource:
 		if wanted := undoOf(f.Claim); wanted != a.Volume {
@@ -71,6 +91,48 @@ func (f Facts) unwanted(a Attempt) string {
 	default:
 		return ""
 	}
+}
+
+// try returns the next step of a claim whose pod still runs: a first snapshot is taken
+// of it, so that a driver that cannot do so stops no pod. Where snapshots hold only what
+// changed since the one before, it also makes the time shorter that the pod is away.
+func (f Facts) try(a Attempt, now time.Time) Step {
+	deadline := a.StartTimestamp.Add(f.timeout())
+	switch {
+	case a.TriedTimestamp != nil:
+		return pending(wait(ReasonClaimRecreating, "it is made anew when its pod can be stopped"))
+	case f.Trial == nil && now.Before(deadline):
+		step := act(CreateSnapshot, ReasonSnapshotNotReady, "a first snapshot %s of it is taken while its pod runs", a.Trial)
+		step.Snapshot = f.newSnapshot(a.Trial, a.SnapshotClass)
+		return step
+	case f.Trial != nil && !isOwnSnapshot(f.Trial, f.Claim.UID):
+		return f.giveUp(&Failure{Key: a.Key, Reason: ReasonSnapshotTaken, Timestamp: metav1.NewTime(now).Rfc3339Copy()},
+			"the name "+a.Trial+" belongs to a snapshot of somebody else")
+	case isReady(f.Trial):
+		record := f.record()
+		record.Recreate.TriedTimestamp = ptr.To(metav1.NewTime(now).Rfc3339Copy())
+		return f.note(record, "its driver takes snapshots: its pod can be stopped")
+	}
+	said := snapshotError(f.Trial)
+	if said != "" {
+		said = ", and the driver says: " + said
+	}
+	if !now.Before(deadline) {
+		return f.giveUp(&Failure{Key: a.Key, Reason: ReasonRecreateTimedOut, Timestamp: metav1.NewTime(now).Rfc3339Copy()},
+			"its first snapshot "+a.Trial+" was not ready within "+f.timeout().String()+said)
+	}
+	return pending(wait(ReasonSnapshotNotReady, "its first snapshot %s is being taken while its pod runs%s", a.Trial, said).until(deadline))
+}
+
+// dropTrial returns the step that deletes the snapshot that was taken while the pod
+// ran; nil if there is none.
+func (f Facts) dropTrial() *Step {
+	if !isOwnSnapshot(f.Trial, f.Claim.UID) || f.Trial.DeletionTimestamp != nil {
+		return nil
+	}
+	step := act(DeleteSnapshot, ReasonClaimRecreating, "its first snapshot %s is deleted", f.Trial.Name)
+	step.Snapshot = f.Trial
+	return &step
 }
 
 // overdue returns the failure of an attempt that has taken too long before its
@@ -132,7 +194,7 @@ func (f Facts) save(a Attempt, now time.Time) *Step {
 		step = wait(ReasonVolumeAttached, "its snapshot is taken when its node has let go of its volume").until(unstaged)
 	case f.Snapshot == nil:
 		step = act(CreateSnapshot, ReasonSnapshotNotReady, "snapshot %s of it is taken", a.Snapshot)
-		step.Snapshot = f.newSnapshot(a)
+		step.Snapshot = f.newSnapshot(a.Snapshot, a.SnapshotClass)
 	case !isOwnSnapshot(f.Snapshot, f.Claim.UID):
 		step = f.giveUp(&Failure{Key: a.Key, Reason: ReasonSnapshotTaken, Timestamp: metav1.NewTime(now).Rfc3339Copy()},
 			"the name "+a.Snapshot+" belongs to a snapshot of somebody else")
@@ -180,6 +242,9 @@ func (f Facts) unwind() Step {
 		step.Snapshot = f.Snapshot
 		return step
 	default:
+		if step := f.dropTrial(); step != nil {
+			return *step
+		}
 		record := f.record()
 		record.Recreate = nil
 		return f.note(record, "nothing is left of what was done to make it anew")

@@ -160,17 +160,17 @@ func setRecord(claim *corev1.PersistentVolumeClaim, record volumes.Record) {
 	metav1.SetMetaDataAnnotation(&claim.ObjectMeta, appsv1beta1.VolumeClaimUpdateStateKey, string(text))
 }
 
-// newSnapshot returns the snapshot of the claim that an attempt needs.
-func (f Facts) newSnapshot(a Attempt) *snapshotv1.VolumeSnapshot {
+// newSnapshot returns a snapshot of the claim.
+func (f Facts) newSnapshot(name, class string) *snapshotv1.VolumeSnapshot {
 	return &snapshotv1.VolumeSnapshot{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: f.Claim.Namespace, Name: a.Snapshot,
+			Namespace: f.Claim.Namespace, Name: name,
 			Labels:      map[string]string{appsv1beta1.ClaimLabel: LabelValue(f.Claim.Name)},
 			Annotations: map[string]string{appsv1beta1.RecreateOfAnnotation: string(f.Claim.UID)},
 		},
 		Spec: snapshotv1.VolumeSnapshotSpec{
 			Source:                  snapshotv1.VolumeSnapshotSource{PersistentVolumeClaimName: &f.Claim.Name},
-			VolumeSnapshotClassName: &a.SnapshotClass,
+			VolumeSnapshotClassName: &class,
 		},
 	}
 }

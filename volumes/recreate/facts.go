@@ -43,8 +43,9 @@ type Facts struct {
 	Held []Volume
 	// Target is the volume that a claim is to be given back, if there is one to be.
 	Target *Volume
-	// Snapshot is that of the attempt; nil if it does not exist.
-	Snapshot *snapshotv1.VolumeSnapshot
+	// Snapshot is that of the attempt, and Trial the one that is taken before; nil if it
+	// does not exist.
+	Snapshot, Trial *snapshotv1.VolumeSnapshot
 	// Snapshots are those of held volumes, by name.
 	Snapshots map[string]*snapshotv1.VolumeSnapshot
 	// Users are the names of the pods on nodes that use the claim.

@@ -44,6 +44,8 @@ const (
 	// ReasonTopologyDiffers: the new storage class makes volumes only where the old
 	// one cannot be reached.
 	ReasonTopologyDiffers = "TopologyDiffers"
+	// ReasonRecreateFailedBefore: it has failed for another claim of the template.
+	ReasonRecreateFailedBefore = "RecreateFailedBefore"
 	// ReasonUndoRefused: there is no such volume to be given back.
 	ReasonUndoRefused = "UndoRefused"
 )
@@ -69,6 +71,9 @@ type PreflightFacts struct {
 	HasSnapshot bool
 	// Quotas are those of the namespace.
 	Quotas []corev1.ResourceQuota
+	// Failed is the name of another claim of the template for which the same was tried,
+	// and failed; empty if there is none.
+	Failed string
 	// OtherUsers are the pods that use the claim beside the one that it was made for.
 	OtherUsers []string
 }
@@ -100,7 +105,10 @@ func Preflight(f PreflightFacts) Judgement {
 	}
 	key := KeyOf(f.Template, f.Strategy)
 	if failed := volumes.RecordOf(f.Claim).RecreateFailure; failed != nil && failed.Key == key {
-		return refuse(failed.Reason, "%s; it is made anew when its template or volumeClaimUpdateStrategy.recreate changes", failed.Message)
+		return refuse(failed.Reason, "%s; revert its template, or change that or volumeClaimUpdateStrategy.recreate to have it tried again", failed.Message)
+	}
+	if f.Failed != "" {
+		return refuse(ReasonRecreateFailedBefore, "that failed for claim %s: revert the template, or change that or volumeClaimUpdateStrategy.recreate to have it tried again", f.Failed)
 	}
 	judgement := f.source()
 	for _, check := range []func() *Refusal{f.usage, f.class, f.topology, f.capacity, f.quota} {
@@ -281,19 +289,40 @@ func (f PreflightFacts) undo() Judgement {
 	return refuse(ReasonUndoRefused, "annotation %s asks for volume %q, which is not held for it; %s", appsv1beta1.UndoRecreateAnnotation, wanted, has)
 }
 
-// Begin returns the attempt to make a claim anew that was judged possible. pod is the
-// one that is stopped for it.
-func Begin(claim *corev1.PersistentVolumeClaim, j Judgement, pod types.UID, now time.Time) Attempt {
+// HasFailed reports whether what is wanted of a claim was tried before, and failed
+// for reasons that the next claim of the template would meet as well.
+func HasFailed(claim, template *corev1.PersistentVolumeClaim, strategy appsv1beta1.VolumeClaimUpdateStrategy) bool {
+	failed := volumes.RecordOf(claim).RecreateFailure
+	return failed != nil && failed.Reason == ReasonRecreateTimedOut && failed.Key == KeyOf(template, strategy)
+}
+
+// Begin returns the attempt to make a claim anew that was judged possible. It begins
+// while the pod runs, where a snapshot can be tried.
+func Begin(claim *corev1.PersistentVolumeClaim, j Judgement, now time.Time) Attempt {
 	a := Attempt{
 		Number: 1, Source: j.Source, SnapshotClass: j.SnapshotClass, Volume: j.Volume,
-		Key: j.Key, Pod: pod, StartTimestamp: metav1.NewTime(now).Rfc3339Copy(),
+		Key: j.Key, StartTimestamp: metav1.NewTime(now).Rfc3339Copy(),
 	}
 	for _, held := range volumes.RecordOf(claim).HeldVolumes {
 		a.Number = max(a.Number, held.Number+1)
 	}
 	if j.Source == appsv1beta1.SnapshotRecreateSource {
 		hash := hashOf(string(claim.UID), claim.ResourceVersion)
-		a.Snapshot = shorten(claim.Name, maxNameLength-len(hash)-1) + "-" + hash
+		a.Snapshot = shorten(claim.Name, maxNameLength-len(hash)-len("-trial-")) + "-" + hash
+		a.Trial = a.Snapshot + "-trial"
+	}
+	return a
+}
+
+// NeedsTrial reports whether a snapshot is to be taken before the pod is stopped.
+func NeedsTrial(a Attempt) bool {
+	return a.Source == appsv1beta1.SnapshotRecreateSource && a.TriedTimestamp == nil
+}
+
+// Stop returns the attempt for which a pod is stopped now.
+func Stop(a Attempt, pod types.UID, now time.Time) Attempt {
+	if a.Pod == "" {
+		a.Pod, a.StartTimestamp = pod, metav1.NewTime(now).Rfc3339Copy()
 	}
 	return a
 }

@@ -34,7 +34,8 @@ func (f PreflightFacts) quota() *Refusal {
 }
 
 func (f PreflightFacts) snapshotQuota() *Refusal {
-	return f.exceeded(corev1.ResourceList{"count/volumesnapshots.snapshot.storage.k8s.io": *resource.NewQuantity(1, resource.DecimalSI)})
+	const snapshots = 2 // the first one stays until the other is ready
+	return f.exceeded(corev1.ResourceList{"count/volumesnapshots.snapshot.storage.k8s.io": *resource.NewQuantity(snapshots, resource.DecimalSI)})
 }
 
 // exceeded returns the refusal of the first quota that does not have what is wanted.

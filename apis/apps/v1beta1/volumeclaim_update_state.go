@@ -68,13 +68,18 @@ type VolumeClaimRecreateState struct {
 	Source VolumeClaimRecreateSource `json:"source"`
 	// snapshot is the name of the snapshot, for source Snapshot.
 	Snapshot string `json:"snapshot,omitempty"`
-	// snapshotClass is the name of its VolumeSnapshotClass.
+	// trial is the name of the snapshot that is taken before, while the pod still runs:
+	// a driver that fails to take it stops no pod.
+	Trial string `json:"trial,omitempty"`
+	// triedTimestamp is when that was ready to use.
+	TriedTimestamp *metav1.Time `json:"triedTimestamp,omitempty"`
+	// snapshotClass is the name of the VolumeSnapshotClass of both.
 	SnapshotClass string `json:"snapshotClass,omitempty"`
 	// volume is the name of the volume, for source Volume.
 	Volume string `json:"volume,omitempty"`
 	// key tells what is wanted: a hash of the template and of the strategy.
 	Key string `json:"key,omitempty"`
-	// pod is the UID of the pod that was stopped for it.
+	// pod is the UID of the pod that was stopped for it; absent as long as it runs.
 	Pod types.UID `json:"pod,omitempty"`
 	// startTimestamp is when, on the manager's clock, to the second.
 	StartTimestamp metav1.Time `json:"startTimestamp,omitzero"`
