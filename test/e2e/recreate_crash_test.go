@@ -187,6 +187,9 @@ func (r *crashRun) describe(w write) string {
 			return claim + ": " + describeVolume(w)
 		}
 		if w.resource == "volumesnapshots" && strings.HasPrefix(w.name, claim) {
+			if strings.HasSuffix(w.name, "-trial") {
+				return claim + ": " + w.verb + " first snapshot"
+			}
 			return claim + ": " + w.verb + " snapshot"
 		}
 		if w.resource == "persistentvolumeclaims" && w.name == claim {
@@ -215,6 +218,10 @@ func describeClaim(w write) string {
 		return w.verb + " claim"
 	case bytes.Contains(w.body, []byte("stoppedTimestamp")):
 		return "note that nothing uses the volume"
+	case bytes.Contains(w.body, []byte(`\"pod\"`)):
+		return "note that its pod is stopped"
+	case bytes.Contains(w.body, []byte("triedTimestamp")):
+		return "note that the first snapshot was ready"
 	case bytes.Contains(w.body, []byte(`\"recreate\"`)):
 		return "note that it is to be made anew"
 	case bytes.Contains(w.body, []byte("sinceTimestamp")):

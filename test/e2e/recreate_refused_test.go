@@ -7,6 +7,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -151,35 +152,28 @@ var _ = Describe("Claims that cannot be made anew", func() {
 		}
 	})
 
-	DescribeTable("for no snapshot is made, give up in time, with nothing changed", func(ctx context.Context, class string) {
+	DescribeTable("for no snapshot is made, give up in time, and stop nothing", func(ctx context.Context, class string) {
 		before, bound, volumes, data := podUIDs(ctx, set), claims(ctx, namespace), boundTo(ctx, namespace), contents(ctx, set)
-		change(ctx, set, edits(toClass(classNoatime), recreating(withSnapshotClass(class, 20))))
-		message := waitBlocker(ctx, set, "sample-2", "RecreateTimedOut")
-		AddReportEntry("RecreateTimedOut", message)
-		waitReplicas(ctx, set, 3)
-
-		expectAsBefore := func() {
-			GinkgoHelper()
-			Expect(claims(ctx, namespace)).To(Equal(bound))
-			Expect(boundTo(ctx, namespace)).To(Equal(volumes))
-			Expect(classes(ctx, namespace)).To(Equal(of(3, classStandard)))
-			Expect(contents(ctx, set)).To(Equal(data))
-			Expect(snapshots(ctx, namespace)).To(BeEmpty())
-			for _, volume := range volumesOf(ctx, namespace) {
-				Expect(volume.Spec.PersistentVolumeReclaimPolicy).To(Equal(corev1.PersistentVolumeReclaimDelete), volume.Name)
-				Expect(volume.Labels).NotTo(HaveKey(claimLabel))
-				Expect(volume.Annotations).NotTo(HaveKey("insitu.dev/held-volume"))
-			}
+		change(ctx, set, edits(toClass(classNoatime), recreating(withSnapshotClass(class, 10))))
+		for i := range 3 {
+			message := waitBlocker(ctx, set, fmt.Sprintf("sample-%d", i), "RecreateTimedOut", "RecreateFailedBefore")
+			AddReportEntry(fmt.Sprintf("sample-%d", i), message)
 		}
 		Eventually(ctx, snapshots).WithArguments(namespace).Should(BeEmpty())
-		expectAsBefore()
-		notStopped(ctx, set, before, 0, 1)
-		Expect(getPod(ctx, set, 2).UID).NotTo(Equal(before["sample-2"]))
+		notStopped(ctx, set, before, 0, 1, 2)
+		Expect(claims(ctx, namespace)).To(Equal(bound))
+		Expect(boundTo(ctx, namespace)).To(Equal(volumes))
+		Expect(classes(ctx, namespace)).To(Equal(of(3, classStandard)))
+		Expect(contents(ctx, set)).To(Equal(data))
+		for _, volume := range volumesOf(ctx, namespace) {
+			Expect(volume.Spec.PersistentVolumeReclaimPolicy).To(Equal(corev1.PersistentVolumeReclaimDelete), volume.Name)
+			Expect(volume.Labels).NotTo(HaveKey(claimLabel))
+			Expect(volume.Annotations).NotTo(HaveKey("insitu.dev/held-volume"))
+		}
 
 		By("not trying again by itself")
-		after := podUIDs(ctx, set)
-		Consistently(ctx, podUIDs).WithArguments(set).WithTimeout(8 * time.Second).Should(Equal(after))
-		Expect(snapshots(ctx, namespace)).To(BeEmpty())
+		Consistently(ctx, snapshots).WithArguments(namespace).WithTimeout(8 * time.Second).Should(BeEmpty())
+		notStopped(ctx, set, before, 0, 1, 2)
 
 		By("trying again when it is told how")
 		change(ctx, set, recreating(withSnapshotClass(snapshotStandard, 600)))
@@ -194,8 +188,10 @@ var _ = Describe("Claims that cannot be made anew", func() {
 	It("for no volume is made of the snapshot, get back their old one", func(ctx context.Context) {
 		before, bound, volumes, data := podUIDs(ctx, set), claims(ctx, namespace), boundTo(ctx, namespace), contents(ctx, set)
 		change(ctx, set, edits(toClass(classUnmade), recreating(withSnapshotClass(snapshotStandard, 15))))
-		message := waitBlocker(ctx, set, "sample-2", "RecreateTimedOut")
-		AddReportEntry("RecreateTimedOut", message)
+		AddReportEntry("sample-2", waitBlocker(ctx, set, "sample-2", "RecreateTimedOut"))
+		for i := range 2 {
+			AddReportEntry(fmt.Sprintf("sample-%d", i), waitBlocker(ctx, set, fmt.Sprintf("sample-%d", i), "RecreateFailedBefore"))
+		}
 		waitReplicas(ctx, set, 3)
 		Expect(boundTo(ctx, namespace)).To(Equal(volumes))
 		Expect(classes(ctx, namespace)).To(Equal(of(3, classStandard)))

@@ -420,14 +420,15 @@ func podUIDs(ctx context.Context, set *appsv1beta1.StatefulSet) map[string]types
 	return found
 }
 
-// waitBlocker waits for a blocker of a pod with a reason, and returns its message.
-func waitBlocker(ctx context.Context, set *appsv1beta1.StatefulSet, pod, reason string) (message string) {
+// waitBlocker waits for a blocker of a pod with one of some reasons, and returns its
+// message.
+func waitBlocker(ctx context.Context, set *appsv1beta1.StatefulSet, pod string, reasons ...string) (message string) {
 	GinkgoHelper()
 	eventually(ctx, set, func(g Gomega, set *appsv1beta1.StatefulSet) {
 		g.Expect(set.Status.ObservedGeneration).To(Equal(set.Generation))
 		message = ""
 		for _, b := range set.Status.Blockers {
-			if b.Pod == pod && b.Reason == reason {
+			if b.Pod == pod && slices.Contains(reasons, b.Reason) {
 				message = b.Message
 			}
 		}
