@@ -26,7 +26,7 @@ import (
 // observe reads what the next step of a claim depends on.
 func (s *Session) observe(ctx context.Context, claim Claim) (recreate.Facts, error) {
 	facts := recreate.Facts{
-		Template: claim.Template, Workload: s.owner.GetName(), Ordinal: claim.Ordinal, Strategy: s.strategy, Pod: podOf(claim.Pod),
+		Template: claim.Template, Workload: s.owner.GetName(), Ordinal: claim.Ordinal, Strategy: s.strategy, Pod: podOf(claim.Pod), Foreign: claim.Foreign,
 	}
 	found := &corev1.PersistentVolumeClaim{}
 	exists, err := s.get(ctx, client.ObjectKeyFromObject(claim.Template), found)
@@ -38,7 +38,9 @@ func (s *Session) observe(ctx context.Context, claim Claim) (recreate.Facts, err
 		err = s.observeMissing(ctx, &facts)
 	case found.DeletionTimestamp != nil:
 		facts.Claim = found
-		facts.Users, err = s.usersOf(ctx, found, nil)
+		if err = s.observeMissing(ctx, &facts); err == nil {
+			facts.Users, err = s.usersOf(ctx, found, s.live)
+		}
 	case found.Status.Phase != corev1.ClaimBound:
 		facts.Claim = found
 		err = s.observeMissing(ctx, &facts)

@@ -63,6 +63,8 @@ type Claim struct {
 	// Ordinal is that of the pod, and Pod the pod; nil if there is none.
 	Ordinal int
 	Pod     *corev1.Pod
+	// Foreign is true if the claim belongs to another controller.
+	Foreign bool
 	// Failed is the name of another claim of the template for which the same has
 	// failed; empty if there is none.
 	Failed string

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/volumes"
@@ -80,10 +81,12 @@ func (s *Session) patchVolume(ctx context.Context, facts recreate.Facts, step re
 		metadata["labels"] = map[string]any{
 			appsv1beta1.ClaimNamespaceLabel: step.State.Namespace, appsv1beta1.ClaimLabel: recreate.LabelValue(step.State.Claim),
 		}
+		metadata["finalizers"] = finalizers(step.Volume, step.State.ProvedTimestamp == nil)
 		spec["persistentVolumeReclaimPolicy"] = corev1.PersistentVolumeReclaimRetain
 	case recreate.ReleaseVolume:
 		metadata["annotations"] = map[string]any{appsv1beta1.HeldVolumeStateKey: nil}
 		metadata["labels"] = map[string]any{appsv1beta1.ClaimNamespaceLabel: nil, appsv1beta1.ClaimLabel: nil}
+		metadata["finalizers"] = finalizers(step.Volume, false)
 		spec["persistentVolumeReclaimPolicy"] = step.State.ReclaimPolicy
 	case recreate.FreeVolume:
 		spec["claimRef"] = map[string]any{
@@ -102,4 +105,15 @@ func (s *Session) patchVolume(ctx context.Context, facts recreate.Facts, step re
 	}
 	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: step.Volume.Name}}
 	return s.client.Patch(ctx, volume, client.RawPatch(types.MergePatchType, body), client.DisableReadYourWritesConsistency)
+}
+
+// finalizers returns those of a volume with ours, or without it. The object cannot go
+// as long as it is all that tells what a missing claim is made from.
+func finalizers(volume *corev1.PersistentVolume, held bool) []string {
+	volume = volume.DeepCopy()
+	controllerutil.RemoveFinalizer(volume, appsv1beta1.HeldVolumeFinalizer)
+	if held {
+		controllerutil.AddFinalizer(volume, appsv1beta1.HeldVolumeFinalizer)
+	}
+	return volume.Finalizers
 }

@@ -34,6 +34,8 @@ func (r *Reconciler) observeClaims(ctx context.Context, s *scope) error {
 		if err := r.renewClaims(ctx, s, session, ordinal, pods[ordinal]); err != nil {
 			return err
 		}
+	}
+	for _, ordinal := range s.ordinals {
 		if pods[ordinal] == nil {
 			if err := r.awaitVolumes(ctx, s, ordinal); err != nil {
 				return err

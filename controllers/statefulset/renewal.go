@@ -56,6 +56,7 @@ func (s *scope) claimToMake(template *corev1.PersistentVolumeClaim, ordinal int,
 	if m != nil {
 		claim.Pod = m.Pod
 	}
+	claim.Foreign = s.claims.BelongsToOthers(s.claims.Get(claim.Template.Name))
 	return claim
 }
 
@@ -66,7 +67,7 @@ func (s *scope) needsRenewal(name string, m *member) bool {
 	case found == nil:
 		return m == nil || m.Status.Phase == corev1.PodPending
 	case s.claims.BelongsToOthers(found):
-		return false
+		return volumes.RecordOf(found).Recreate != nil
 	}
 	busy, until := claims.IsBusy(found, s.set.Spec.VolumeClaimUpdateStrategy, s.now)
 	if !until.IsZero() {

@@ -37,20 +37,23 @@ func (f Facts) attempt(a Attempt, now time.Time) Step {
 	if step := f.stop(a, now); step != nil {
 		return *step
 	}
+	if !f.holdsFor(a) {
+		return f.hold(a)
+	}
 	if step := f.save(a, now); step != nil {
 		return *step
 	}
 	if step := f.dropTrial(); step != nil {
 		return *step
 	}
-	if !f.holdsFor(a) {
-		return f.hold(a)
-	}
 	if f.isBeingSaved() {
 		return wait(ReasonSnapshotNotReady, "it is made anew when no other snapshot of it is being taken").until(a.StoppedTimestamp.Add(f.timeout()))
 	}
-	if f.Judgement != nil && f.Judgement.Refused != nil {
-		return f.giveUp(nil, f.Judgement.Refused.Message)
+	switch j := f.Judgement; {
+	case j != nil && j.Refused != nil:
+		return f.giveUp(nil, j.Refused.Message)
+	case j != nil && j.Source != a.Source:
+		return f.giveUp(nil, "it can be made anew from another source than was meant when its pod was stopped")
 	}
 	step := act(DeleteClaim, ReasonClaimRecreating, "it is deleted to be made anew from %s; its volume %s is held", from(a), f.Volume.Name)
 	if a.Source == appsv1beta1.VolumeRecreateSource {
@@ -75,6 +78,10 @@ func (f Facts) unwanted(a Attempt) string {
 	switch {
 	case f.Volume == nil:
 		return "it has no volume"
+	case f.Volume.DeletionTimestamp != nil:
+		return "its volume " + f.Volume.Name + " is being deleted"
+	case f.Foreign:
+		return "it belongs to another controller now"
 	case f.Pod != nil && a.Pod != "" && f.Pod.UID != a.Pod:
 		return "there is another pod meanwhile"
 	case a.Source == appsv1beta1.VolumeRecreateSource:
@@ -169,7 +176,7 @@ func (f Facts) stop(a Attempt, now time.Time) *Step {
 	case len(f.Users) > 0:
 		step = f.giveUp(nil, "pod "+f.Users[0]+" uses it")
 	case a.StoppedTimestamp != nil:
-		return nil
+		return f.watch(a, now)
 	case len(f.Nodes) > 0:
 		step = wait(ReasonVolumeAttached, "it is made anew when its volume is detached from node %s", f.Nodes[0]).
 			until(a.StartTimestamp.Add(f.timeout()))
@@ -178,6 +185,34 @@ func (f Facts) stop(a Attempt, now time.Time) *Step {
 		record.Recreate.StoppedTimestamp = ptr.To(metav1.NewTime(now).Rfc3339Copy())
 		step = f.note(record, "nothing uses its volume any more")
 	}
+	return &step
+}
+
+// How often it is noted that the volume of an attempt is looked at, and how long a time
+// without a look is taken to have seen no pod come and go.
+const (
+	watchPeriod = time.Minute
+	blindPeriod = 3 * time.Minute
+)
+
+// watch returns the step that keeps an attempt under observation; nil if it is. A
+// snapshot is no longer all there is when something may have written meanwhile: while the
+// manager was down, or the pod was not wanted.
+func (f Facts) watch(a Attempt, now time.Time) *Step {
+	last := a.StoppedTimestamp.Time
+	if a.WatchedTimestamp != nil {
+		last = a.WatchedTimestamp.Time
+	}
+	switch {
+	case !now.Before(last.Add(blindPeriod)):
+		step := f.giveUp(nil, "nobody knows what has used its volume since "+last.UTC().Format(time.RFC3339))
+		return &step
+	case now.Before(last.Add(watchPeriod)):
+		return nil
+	}
+	record := f.record()
+	record.Recreate.WatchedTimestamp = ptr.To(metav1.NewTime(now).Rfc3339Copy())
+	step := f.note(record, "nothing has used its volume since its pod was stopped")
 	return &step
 }
 

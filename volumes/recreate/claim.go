@@ -105,7 +105,7 @@ func merged(before, now map[string]string) map[string]string {
 // that a volume was taken from.
 func heldBefore(held *Volume) []appsv1beta1.HeldVolume {
 	a := held.State.Recreate
-	return append([]appsv1beta1.HeldVolume{{Name: held.Name, Number: a.Number, Snapshot: a.Snapshot}}, held.State.HeldVolumes...)
+	return append([]appsv1beta1.HeldVolume{{Name: held.Name, Number: a.Number, Source: a.Source, Snapshot: a.Snapshot}}, held.State.HeldVolumes...)
 }
 
 // claimOf returns the claim that a volume would be, for a comparison.

@@ -36,6 +36,8 @@ type Facts struct {
 	Ordinal  int
 	// Strategy says what is to be done.
 	Strategy appsv1beta1.VolumeClaimUpdateStrategy
+	// Foreign is true for a claim that belongs to another controller.
+	Foreign bool
 	// Volume is the volume that the claim is bound to; nil if it is to none.
 	Volume *Volume
 	// Held are the volumes that were held for claims of this name: of a claim that
@@ -95,6 +97,15 @@ func (v Volume) IsHeldFor(namespace, claim string) bool {
 
 // isProved reports whether the pod has been ready without this volume.
 func (v Volume) isProved() bool { return v.State.ProvedTimestamp != nil }
+
+// isFree reports whether a held volume can be given back: no other claim has it, and
+// its deletion has not begun.
+func (v Volume) isFree() bool {
+	owner, phase := v.Spec.ClaimRef, v.Status.Phase
+	return v.DeletionTimestamp == nil && v.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain &&
+		(phase == corev1.VolumeReleased || phase == corev1.VolumeAvailable) &&
+		owner != nil && owner.Namespace == v.State.Namespace && owner.Name == v.State.Claim
+}
 
 // InFlight returns the held volume that tells what a missing claim is made from: the
 // latest that is not proved. It is nil if there is none.

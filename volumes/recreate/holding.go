@@ -97,8 +97,7 @@ func (f Facts) isOnOther() bool {
 // discard returns the next step of what is kept of a volume that was replaced.
 func (f Facts) discard(record volumes.Record, i int, now time.Time) Step {
 	entry, strategy := record.HeldVolumes[i], f.Strategy.GetRecreate()
-	discards := strategy.OldVolume == appsv1beta1.DeleteRecreateRetention
-	forgets := strategy.Snapshot == appsv1beta1.DeleteRecreateRetention && entry.Snapshot != ""
+	discards, forgets := isDiscarded(f.Claim, entry, strategy)
 	if entry.SinceTimestamp == nil || !discards && !forgets {
 		return Step{}
 	}
@@ -125,6 +124,18 @@ func (f Facts) discard(record volumes.Record, i int, now time.Time) Step {
 	return f.note(record, "what was held of its volume %s is gone", entry.Name)
 }
 
+// isDiscarded reports whether a held volume and its snapshot are to go when their time is
+// over. A volume stays that is the only one with what is in it, and both that a user has
+// asked to have back.
+func isDiscarded(
+	claim *corev1.PersistentVolumeClaim, entry appsv1beta1.HeldVolume, strategy appsv1beta1.VolumeClaimRecreateStrategy,
+) (volume, snapshot bool) {
+	if entry.Source != appsv1beta1.SnapshotRecreateSource || undoOf(claim) == entry.Name {
+		return false, false
+	}
+	return strategy.OldVolume == appsv1beta1.DeleteRecreateRetention, strategy.Snapshot == appsv1beta1.DeleteRecreateRetention && entry.Snapshot != ""
+}
+
 // isDisposable reports whether a held volume may be deleted: the claim has run
 // without it, and nothing else has it.
 func (v Volume) isDisposable() bool {
@@ -147,8 +158,7 @@ func IsBusy(claim *corev1.PersistentVolumeClaim, strategy appsv1beta1.VolumeClai
 		return true, time.Time{}
 	}
 	for _, entry := range record.HeldVolumes {
-		discards := recreate.OldVolume == appsv1beta1.DeleteRecreateRetention
-		forgets := recreate.Snapshot == appsv1beta1.DeleteRecreateRetention && entry.Snapshot != ""
+		discards, forgets := isDiscarded(claim, entry, recreate)
 		switch {
 		case entry.SinceTimestamp == nil:
 			return true, time.Time{}

@@ -26,6 +26,8 @@ import (
 const (
 	// ReasonSnapshotsNotServed: the API server does not serve snapshots.
 	ReasonSnapshotsNotServed = "SnapshotsNotServed"
+	// ReasonVolumeTerminating: somebody has deleted the volume while a claim has it.
+	ReasonVolumeTerminating = "VolumeTerminating"
 	// ReasonVolumeNotCSI: the volume is none of a CSI driver, which could take snapshots.
 	ReasonVolumeNotCSI = "VolumeNotCSI"
 	// ReasonSnapshotClassMissing: there is no VolumeSnapshotClass.
@@ -127,6 +129,9 @@ func Preflight(f PreflightFacts) Judgement {
 func (f PreflightFacts) source() Judgement {
 	if f.Volume == nil {
 		return refuse(volumes.ReasonClaimNotBound, "it has no volume")
+	}
+	if f.Volume.DeletionTimestamp != nil {
+		return refuse(ReasonVolumeTerminating, "its volume %s is marked for deletion, and would go with its claim", f.Volume.Name)
 	}
 	class, refused, why := f.snapshotClass()
 	switch {
@@ -274,10 +279,10 @@ func (f PreflightFacts) undo() Judgement {
 	wanted := undoOf(f.Claim)
 	var names []string
 	for _, held := range f.Held {
-		if !held.IsHeldFor(f.Claim.Namespace, f.Claim.Name) || held.DeletionTimestamp != nil {
+		if !held.IsHeldFor(f.Claim.Namespace, f.Claim.Name) || !held.isFree() {
 			continue
 		}
-		if held.Name == wanted && f.Volume != nil {
+		if held.Name == wanted && f.Volume != nil && f.Volume.DeletionTimestamp == nil {
 			return Judgement{Source: appsv1beta1.VolumeRecreateSource, Volume: wanted, Key: KeyOf(f.Template, f.Strategy)}
 		}
 		names = append(names, held.Name)
@@ -286,7 +291,7 @@ func (f PreflightFacts) undo() Judgement {
 	if len(names) > 0 {
 		has = "there are " + strings.Join(names, ", ") + ", and " + appsv1beta1.UndoRecreatePrevious + " means the last one that it replaced"
 	}
-	return refuse(ReasonUndoRefused, "annotation %s asks for volume %q, which is not held for it; %s", appsv1beta1.UndoRecreateAnnotation, wanted, has)
+	return refuse(ReasonUndoRefused, "annotation %s asks for volume %q, which is not held for it, or not to be had; %s", appsv1beta1.UndoRecreateAnnotation, wanted, has)
 }
 
 // HasFailed reports whether what is wanted of a claim was tried before, and failed

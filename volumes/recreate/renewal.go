@@ -16,7 +16,7 @@ import (
 
 // renew returns the next step of a claim that does not exist: to make it again, if
 // a held volume says so.
-func (f Facts) renew() Step {
+func (f Facts) renew(now time.Time) Step {
 	held := InFlight(f.Held)
 	if held == nil {
 		return f.restore()
@@ -29,12 +29,29 @@ func (f Facts) renew() Step {
 		return f.rebind(held)
 	}
 	if a.Source == appsv1beta1.SnapshotRecreateSource && !isReady(f.Snapshot) {
-		return wait(ReasonSnapshotNotReady, "it is made anew when its snapshot %s is ready to use again", a.Snapshot)
+		return f.awaitSnapshot(held, now)
 	}
 	if step := f.lock(); step != nil {
 		return *step
 	}
 	return f.create(held, f.newClaim(held))
+}
+
+// awaitSnapshot returns the step of a claim that somebody else has deleted before its
+// snapshot was ready.
+func (f Facts) awaitSnapshot(held *Volume, now time.Time) Step {
+	a := held.State.Recreate
+	deadline := held.State.Recreate.StartTimestamp.Add(f.timeout())
+	if a.StoppedTimestamp != nil {
+		deadline = a.StoppedTimestamp.Add(f.timeout())
+	}
+	if now.Before(deadline) || held.DeletionTimestamp != nil {
+		return wait(ReasonSnapshotNotReady, "it is made anew when its snapshot %s is ready to use", a.Snapshot).until(deadline)
+	}
+	return f.takeBack(held, &Failure{
+		Key: a.Key, Reason: ReasonRecreateTimedOut, Timestamp: metav1.NewTime(now).Rfc3339Copy(),
+		Message: "its snapshot " + a.Snapshot + " was not ready within " + f.timeout().String(),
+	})
 }
 
 // lock returns the step that keeps a held volume from the next claim of the name; nil if
@@ -66,7 +83,7 @@ func (f Facts) barrier(held *Volume) *Failure {
 		return nil // it is on its way back
 	case a.Source == appsv1beta1.VolumeRecreateSource && !f.mayHaveTarget():
 		return &Failure{Key: a.Key, Reason: ReasonVolumeLost, Message: "volume " + a.Volume + ", which it was to have back, is not there or belongs to another claim"}
-	case a.Source == appsv1beta1.VolumeRecreateSource:
+	case a.Source == appsv1beta1.VolumeRecreateSource, held.DeletionTimestamp != nil:
 		return nil
 	case f.fits(held):
 		return &Failure{Message: "its template is what its old volume is"}
@@ -104,13 +121,19 @@ func (f Facts) mayHaveTarget() bool {
 	return f.Target != nil && f.Target.DeletionTimestamp == nil && f.Target.IsHeldFor(f.Template.Namespace, f.Template.Name)
 }
 
+// volumeInUse says why a volume cannot be given back yet.
+const volumeInUse = "it is to have volume %s back, which is %s and not to be had: it must be Released or Available, with reclaim policy Retain, and its claimRef name this claim"
+
 // rebind returns the next step towards a claim that has a volume back.
 func (f Facts) rebind(held *Volume) Step {
 	target := f.Target
 	if target == nil {
 		return wait(ReasonVolumeLost, "it is to have volume %s back, which is not there", held.State.Recreate.Volume)
 	}
-	if owner := target.Spec.ClaimRef; owner != nil && (owner.UID != "" || owner.Name != f.Template.Name || owner.Namespace != f.Template.Namespace) {
+	if !target.isFree() {
+		return wait(ReasonVolumeLost, volumeInUse, target.Name, target.Status.Phase)
+	}
+	if target.Spec.ClaimRef.UID != "" {
 		step := act(FreeVolume, ReasonClaimRecreating, "volume %s is free for it", target.Name)
 		step.Volume = target.PersistentVolume
 		return step

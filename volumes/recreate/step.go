@@ -103,7 +103,7 @@ const unstagePeriod = 10 * time.Second
 func Next(f Facts, now time.Time) Step {
 	switch {
 	case f.Claim == nil:
-		return f.renew()
+		return f.renew(now)
 	case f.Claim.DeletionTimestamp != nil:
 		return f.awaitDeletion()
 	case f.record().Recreate != nil:
@@ -115,7 +115,16 @@ func Next(f Facts, now time.Time) Step {
 	}
 }
 
+// awaitDeletion returns the next step of a claim that is being deleted. If a pod came in
+// between, what it writes is in no snapshot: the claim is to have its volume back.
 func (f Facts) awaitDeletion() Step {
+	held := InFlight(f.Held)
+	isOwn := held != nil && held.State.ClaimUID == f.Claim.UID
+	if len(f.Users) > 0 && isOwn && held.State.Recreate.Source == appsv1beta1.SnapshotRecreateSource {
+		return f.takeBack(held, &Failure{
+			Key: held.State.Recreate.Key, Reason: ReasonClaimInUse, Message: "pod " + f.Users[0] + " came to use it when it was deleted",
+		})
+	}
 	if len(f.Users) > 0 {
 		return wait(ReasonClaimInUse, "it is being deleted, and goes when pod %s is gone", f.Users[0])
 	}

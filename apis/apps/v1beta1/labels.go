@@ -127,6 +127,10 @@ const (
 	// taken from to be made anew: a HeldVolumeState.
 	HeldVolumeStateKey = "insitu.dev/held-volume"
 
+	// HeldVolumeFinalizer keeps a held volume from being forgotten before the claim that
+	// was taken from it has been made anew, and its pod is ready.
+	HeldVolumeFinalizer = "insitu.dev/held-volume"
+
 	// ClaimLabel is a label on held volumes and on the snapshots that claims are
 	// made anew from: the name of the claim. One that is too long for a label is cut,
 	// and ends in a hash of the whole.

@@ -117,7 +117,7 @@ type VolumeClaimRecreateStrategy struct {
 	// has run on the new one for holdSeconds.
 	//
 	//   - Retain: it is kept for ever.
-	//   - Delete: it is deleted.
+	//   - Delete: it is deleted, where the new one was made from a snapshot of it.
 	//
 	// Defaults to Retain.
 	//

@@ -85,6 +85,9 @@ type VolumeClaimRecreateState struct {
 	StartTimestamp metav1.Time `json:"startTimestamp,omitzero"`
 	// stoppedTimestamp is when nothing used the volume any more.
 	StoppedTimestamp *metav1.Time `json:"stoppedTimestamp,omitempty"`
+	// watchedTimestamp is when it was looked at last in a while: what uses the volume
+	// when nobody looks is not known.
+	WatchedTimestamp *metav1.Time `json:"watchedTimestamp,omitempty"`
 	// abandoned is why it was given up; absent if it was not.
 	Abandoned string `json:"abandoned,omitempty"`
 }
@@ -111,6 +114,9 @@ type HeldVolume struct {
 	Name string `json:"name"`
 	// number is that of the recreation that replaced it.
 	Number int64 `json:"number"`
+	// source is what its successor was made from. Only a volume of which there was a
+	// snapshot is ever deleted.
+	Source VolumeClaimRecreateSource `json:"source"`
 	// snapshot is the name of the snapshot that replaced it, while that is kept.
 	Snapshot string `json:"snapshot,omitempty"`
 	// sinceTimestamp is when the pod was first ready without it; absent until then.
