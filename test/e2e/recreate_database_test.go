@@ -88,13 +88,12 @@ var _ = Describe("The volumes of a database, made anew from their snapshots", fu
 		writers.expectAllStored(ctx)
 		written := allRows(ctx, d, set)
 
-		By("getting another class once more, which is undone")
+		By("getting another class once more, all at once, which is undone")
 		known, second := map[string][]string{}, boundTo(ctx, namespace)
 		for claim := range second {
 			known[claim] = snapshotsOf(ctx, namespace, claim)
 		}
-		most = watchAway(ctx, set)
-		change(ctx, set, toClass(classNoatime))
+		change(ctx, set, edits(toClass(classNoatime), allAtOnce))
 		waitRecreated(ctx, set, classNoatime)
 		third := boundTo(ctx, namespace)
 		Expect(allRows(ctx, d, set)).To(Equal(written))
@@ -108,7 +107,6 @@ var _ = Describe("The volumes of a database, made anew from their snapshots", fu
 		Eventually(ctx, boundTo).WithArguments(namespace).WithTimeout(volumePatience).Should(Equal(second))
 		change(ctx, set, toClass(classStandard))
 		waitRecreated(ctx, set, classStandard)
-		Expect(most()).To(Equal(1), "pods that were out of service at a time")
 		Expect(boundTo(ctx, namespace)).To(Equal(second))
 		Expect(allRows(ctx, d, set)).To(Equal(written), "what was written to the newer volumes is not in the older ones")
 		for claim, volume := range third {

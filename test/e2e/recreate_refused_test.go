@@ -70,7 +70,7 @@ var _ = Describe("Claims that cannot be made anew", func() {
 	)
 	BeforeEach(func(ctx context.Context) {
 		namespace = newRecreateNamespace(ctx)
-		set = create(ctx, nginxWithVolume(namespace, classStandard).With(recreating(nil)))
+		set = create(ctx, nginxWithVolume(namespace, classStandard).Replicas(2).With(recreating(nil)))
 		fillVolumes(ctx, set)
 	})
 
@@ -121,7 +121,7 @@ var _ = Describe("Claims that cannot be made anew", func() {
 			},
 			{
 				name: "a quota for storage, and a larger volume", reason: "QuotaExceeded", change: edits(toClass(classNoatime), toSize("2Gi")),
-				prepare: limited("requests.storage", "3Gi"),
+				prepare: limited("requests.storage", "2Gi"),
 			},
 			{name: "no room", reason: "CapacityTooSmall", change: toClass(small)},
 		} {
@@ -131,10 +131,10 @@ var _ = Describe("Claims that cannot be made anew", func() {
 				remove = r.prepare(ctx, namespace)
 			}
 			change(ctx, set, r.change)
-			message := waitBlocker(ctx, set, "sample-2", r.reason)
+			message := waitBlocker(ctx, set, "sample-1", r.reason)
 			AddReportEntry(r.reason, message)
-			Expect(message).To(ContainSubstring("data-sample-2"))
-			notStopped(ctx, set, before, 0, 1, 2)
+			Expect(message).To(ContainSubstring("data-sample-1"))
+			notStopped(ctx, set, before, 0, 1)
 			Expect(claims(ctx, namespace)).To(Equal(bound))
 			Expect(snapshots(ctx, namespace)).To(BeEmpty())
 			remove(ctx)
@@ -144,7 +144,7 @@ var _ = Describe("Claims that cannot be made anew", func() {
 			})
 			waitVolumes(ctx, set)
 		}
-		notStopped(ctx, set, before, 0, 1, 2)
+		notStopped(ctx, set, before, 0, 1)
 		Expect(contents(ctx, set)).To(Equal(data))
 		for _, volume := range volumesOf(ctx, namespace) {
 			Expect(volume.Spec.PersistentVolumeReclaimPolicy).To(Equal(corev1.PersistentVolumeReclaimDelete), volume.Name)
@@ -155,15 +155,15 @@ var _ = Describe("Claims that cannot be made anew", func() {
 	DescribeTable("for no snapshot is made, give up in time, and stop nothing", func(ctx context.Context, class string) {
 		before, bound, volumes, data := podUIDs(ctx, set), claims(ctx, namespace), boundTo(ctx, namespace), contents(ctx, set)
 		change(ctx, set, edits(toClass(classNoatime), recreating(withSnapshotClass(class, 10))))
-		for i := range 3 {
+		for i := range 2 {
 			message := waitBlocker(ctx, set, fmt.Sprintf("sample-%d", i), "RecreateTimedOut", "RecreateFailedBefore")
 			AddReportEntry(fmt.Sprintf("sample-%d", i), message)
 		}
 		Eventually(ctx, snapshots).WithArguments(namespace).Should(BeEmpty())
-		notStopped(ctx, set, before, 0, 1, 2)
+		notStopped(ctx, set, before, 0, 1)
 		Expect(claims(ctx, namespace)).To(Equal(bound))
 		Expect(boundTo(ctx, namespace)).To(Equal(volumes))
-		Expect(classes(ctx, namespace)).To(Equal(of(3, classStandard)))
+		Expect(classes(ctx, namespace)).To(Equal(of(2, classStandard)))
 		Expect(contents(ctx, set)).To(Equal(data))
 		for _, volume := range volumesOf(ctx, namespace) {
 			Expect(volume.Spec.PersistentVolumeReclaimPolicy).To(Equal(corev1.PersistentVolumeReclaimDelete), volume.Name)
@@ -173,7 +173,7 @@ var _ = Describe("Claims that cannot be made anew", func() {
 
 		By("not trying again by itself")
 		Consistently(ctx, snapshots).WithArguments(namespace).WithTimeout(8 * time.Second).Should(BeEmpty())
-		notStopped(ctx, set, before, 0, 1, 2)
+		notStopped(ctx, set, before, 0, 1)
 
 		By("trying again when it is told how")
 		change(ctx, set, recreating(withSnapshotClass(snapshotStandard, 600)))
@@ -188,18 +188,16 @@ var _ = Describe("Claims that cannot be made anew", func() {
 	It("for no volume is made of the snapshot, get back their old one", func(ctx context.Context) {
 		before, bound, volumes, data := podUIDs(ctx, set), claims(ctx, namespace), boundTo(ctx, namespace), contents(ctx, set)
 		change(ctx, set, edits(toClass(classUnmade), recreating(withSnapshotClass(snapshotStandard, 15))))
-		AddReportEntry("sample-2", waitBlocker(ctx, set, "sample-2", "RecreateTimedOut"))
-		for i := range 2 {
-			AddReportEntry(fmt.Sprintf("sample-%d", i), waitBlocker(ctx, set, fmt.Sprintf("sample-%d", i), "RecreateFailedBefore"))
-		}
-		waitReplicas(ctx, set, 3)
+		AddReportEntry("sample-1", waitBlocker(ctx, set, "sample-1", "RecreateTimedOut"))
+		AddReportEntry("sample-0", waitBlocker(ctx, set, "sample-0", "RecreateFailedBefore"))
+		waitReplicas(ctx, set, 2)
 		Expect(boundTo(ctx, namespace)).To(Equal(volumes))
-		Expect(classes(ctx, namespace)).To(Equal(of(3, classStandard)))
+		Expect(classes(ctx, namespace)).To(Equal(of(2, classStandard)))
 		Expect(contents(ctx, set)).To(Equal(data))
 		Eventually(ctx, snapshots).WithArguments(namespace).Should(BeEmpty())
-		notStopped(ctx, set, before, 0, 1)
+		notStopped(ctx, set, before, 0)
 		after := claims(ctx, namespace)
-		Expect(after["data-sample-2"]).NotTo(Equal(bound["data-sample-2"]))
+		Expect(after["data-sample-1"]).NotTo(Equal(bound["data-sample-1"]))
 		Eventually(ctx, func(g Gomega, ctx context.Context) {
 			for _, volume := range volumesOf(ctx, namespace) {
 				g.Expect(volume.Status.Phase).To(Equal(corev1.VolumeBound))
@@ -218,11 +216,11 @@ var _ = Describe("Claims that cannot be made anew", func() {
 	It("for no volume is made of the snapshot, go on in another class", func(ctx context.Context) {
 		data, volumes := contents(ctx, set), boundTo(ctx, namespace)
 		change(ctx, set, edits(toClass(classUnmade), recreating(withSnapshotClass(snapshotStandard, 600))))
-		Eventually(ctx, classes).WithArguments(namespace).Should(HaveKeyWithValue("data-sample-2", classUnmade))
+		Eventually(ctx, classes).WithArguments(namespace).Should(HaveKeyWithValue("data-sample-1", classUnmade))
 		change(ctx, set, edits(toClass(classNoatime), recreating(keepingNothing(0))))
 		waitRecreated(ctx, set, classNoatime)
 		Expect(contents(ctx, set)).To(Equal(data))
-		Eventually(ctx, volumesOf).WithArguments(namespace).Should(HaveLen(3))
+		Eventually(ctx, volumesOf).WithArguments(namespace).Should(HaveLen(2))
 		Eventually(ctx, snapshots).WithArguments(namespace).Should(BeEmpty())
 		for claim, volume := range boundTo(ctx, namespace) {
 			Expect(volume).NotTo(Equal(volumes[claim]))
@@ -232,7 +230,7 @@ var _ = Describe("Claims that cannot be made anew", func() {
 	It("for it is taken back before the new volume is there, get back their old one", func(ctx context.Context) {
 		data, volumes := contents(ctx, set), boundTo(ctx, namespace)
 		change(ctx, set, edits(toClass(classUnmade), recreating(withSnapshotClass(snapshotStandard, 600))))
-		Eventually(ctx, classes).WithArguments(namespace).Should(HaveKeyWithValue("data-sample-2", classUnmade))
+		Eventually(ctx, classes).WithArguments(namespace).Should(HaveKeyWithValue("data-sample-1", classUnmade))
 		change(ctx, set, toClass(classStandard))
 		waitVolumes(ctx, set)
 		notStalled(set)

@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -48,15 +49,23 @@ const (
 	undoAnnotation      = "insitu.dev/undo-recreate"
 )
 
-// recreating lets the claims of a set be made anew from their snapshots.
+// recreating lets the claims of a set be made anew from their snapshots, those of
+// one pod at a time.
 func recreating(change func(*appsv1beta1.VolumeClaimRecreateStrategy)) edit {
 	return func(s *appsv1beta1.StatefulSet) {
-		s.Spec.VolumeClaimUpdateStrategy.Type = appsv1beta1.RecreateVolumeClaimUpdateStrategyType
-		s.Spec.VolumeClaimUpdateStrategy.Recreate = &appsv1beta1.VolumeClaimRecreateStrategy{}
+		s.Spec.VolumeClaimUpdateStrategy = appsv1beta1.VolumeClaimUpdateStrategy{
+			Type: appsv1beta1.RecreateVolumeClaimUpdateStrategyType, Recreate: &appsv1beta1.VolumeClaimRecreateStrategy{},
+		}
 		if change != nil {
 			change(s.Spec.VolumeClaimUpdateStrategy.Recreate)
 		}
 	}
+}
+
+// allAtOnce lets all pods of a set, and their claims, change at once.
+func allAtOnce(s *appsv1beta1.StatefulSet) {
+	s.Spec.VolumeClaimUpdateStrategy.MaxConcurrent = ptr.To(intstr.FromString("100%"))
+	s.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable = ptr.To(intstr.FromString("100%"))
 }
 
 // keepingNothing is of recreations that leave nothing behind after that time.
