@@ -204,6 +204,8 @@ func describeVolume(w write) string {
 	switch {
 	case !bytes.Contains(w.body, []byte("insitu.dev/held-volume")):
 		return "let the old volume go"
+	case bytes.Contains(w.body, []byte(`"insitu.dev/held-volume":null`)):
+		return "hold the old volume no more"
 	case bytes.Contains(w.body, []byte("provedTimestamp")):
 		return "note that the new volume is proved"
 	default:
