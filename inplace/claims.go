@@ -184,7 +184,8 @@ func (v *view) detaches() bool {
 // postponeDetach reports whether a pod that is to go for its claims waits until those
 // of others are done, and names that.
 func (p *planner) postponeDetach(v *view) bool {
-	if !v.detaches() || p.changing < max(p.workload.MaxConcurrentClaims, 1) {
+	// A pod that has its place already, or does no work, takes none from others.
+	if !v.detaches() || v.facts.Claims.IsChanging() || v.class == broken || p.changing < max(p.workload.MaxConcurrentClaims, 1) {
 		return false
 	}
 	p.block(v, Waiting, ReasonMaxConcurrentClaims, p.claimsMessage())

@@ -54,7 +54,7 @@ func (f Facts) beginRecreation(state State) Step {
 	case f.Pod == nil:
 		return f.step(Waiting, r.Reason, "%s, when its pod is there to be stopped", r.Message)
 	case f.WhyNotDetached != "":
-		return f.step(Blocked, r.Reason, "%s, which needs its pod stopped: %s", r.Message, f.WhyNotDetached)
+		return f.step(Blocked, ReasonVolumeInUse, "it is not made anew, which needs its pod stopped: podUpdatePolicy InPlaceOnly keeps that; allow recreation with InPlaceIfPossible")
 	}
 	step := f.step(state, r.Reason, "%s", r.Message)
 	record.Recreate = r.Attempt

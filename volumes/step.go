@@ -183,6 +183,7 @@ const (
 // Next returns the next step of a claim towards its template.
 func Next(f Facts, now time.Time) Step {
 	if step := f.notThere(); step != nil {
+		step.InFlight = f.Recreation != nil && f.Recreation.State == UnderWay
 		return *step
 	}
 	step := f.next(now)

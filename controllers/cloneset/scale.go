@@ -95,7 +95,7 @@ func (r *Reconciler) ensureClaimsOf(ctx context.Context, s *scope, pod *corev1.P
 	if revision := s.revisions.Get(workload.RevisionOf(pod)); revision != nil {
 		templates = s.claimTemplates(revision)
 	}
-	return workload.EnsureClaims(ctx, r.client, s.owner, workload.ClaimsOf(pod, newClaims(s.set, templates, id)))
+	return workload.EnsureClaims(ctx, r.client, s.owner, workload.ClaimsOf(pod, newClaims(s.set, templates, id)), nil)
 }
 
 // newIDs returns the source of the instance IDs of new pods. Where claims are

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/volumes"
 	"github.com/insitu-dev/insitu/volumes/recreate"
 )
@@ -35,14 +36,21 @@ func (s *Session) Judge(ctx context.Context, claim Claim, found *corev1.Persiste
 	if found.Status.Phase != corev1.ClaimBound || !s.MayRecreate(found, claim.Template) {
 		return nil, nil
 	}
-	judgement, err := s.judge(ctx, claim, found, false)
+	if claim.Pod != nil && inplace.IsLost(claim.Pod, s.now) {
+		return blocked(recreate.ReasonClaimInUse, "nobody knows whether its pod still writes: its node does not answer"), nil
+	}
+	judgement, err := s.judge(ctx, claim, found, nil)
 	if err != nil {
 		return nil, err
 	}
 	if judgement.Refused != nil {
-		return &volumes.Recreation{State: volumes.Blocked, Reason: judgement.Refused.Reason, Message: "it cannot be made anew: " + judgement.Refused.Message}, nil
+		return blocked(judgement.Refused.Reason, judgement.Refused.Message), nil
 	}
-	attempt := recreate.Begin(found, judgement, s.now)
+	held, err := s.heldFor(ctx, found.Name)
+	if err != nil {
+		return nil, err
+	}
+	attempt := recreate.Begin(found, held, judgement, s.now)
 	if recreate.NeedsTrial(attempt) {
 		return &volumes.Recreation{
 			State: volumes.Changing, Reason: recreate.ReasonClaimRecreating,
@@ -52,11 +60,17 @@ func (s *Session) Judge(ctx context.Context, claim Claim, found *corev1.Persiste
 	return s.goOn(claim, attempt), nil
 }
 
+func blocked(reason, why string) *volumes.Recreation {
+	return &volumes.Recreation{State: volumes.Blocked, Reason: reason, Message: "it is not made anew: " + why}
+}
+
 // goOn returns what comes next for an attempt as long as the pod is there: nil if there is
 // nothing for the pod to do.
 func (s *Session) goOn(claim Claim, attempt recreate.Attempt) *volumes.Recreation {
 	switch {
-	case claim.Pod == nil || attempt.Abandoned != "":
+	case attempt.Abandoned != "":
+		return &volumes.Recreation{State: volumes.UnderWay, Reason: recreate.ReasonClaimRecreating, Message: "it is not made anew: " + attempt.Abandoned}
+	case claim.Pod == nil:
 		return nil
 	case recreate.NeedsTrial(attempt):
 		return &volumes.Recreation{State: volumes.UnderWay, Reason: recreate.ReasonSnapshotNotReady, Message: "its first snapshot is being taken while its pod runs"}
@@ -69,22 +83,28 @@ func (s *Session) goOn(claim Claim, attempt recreate.Attempt) *volumes.Recreatio
 		message = "it is made anew empty, and its volume held: its pod is stopped for that"
 	case appsv1beta1.SnapshotRecreateSource:
 	}
-	stopped := recreate.Stop(attempt, claim.Pod.UID, s.now)
+	stopped := recreate.Stop(attempt, claim.Pod, s.now)
 	return &volumes.Recreation{State: volumes.Detaching, Reason: recreate.ReasonClaimRecreating, Message: message, Attempt: &stopped}
 }
 
 // judge reads what decides whether a claim can be made anew.
-func (s *Session) judge(ctx context.Context, claim Claim, found *corev1.PersistentVolumeClaim, hasSnapshot bool) (recreate.Judgement, error) {
+// snapshot is that of the claim; nil as long as there is none.
+func (s *Session) judge(
+	ctx context.Context, claim Claim, found *corev1.PersistentVolumeClaim, snapshot *snapshotv1.VolumeSnapshot,
+) (recreate.Judgement, error) {
 	facts := recreate.PreflightFacts{
-		Claim: found, Template: claim.Template, Strategy: s.strategy, HasSnapshot: hasSnapshot, Failed: claim.Failed,
+		Claim: found, Template: claim.Template, Strategy: s.strategy, HasSnapshot: snapshot != nil, Failed: claim.Failed,
 		ClassName: volumehelpers.GetPersistentVolumeClaimClass(found),
+	}
+	if snapshot != nil && snapshot.Status != nil {
+		facts.RestoreSize = snapshot.Status.RestoreSize
 	}
 	if volumes.NamesClass(claim.Template) {
 		facts.ClassName = volumehelpers.GetPersistentVolumeClaimClass(claim.Template)
 	}
 	readers := []func(context.Context, Claim, *recreate.PreflightFacts) error{s.readVolumes, s.readUsers, s.readClass, s.readSnapshotClasses, s.readQuotas, s.readCapacities}
 	if recreate.AsksForUndo(found) {
-		readers = readers[:1]
+		readers = readers[:2]
 	}
 	for _, read := range readers {
 		if err := read(ctx, claim, &facts); err != nil {
@@ -95,11 +115,28 @@ func (s *Session) judge(ctx context.Context, claim Claim, found *corev1.Persiste
 }
 
 func (s *Session) readVolumes(ctx context.Context, _ Claim, facts *recreate.PreflightFacts) (err error) {
+	if volumes.RecordOf(facts.Claim).Recreate == nil && !recreate.AsksForUndo(facts.Claim) {
+		facts.Volume, err = s.recentVolume(ctx, facts.Claim.Spec.VolumeName)
+		return err
+	}
 	if facts.Volume, err = s.volume(ctx, facts.Claim.Spec.VolumeName); err != nil {
 		return err
 	}
 	facts.Held, err = s.heldBy(ctx, facts.Claim)
 	return err
+}
+
+// recentVolume is volume, of up to a recentPeriod ago: many claims may wait for their
+// turn, and are judged each time.
+func (s *Session) recentVolume(ctx context.Context, name string) (*recreate.Volume, error) {
+	if known, ok := s.recent.Get(name); ok {
+		return known.(*recreate.Volume), nil
+	}
+	volume, err := s.volume(ctx, name)
+	if err == nil && volume != nil {
+		s.recent.Set(name, volume, recentPeriod)
+	}
+	return volume, err
 }
 
 func (s *Session) readUsers(ctx context.Context, claim Claim, facts *recreate.PreflightFacts) error {

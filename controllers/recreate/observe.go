@@ -26,7 +26,7 @@ import (
 // observe reads what the next step of a claim depends on.
 func (s *Session) observe(ctx context.Context, claim Claim) (recreate.Facts, error) {
 	facts := recreate.Facts{
-		Template: claim.Template, Workload: s.owner.GetName(), Ordinal: claim.Ordinal, Strategy: s.strategy, Pod: podOf(claim.Pod), Foreign: claim.Foreign,
+		Template: claim.Template, Workload: s.owner.GetName(), Ordinal: claim.Ordinal, Strategy: s.strategy, Pod: podOf(claim), Foreign: claim.Foreign, Failed: claim.Failed,
 	}
 	found := &corev1.PersistentVolumeClaim{}
 	exists, err := s.get(ctx, client.ObjectKeyFromObject(claim.Template), found)
@@ -53,20 +53,17 @@ func (s *Session) observe(ctx context.Context, claim Claim) (recreate.Facts, err
 
 // observeMissing reads what a claim without a volume is made from.
 func (s *Session) observeMissing(ctx context.Context, facts *recreate.Facts) error {
-	held, err := s.held.read(func() ([]recreate.Volume, error) { return s.listHeld(ctx) })
+	held, err := s.heldFor(ctx, facts.Template.Name)
 	if err != nil {
 		return err
 	}
 	for _, volume := range held {
-		if volume.IsHeldFor(facts.Template.Namespace, facts.Template.Name) {
-			// It may have been written to since.
-			again, err := s.volume(ctx, volume.Name)
-			if err != nil {
-				return err
-			}
-			if again != nil && again.IsHeldFor(facts.Template.Namespace, facts.Template.Name) {
-				facts.Held = append(facts.Held, *again)
-			}
+		again, err := s.volume(ctx, volume.Name) // it may have been written to since
+		if err != nil {
+			return err
+		}
+		if again != nil && again.IsHeldFor(facts.Template.Namespace, facts.Template.Name) {
+			facts.Held = append(facts.Held, *again)
 		}
 	}
 	name := facts.Restored()
@@ -95,8 +92,17 @@ func (s *Session) observeBound(ctx context.Context, claim Claim, facts *recreate
 		return s.observeAttempt(ctx, claim, *record.Recreate, facts)
 	}
 	if facts.Volume != nil && facts.Volume.State != nil {
-		facts.Snapshot, err = s.snapshot(ctx, claim.Template.Namespace, facts.Volume.State.Recreate.Snapshot)
+		attempt := facts.Volume.State.Recreate
+		if facts.Trial, err = s.snapshot(ctx, claim.Template.Namespace, attempt.Trial); err != nil {
+			return err
+		}
+		facts.Snapshot, err = s.snapshot(ctx, claim.Template.Namespace, attempt.Snapshot)
 		return err
+	}
+	if latest := recreate.InFlight(facts.Held); latest != nil {
+		if facts.Trial, err = s.snapshot(ctx, claim.Template.Namespace, latest.State.Recreate.Trial); err != nil {
+			return err
+		}
 	}
 	facts.Snapshots = map[string]*snapshotv1.VolumeSnapshot{}
 	for _, held := range record.HeldVolumes {
@@ -115,7 +121,11 @@ func (s *Session) observeAttempt(ctx context.Context, claim Claim, attempt recre
 	if facts.Trial, err = s.snapshot(ctx, claim.Template.Namespace, attempt.Trial); err != nil || facts.Pod != nil {
 		return err
 	}
-	if facts.Users, err = s.usersOf(ctx, facts.Claim, s.live); err != nil {
+	reader := client.Reader(nil)
+	if attempt.StoppedTimestamp == nil || facts.Snapshot != nil && facts.Volume.State != nil {
+		reader = s.live // it decides
+	}
+	if facts.Users, err = s.usersOf(ctx, facts.Claim, reader); err != nil {
 		return err
 	}
 	if facts.Attaches, err = s.attaches(ctx, facts.Volume); err != nil {
@@ -125,16 +135,18 @@ func (s *Session) observeAttempt(ctx context.Context, claim Claim, attempt recre
 		facts.Nodes, err = s.nodesOf(ctx, facts.Volume)
 		return err
 	}
-	if facts.Volume.State == nil {
+	if facts.Volume.State == nil || attempt.Source == appsv1beta1.SnapshotRecreateSource && !recreate.IsReady(facts.Snapshot) {
 		return nil
 	}
-	judgement, err := s.judge(ctx, claim, facts.Claim, true)
+	judgement, err := s.judge(ctx, claim, facts.Claim, facts.Snapshot)
 	facts.Judgement = &judgement
 	return err
 }
 
-func podOf(pod *corev1.Pod) *recreate.Pod {
-	if pod == nil || inplace.HasEnded(pod) {
+// podOf returns the pod of a claim, if it uses it and has not ended.
+func podOf(claim Claim) *recreate.Pod {
+	pod := claim.Pod
+	if pod == nil || inplace.HasEnded(pod) || !uses(pod, claim.Template.Name) {
 		return nil
 	}
 	return &recreate.Pod{UID: pod.UID, Ready: pod.DeletionTimestamp == nil && podutils.IsPodReady(pod)}
@@ -176,21 +188,39 @@ func (s *Session) volume(ctx context.Context, name string) (*recreate.Volume, er
 	return &volume, err
 }
 
-// listHeld reads all volumes that are held for claims of the workload's namespace.
-func (s *Session) listHeld(ctx context.Context) ([]recreate.Volume, error) {
-	list := &corev1.PersistentVolumeList{}
-	if err := s.live.List(ctx, list, client.MatchingLabels{appsv1beta1.ClaimNamespaceLabel: s.owner.GetNamespace()}); err != nil {
+// heldFor returns the volumes that are held for claims of a name. Those of the namespace
+// are read once.
+func (s *Session) heldFor(ctx context.Context, claim string) ([]recreate.Volume, error) {
+	all, err := s.held.read(func() ([]corev1.PersistentVolume, error) {
+		list := &corev1.PersistentVolumeList{}
+		err := s.live.List(ctx, list, client.MatchingLabels{appsv1beta1.ClaimNamespaceLabel: s.owner.GetNamespace()})
+		return list.Items, err
+	})
+	if err != nil {
 		return nil, fmt.Errorf("list held volumes: %w", err)
 	}
-	held := make([]recreate.Volume, 0, len(list.Items))
-	for i := range list.Items {
-		volume, err := recreate.NewVolume(&list.Items[i])
+	var held []recreate.Volume
+	for i := range all {
+		if all[i].Labels[appsv1beta1.ClaimLabel] != recreate.LabelValue(claim) {
+			continue
+		}
+		volume, err := recreate.NewVolume(&all[i])
 		if err != nil {
 			return nil, err
 		}
-		held = append(held, volume)
+		if volume.IsHeldFor(s.owner.GetNamespace(), claim) {
+			held = append(held, volume)
+		}
 	}
 	return held, nil
+}
+
+// IsNew reports whether nothing says what a claim that does not exist is made from. It must
+// have been missing before: its volume is held before it is deleted.
+func (s *Session) IsNew(ctx context.Context, claim string, template *corev1.PersistentVolumeClaim) (bool, error) {
+	held, err := s.heldFor(ctx, claim)
+	_, isRestored := template.Annotations[appsv1beta1.RestoreFromAnnotation]
+	return len(held) == 0 && !isRestored, err
 }
 
 // heldBy reads the volumes that a claim has had before.

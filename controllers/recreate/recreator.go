@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -40,6 +41,13 @@ import (
 // pollPeriod is after how long it is looked again at what is not watched.
 const pollPeriod = 2 * time.Second
 
+// recentPeriod is how long it is believed, before anything is begun, that a volume is
+// what it was.
+const recentPeriod = 30 * time.Second
+
+// missingPeriod is after how long it is looked again for a snapshot to restore from.
+const missingPeriod = 10 * time.Second
+
 // maxSteps is how many writes are made for one claim in a row.
 const maxSteps = 16
 
@@ -48,12 +56,14 @@ type Recreator struct {
 	client   client.Client
 	live     client.Reader
 	recorder events.EventRecorder
+	// recent are volumes that were read a moment ago, by name.
+	recent *cache.Expiring
 }
 
 // New returns a Recreator that reads from the API server by live. The client reads
 // from a cache that shows its own writes.
 func New(c client.Client, live client.Reader, recorder events.EventRecorder) *Recreator {
-	return &Recreator{client: c, live: live, recorder: recorder}
+	return &Recreator{client: c, live: live, recorder: recorder, recent: cache.NewExpiring()}
 }
 
 // Claim is a claim that a pod of a workload has, or is to have.
@@ -87,7 +97,7 @@ type Session struct {
 	strategy appsv1beta1.VolumeClaimUpdateStrategy
 	now      time.Time
 
-	held            *memory[[]recreate.Volume]
+	held            *memory[[]corev1.PersistentVolume]
 	users           *memory[[]corev1.Pod]
 	snapshotClasses *memory[*snapshotv1.VolumeSnapshotClassList]
 	quotas          *memory[[]corev1.ResourceQuota]
@@ -116,7 +126,7 @@ func (m *memory[T]) read(load func() (T, error)) (T, error) {
 func (r *Recreator) Open(owner workload.Owner, strategy appsv1beta1.VolumeClaimUpdateStrategy, now time.Time) *Session {
 	return &Session{
 		Recreator: r, owner: owner, strategy: strategy, now: now,
-		held: &memory[[]recreate.Volume]{}, users: &memory[[]corev1.Pod]{},
+		held: &memory[[]corev1.PersistentVolume]{}, users: &memory[[]corev1.Pod]{},
 		snapshotClasses: &memory[*snapshotv1.VolumeSnapshotClassList]{},
 		quotas:          &memory[[]corev1.ResourceQuota]{}, capacities: &memory[[]storagev1.CSIStorageCapacity]{},
 		classes: map[string]*storagev1.StorageClass{},
@@ -135,14 +145,14 @@ func (s *Session) Advance(ctx context.Context, claim Claim) (Result, error) {
 		step := recreate.Next(facts, s.now)
 		if step.Action == recreate.None || step.Action == recreate.Wait {
 			result := s.result(step)
-			result.Bound = facts.Claim != nil && facts.Claim.Status.Phase == corev1.ClaimBound
+			result.Bound = facts.Claim != nil && facts.Claim.Status.Phase == corev1.ClaimBound && volumes.RecordOf(facts.Claim).Recreate == nil
 			return result, nil
 		}
 		err = s.write(ctx, facts, step)
-		s.held = &memory[[]recreate.Volume]{} // it may have been one of them
+		s.held = &memory[[]corev1.PersistentVolume]{} // it may have been one of them
 		switch {
 		case err == nil:
-			s.report(claim, step)
+			s.report(claim, facts.Claim, step)
 		case executor.IsRefusal(err):
 			return s.refused(claim, step, err), nil
 		case apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsAlreadyExists(err):
@@ -157,8 +167,12 @@ func (s *Session) Advance(ctx context.Context, claim Claim) (Result, error) {
 // result returns when to look again at a step that waits.
 func (s *Session) result(step recreate.Step) Result {
 	result := Result{Step: step, Again: step.Until}
-	if step.Action == recreate.Wait {
-		if at := s.now.Add(pollPeriod); result.Again.IsZero() || at.Before(result.Again) {
+	if step.Action == recreate.Wait && !step.Watched {
+		period := pollPeriod
+		if step.Reason == recreate.ReasonRestoreMissing || step.Reason == recreate.ReasonRestoreInvalid {
+			period = missingPeriod
+		}
+		if at := s.now.Add(period); result.Again.IsZero() || at.Before(result.Again) {
 			result.Again = at
 		}
 	}
@@ -178,12 +192,31 @@ func (s *Session) refused(claim Claim, step recreate.Step, err error) Result {
 // refusedPeriod is after how long a write is tried again that the API server refuses.
 const refusedPeriod = 5 * time.Second
 
-// report says in an event what was done.
-func (s *Session) report(claim Claim, step recreate.Step) {
-	kind, reason := corev1.EventTypeNormal, appsv1beta1.ReasonRecreatingClaim
+// report says in an event what was done. Events that differ in their text only would be
+// counted as one: each action has its reason, and each claim is another one.
+func (s *Session) report(claim Claim, found *corev1.PersistentVolumeClaim, step recreate.Step) {
+	kind, reason := corev1.EventTypeNormal, reasons[step.Action]
 	if step.Failed {
 		kind, reason = corev1.EventTypeWarning, step.Reason
 	}
+	if reason == "" {
+		return
+	}
+	if found == nil {
+		found = claim.Template
+	}
 	message := executor.Shorten("claim " + claim.Template.Name + ": " + step.Message)
-	s.recorder.Eventf(s.owner.Object, claim.Template, kind, reason, workload.ActionUpdate, "%s", message)
+	s.recorder.Eventf(s.owner.Object, found, kind, reason, workload.ActionUpdate, "%s", message)
+}
+
+// reasons are those of the events of actions. Notes on a claim are told by what follows.
+var reasons = map[recreate.Action]string{
+	recreate.CreateSnapshot: appsv1beta1.ReasonTakingSnapshot,
+	recreate.DeleteSnapshot: appsv1beta1.ReasonDeletingSnapshot,
+	recreate.HoldVolume:     appsv1beta1.ReasonHoldingVolume,
+	recreate.ReleaseVolume:  appsv1beta1.ReasonReleasingVolume,
+	recreate.FreeVolume:     appsv1beta1.ReasonGivingVolumeBack,
+	recreate.DiscardVolume:  appsv1beta1.ReasonDiscardingVolume,
+	recreate.DeleteClaim:    appsv1beta1.ReasonDeletingClaim,
+	recreate.CreateClaim:    appsv1beta1.ReasonRecreatingClaim,
 }

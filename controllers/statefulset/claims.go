@@ -27,6 +27,7 @@ func (r *Reconciler) observeClaims(ctx context.Context, s *scope) error {
 			return err
 		}
 	}
+	r.refuseToShrink(s)
 	s.claimSteps = map[string]volumes.Claims{}
 	session := r.recreate.Open(s.owner, s.set.Spec.VolumeClaimUpdateStrategy, s.now)
 	pods := byOrdinal(s.members)
@@ -35,6 +36,7 @@ func (r *Reconciler) observeClaims(ctx context.Context, s *scope) error {
 			return err
 		}
 	}
+	s.failed = map[string][]string{} // one may have failed now
 	for _, ordinal := range s.ordinals {
 		if pods[ordinal] == nil {
 			if err := r.awaitVolumes(ctx, s, ordinal); err != nil {
@@ -42,6 +44,7 @@ func (r *Reconciler) observeClaims(ctx context.Context, s *scope) error {
 			}
 		}
 		if s.held.Has(ordinal) || s.isStopped() {
+			s.nameHeldUndos(ordinal)
 			continue
 		}
 		if err := r.stepClaims(ctx, s, session, ordinal, pods[ordinal]); err != nil {
@@ -49,6 +52,28 @@ func (r *Reconciler) observeClaims(ctx context.Context, s *scope) error {
 		}
 	}
 	return nil
+}
+
+// refuseToShrink says once of a spec that its claims will not become smaller: a snapshot
+// restores to no less than it was taken of.
+func (r *Reconciler) refuseToShrink(s *scope) {
+	if !s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates() || s.set.Status.ObservedGeneration == s.set.Generation {
+		return
+	}
+	before := s.revisions.Current.Claims
+	for i := range s.set.Spec.VolumeClaimTemplates {
+		template := &s.set.Spec.VolumeClaimTemplates[i]
+		earlier := slices.IndexFunc(before, func(other corev1.PersistentVolumeClaim) bool { return other.Name == template.Name })
+		if earlier < 0 {
+			continue
+		}
+		has, wants := before[earlier].Spec.Resources.Requests[corev1.ResourceStorage], template.Spec.Resources.Requests[corev1.ResourceStorage]
+		if wants.Cmp(has) < 0 {
+			r.recorder.Eventf(s.set, nil, corev1.EventTypeWarning, appsv1beta1.ReasonClaimNotShrunk, workload.ActionUpdate,
+				"claim template %s asks for %s, less than the %s before: existing claims keep their size, also when they are made anew from a snapshot",
+				template.Name, wants.String(), has.String())
+		}
+	}
 }
 
 // stepClaims finds out what the claims of an ordinal need that are to follow their
@@ -61,9 +86,7 @@ func (r *Reconciler) stepClaims(ctx context.Context, s *scope, session *recreate
 	if len(templates) == 0 {
 		return nil
 	}
-	if err := r.judgeClaims(ctx, s, session, ordinal, m); err != nil {
-		return err
-	}
+	r.judgeClaims(ctx, s, session, ordinal, m)
 	pod, err := s.podOfClaims(ordinal, m), error(nil)
 	s.claimSteps[pod.Name], err = s.claims.Steps(ctx, pod, templates, s.now)
 	return err

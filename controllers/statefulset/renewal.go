@@ -10,43 +10,71 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/recreate"
+	"github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/volumes"
 	claims "github.com/insitu-dev/insitu/volumes/recreate"
 )
 
 // renewClaims goes on with the claims of an ordinal that are being made anew, and finds
-// out what those are made from that do not exist. Its pod is kept away until they
-// do.
+// out what those are made from that do not exist. No others than those that it clears are
+// made, and the pod is kept away until it can have its claims.
 //
 // It does so whatever the strategy is by now: a claim that was deleted to be made
 // anew must never become an empty one.
 func (r *Reconciler) renewClaims(ctx context.Context, s *scope, session *recreate.Session, ordinal int, m *member) error {
-	templates := s.claimTemplates(ordinal)
+	templates := s.templatesOf(ordinal, m)
 	for i := range templates {
 		name := volumes.ClaimName(templates[i].Name, podName(s.set.Name, ordinal))
-		if !s.needsRenewal(name, m) {
+		needs, err := s.needsRenewal(ctx, session, &templates[i], name, m)
+		if err != nil {
+			s.failRenewal(ordinal, m, name, err)
+		}
+		if !needs {
 			continue
 		}
 		result, err := session.Advance(ctx, s.claimToMake(&templates[i], ordinal, m))
+		s.claims.Forget(name)
 		if err != nil {
-			s.updating.Add(err)
-			s.withhold(ordinal, m, name)
+			s.failRenewal(ordinal, m, name, err)
 			continue
 		}
-		s.claims.Forget(name)
 		if !result.Again.IsZero() {
 			s.requeue.Within(max(result.Again.Sub(s.now), time.Millisecond))
 		}
-		if result.Action == claims.Wait {
+		switch {
+		case result.Action == claims.Wait:
 			s.awaitRenewal(ordinal, m, name, result)
+		default:
+			s.cleared.Insert(name)
 		}
 	}
 	return s.claims.Read(ctx, podName(s.set.Name, ordinal), templates)
+}
+
+// templatesOf returns the claim templates of an ordinal as it is wanted, and those that
+// only its pod has, which waits for their claims.
+func (s *scope) templatesOf(ordinal int, m *member) []corev1.PersistentVolumeClaim {
+	templates := s.claimTemplates(ordinal)
+	if m == nil || m.Status.Phase != corev1.PodPending {
+		return templates
+	}
+	revision := s.revisions.Get(workload.RevisionOf(m.Pod))
+	if revision == nil {
+		return templates
+	}
+	named := sets.New[string]()
+	for i := range templates {
+		named.Insert(templates[i].Name)
+	}
+	return slices.Concat(templates, slices.DeleteFunc(slices.Clone(revision.Claims), func(template corev1.PersistentVolumeClaim) bool {
+		return named.Has(template.Name)
+	}))
 }
 
 // claimToMake returns the claim of a template as it would be made now.
@@ -56,29 +84,49 @@ func (s *scope) claimToMake(template *corev1.PersistentVolumeClaim, ordinal int,
 	if m != nil {
 		claim.Pod = m.Pod
 	}
+	claim.Failed = s.failedBefore(template, claim.Template.Name)
 	claim.Foreign = s.claims.BelongsToOthers(s.claims.Get(claim.Template.Name))
 	return claim
 }
 
-// needsRenewal reports whether there may be something to do for a claim.
-func (s *scope) needsRenewal(name string, m *member) bool {
+// needsRenewal reports whether there may be something to do for a claim. One that does not
+// exist, and of which nothing says what it is made from, is cleared to be made.
+func (s *scope) needsRenewal(
+	ctx context.Context, session *recreate.Session, template *corev1.PersistentVolumeClaim, name string, m *member,
+) (bool, error) {
 	found := s.claims.Get(name)
 	switch {
+	case found == nil && m != nil && m.Status.Phase != corev1.PodPending:
+		return false, nil
 	case found == nil:
-		return m == nil || m.Status.Phase == corev1.PodPending
+		isNew, err := session.IsNew(ctx, name, template)
+		if err == nil && isNew {
+			s.cleared.Insert(name)
+		}
+		return err == nil && !isNew, err
 	case s.claims.BelongsToOthers(found):
-		return volumes.RecordOf(found).Recreate != nil
+		return volumes.RecordOf(found).Recreate != nil, nil
 	}
 	busy, until := claims.IsBusy(found, s.set.Spec.VolumeClaimUpdateStrategy, s.now)
 	if !until.IsZero() {
 		s.requeue.Within(max(until.Sub(s.now), time.Second))
 	}
-	return busy
+	if !busy && found.Status.Phase == corev1.ClaimPending && found.Spec.VolumeName == "" {
+		isNew, err := session.IsNew(ctx, name, template)
+		return err == nil && !isNew, err // it may have been made by somebody else
+	}
+	return busy, nil
 }
 
-// withhold keeps a claim from being made, and its pod if there is none.
-func (s *scope) withhold(ordinal int, m *member, claim string) {
-	s.withheld.Insert(claim)
+// failRenewal keeps the pod of a claim away of which it is not known what it is made from.
+func (s *scope) failRenewal(ordinal int, m *member, name string, err error) {
+	s.updating.Add(err)
+	s.withhold(ordinal, m)
+	s.claims.Recreate(name, &volumes.Recreation{State: volumes.Blocked, Reason: claims.ReasonClaimRecreating, Message: err.Error()})
+}
+
+// withhold keeps the pod of an ordinal from being made.
+func (s *scope) withhold(ordinal int, m *member) {
 	if m == nil {
 		s.gated.Insert(podName(s.set.Name, ordinal))
 	}
@@ -92,44 +140,50 @@ func (s *scope) awaitRenewal(ordinal int, m *member, claim string, result recrea
 		recreation.State = "" // it has its volume, and its pod is to become ready
 	}
 	s.claims.Recreate(claim, recreation)
-	if result.PodMayRun {
-		return
-	}
-	s.withhold(ordinal, m, claim)
-	if m != nil {
-		return
+	if !result.PodMayRun {
+		s.withhold(ordinal, m)
 	}
 	blocker := inplace.Blocker{
 		Pod:   &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.set.Namespace, Name: podName(s.set.Name, ordinal)}},
 		State: inplace.UpdatingClaims, Reason: result.Reason, Message: "claim " + claim + ": " + result.Message,
 	}
-	if result.Reason == claims.ReasonRestoreMissing || result.Reason == claims.ReasonRestoreInvalid {
+	switch {
+	case slices.Contains([]string{claims.ReasonRestoreMissing, claims.ReasonRestoreInvalid, claims.ReasonVolumeNotRestored}, result.Reason):
 		blocker.State = inplace.Stuck
-		s.unrestored = append(s.unrestored, blocker)
-		return
+		s.waiting = append(s.waiting, blocker)
+	case m == nil && !result.PodMayRun:
+		s.away = append(s.away, blocker)
+	case !result.Bound && (m == nil || m.Status.Phase == corev1.PodPending):
+		s.waiting = append(s.waiting, blocker)
 	}
-	s.away = append(s.away, blocker)
+}
+
+// changingPods is how many pods are away for their claims.
+func (s *scope) changingPods() int {
+	pods := sets.New[string]()
+	for _, blocker := range s.away {
+		pods.Insert(blocker.Pod.Name)
+	}
+	return pods.Len()
 }
 
 // judgeClaims finds out which claims of an ordinal are to be made anew.
-func (r *Reconciler) judgeClaims(ctx context.Context, s *scope, session *recreate.Session, ordinal int, m *member) error {
+func (r *Reconciler) judgeClaims(ctx context.Context, s *scope, session *recreate.Session, ordinal int, m *member) {
 	templates := s.claimTemplates(ordinal)
 	for i := range templates {
 		found := s.claims.Get(volumes.ClaimName(templates[i].Name, podName(s.set.Name, ordinal)))
 		if found == nil || found.DeletionTimestamp != nil || s.claims.BelongsToOthers(found) || !session.MayRecreate(found, &templates[i]) {
 			continue
 		}
-		claim := s.claimToMake(&templates[i], ordinal, m)
-		claim.Failed = s.failedBefore(&templates[i], found.Name)
-		recreation, err := session.Judge(ctx, claim, found)
+		recreation, err := session.Judge(ctx, s.claimToMake(&templates[i], ordinal, m), found)
 		if err != nil {
-			return err
+			s.updating.Add(err)
+			recreation = &volumes.Recreation{State: volumes.Blocked, Reason: claims.ReasonClaimRecreating, Message: err.Error()}
 		}
 		if recreation != nil {
 			s.claims.Recreate(found.Name, recreation)
 		}
 	}
-	return nil
 }
 
 // failedBefore returns the name of another claim of a template that could not be made
@@ -158,4 +212,18 @@ func (s *scope) thatAreUndone(ordinal int, templates []corev1.PersistentVolumeCl
 		claim := s.claims.Get(volumes.ClaimName(template.Name, podName(s.set.Name, ordinal)))
 		return claim == nil || claim.Annotations[appsv1beta1.UndoRecreateAnnotation] == ""
 	})
+}
+
+// nameHeldUndos says of claims whose earlier volumes are asked back why that waits: their
+// pods are not to be moved.
+func (s *scope) nameHeldUndos(ordinal int) {
+	for _, template := range s.thatAreUndone(ordinal, s.claimTemplates(ordinal)) {
+		name := podName(s.set.Name, ordinal)
+		s.waiting = append(s.waiting, inplace.Blocker{
+			Pod:   &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.set.Namespace, Name: name}},
+			State: inplace.Waiting, Reason: claims.ReasonUndoWaits,
+			Message: "claim " + volumes.ClaimName(template.Name, name) + ": annotation " + appsv1beta1.UndoRecreateAnnotation +
+				" is acted on when the update is not paused, not held by the partition and not OnDelete",
+		})
+	}
 }

@@ -21,7 +21,7 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 		return err
 	}
 	plan, tried := r.executor.Preflight(ctx, s.set, s.workload(facts), s.now)
-	plan.Blockers = append(append(plan.Blockers, s.away...), s.unrestored...)
+	plan.Blockers = append(append(plan.Blockers, s.away...), s.waiting...)
 	s.plan, s.planned = plan, true
 	s.counts, s.claimCounts = countPods(s), s.countClaims()
 	if s.isUpdated() {
@@ -56,7 +56,7 @@ func (s *scope) workload(facts []inplace.PodFacts) inplace.Workload {
 		MinReadySeconds:      s.set.GetMinReadySeconds(),
 		MaxConcurrentResizes: workload.MaxConcurrentResizes(s.set.GetInPlaceUpdateStrategy(), len(s.ordinals)),
 		MaxConcurrentClaims:  workload.MaxConcurrentClaims(s.set.Spec.VolumeClaimUpdateStrategy, len(s.ordinals)),
-		ChangingClaims:       len(s.away),
+		ChangingClaims:       s.changingPods(),
 		Stopped:              s.isStopped(),
 		Ordered:              s.set.GetPodManagementPolicy() == appsv1.OrderedReadyPodManagement,
 		Pods:                 facts,

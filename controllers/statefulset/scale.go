@@ -154,7 +154,7 @@ func (r *Reconciler) createPods(ctx context.Context, s *scope, ordinals []int) {
 			continue
 		}
 		inplace.PrepareNew(pod, s.set.GetLifecycle(), s.now)
-		pods = append(pods, workload.NewPod{Pod: pod, Claims: newClaims(s.set, revision, ordinal)})
+		pods = append(pods, workload.NewPod{Pod: pod, Claims: newClaims(s.set, revision, ordinal), MayMake: s.cleared.Has})
 	}
 	s.scaling.Errs = append(s.scaling.Errs, r.pods.Create(ctx, s.owner, pods)...)
 }
@@ -166,6 +166,8 @@ func (r *Reconciler) ensureClaimsOf(ctx context.Context, s *scope, m *member) er
 	if revision == nil {
 		revision = s.revisions.Update
 	}
-	claims := slices.DeleteFunc(newClaims(s.set, revision, m.ordinal), func(claim *corev1.PersistentVolumeClaim) bool { return s.withheld.Has(claim.Name) })
-	return workload.EnsureClaims(ctx, r.client, s.owner, workload.ClaimsOf(m.Pod, claims))
+	wanted := slices.DeleteFunc(workload.ClaimsOf(m.Pod, newClaims(s.set, revision, m.ordinal)), func(claim *corev1.PersistentVolumeClaim) bool {
+		return s.claims.Get(claim.Name) == nil && !s.cleared.Has(claim.Name) // see renewClaims
+	})
+	return workload.EnsureClaims(ctx, r.client, s.owner, wanted, s.cleared.Has)
 }

@@ -42,14 +42,14 @@ type scope struct {
 	strays   []*corev1.Pod
 	// claims are those of the wanted pods, and claimSteps what those need that are to
 	// follow their templates, by the names of the pods. away are the pods that are kept
-	// away while their volumes grow, or their claims are made anew; unrestored those that
-	// have no snapshot to start from. withheld are the names of claims that must not be
-	// made now, and failed, by template, those that could not be made anew.
-	claims           *workload.Claims
-	claimSteps       map[string]volumes.Claims
-	away, unrestored []inplace.Blocker
-	withheld         sets.Set[string]
-	failed           map[string][]string
+	// away while their volumes grow, or their claims are made anew; waiting is what
+	// else is to be said of claims. cleared are the names of claims that may be made if they
+	// do not exist, and failed, by template, those that could not be made anew.
+	claims        *workload.Claims
+	claimSteps    map[string]volumes.Claims
+	away, waiting []inplace.Blocker
+	cleared       sets.Set[string]
+	failed        map[string][]string
 	// gated holds the names of pods that must neither be created nor deleted
 	// now, see ensureClaimOwners and awaitVolumes.
 	gated sets.Set[string]
@@ -91,7 +91,7 @@ func newScope(set *appsv1beta1.StatefulSet, now time.Time) *scope {
 		now:      now,
 		ordinals: set.GetOrdinals(),
 		gated:    sets.New[string](),
-		withheld: sets.New[string](),
+		cleared:  sets.New[string](),
 		failed:   map[string][]string{},
 	}
 }

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/volumes"
 )
 
@@ -43,6 +44,7 @@ func NewClaim(
 		},
 		Spec: template.Spec,
 	}
+	delete(claim.Annotations, appsv1beta1.UndoRecreateAnnotation) // it asks of one claim, once
 	maps.Copy(claim.Labels, template.Labels)
 	maps.Copy(claim.Labels, labels)
 	if owner != nil {
@@ -61,12 +63,15 @@ func ClaimsOf(pod *corev1.Pod, claims []*corev1.PersistentVolumeClaim) []*corev1
 }
 
 // EnsureClaims makes the claims that do not exist yet. Claims outlive their
-// pods; one that exists is taken as it is.
-func EnsureClaims(ctx context.Context, c client.Client, owner Owner, claims []*corev1.PersistentVolumeClaim) error {
+// pods; one that exists is taken as it is. mayMake tells which may be made; nil makes
+// all.
+func EnsureClaims(ctx context.Context, c client.Client, owner Owner, claims []*corev1.PersistentVolumeClaim, mayMake func(string) bool) error {
 	for _, claim := range claims {
 		existing := &corev1.PersistentVolumeClaim{}
 		err := c.Get(ctx, client.ObjectKeyFromObject(claim), existing)
 		switch {
+		case apierrors.IsNotFound(err) && mayMake != nil && !mayMake(claim.Name):
+			return fmt.Errorf("claim %s is not there, and it is not known yet what it is made from", claim.Name)
 		case apierrors.IsNotFound(err):
 			if err := c.Create(ctx, claim); err != nil {
 				return fmt.Errorf("create claim %s: %w", claim.Name, err)

@@ -38,6 +38,8 @@ const MaxFailures = 3
 type NewPod struct {
 	Pod    *corev1.Pod
 	Claims []*corev1.PersistentVolumeClaim
+	// MayMake tells of the name of a claim whether it may be made; nil makes all.
+	MayMake func(string) bool
 }
 
 // Pods makes and deletes pods of workloads, and says so in events.
@@ -68,7 +70,7 @@ func (p *Pods) Create(ctx context.Context, owner Owner, pods []NewPod) []error {
 // create creates a pod and, before it, its claims.
 func (p *Pods) create(ctx context.Context, owner Owner, wanted NewPod) error {
 	pod := wanted.Pod
-	err := EnsureClaims(ctx, p.Client, owner, wanted.Claims)
+	err := EnsureClaims(ctx, p.Client, owner, wanted.Claims, wanted.MayMake)
 	if err == nil {
 		err = explainTaken(p.Client.Create(ctx, pod), pod.Name)
 	}

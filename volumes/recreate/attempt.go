@@ -6,10 +6,12 @@ package recreate
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
@@ -43,7 +45,7 @@ func (f Facts) attempt(a Attempt, now time.Time) Step {
 	if step := f.save(a, now); step != nil {
 		return *step
 	}
-	if step := f.dropTrial(); step != nil {
+	if step := f.dropTrial(f.Claim.UID); step != nil {
 		return *step
 	}
 	if f.isBeingSaved() {
@@ -80,6 +82,8 @@ func (f Facts) unwanted(a Attempt) string {
 		return "it has no volume"
 	case f.Volume.DeletionTimestamp != nil:
 		return "its volume " + f.Volume.Name + " is being deleted"
+	case f.Failed != "" && a.Pod == "":
+		return "that failed for claim " + f.Failed
 	case f.Foreign:
 		return "it belongs to another controller now"
 	case f.Pod != nil && a.Pod != "" && f.Pod.UID != a.Pod:
@@ -115,7 +119,7 @@ func (f Facts) try(a Attempt, now time.Time) Step {
 	case f.Trial != nil && !isOwnSnapshot(f.Trial, f.Claim.UID):
 		return f.giveUp(&Failure{Key: a.Key, Reason: ReasonSnapshotTaken, Timestamp: metav1.NewTime(now).Rfc3339Copy()},
 			"the name "+a.Trial+" belongs to a snapshot of somebody else")
-	case isReady(f.Trial):
+	case IsReady(f.Trial):
 		record := f.record()
 		record.Recreate.TriedTimestamp = ptr.To(metav1.NewTime(now).Rfc3339Copy())
 		return f.note(record, "its driver takes snapshots: its pod can be stopped")
@@ -131,10 +135,10 @@ func (f Facts) try(a Attempt, now time.Time) Step {
 	return pending(wait(ReasonSnapshotNotReady, "its first snapshot %s is being taken while its pod runs%s", a.Trial, said).until(deadline))
 }
 
-// dropTrial returns the step that deletes the snapshot that was taken while the pod
-// ran; nil if there is none.
-func (f Facts) dropTrial() *Step {
-	if !isOwnSnapshot(f.Trial, f.Claim.UID) || f.Trial.DeletionTimestamp != nil {
+// dropTrial returns the step that deletes the snapshot that was taken of a claim while
+// its pod ran; nil if there is none.
+func (f Facts) dropTrial(claim types.UID) *Step {
+	if !isOwnSnapshot(f.Trial, claim) || f.Trial.DeletionTimestamp != nil {
 		return nil
 	}
 	step := act(DeleteSnapshot, ReasonClaimRecreating, "its first snapshot %s is deleted", f.Trial.Name)
@@ -145,32 +149,51 @@ func (f Facts) dropTrial() *Step {
 // overdue returns the failure of an attempt that has taken too long before its
 // snapshot was ready.
 func (f Facts) overdue(a Attempt, now time.Time) *Failure {
-	since := a.StartTimestamp.Time
+	since := f.goneBy(a)
 	what := "its volume was not detached"
 	if a.StoppedTimestamp != nil {
 		since, what = a.StoppedTimestamp.Time, "its snapshot "+a.Snapshot+" was not ready"
 	}
-	isSaved := a.Source != appsv1beta1.SnapshotRecreateSource || isReady(f.Snapshot)
+	isSaved := a.Source != appsv1beta1.SnapshotRecreateSource || IsReady(f.Snapshot)
 	if isSaved {
 		what = "other snapshots of it were being taken, and it could not be deleted"
 	}
-	isDone := a.StoppedTimestamp != nil && isSaved && !f.isBeingSaved()
-	isLeaving := a.StoppedTimestamp == nil && len(f.Users) > 0 // the pod is, however long its grace period
-	if isDone || isLeaving || now.Before(since.Add(f.timeout())) {
+	if f.Snapshot != nil && !isSaved {
+		since = f.Snapshot.CreationTimestamp.Time
+	}
+	limit := f.timeout()
+	if a.StoppedTimestamp != nil && f.Snapshot == nil && !isSaved {
+		what, limit = "its snapshot "+a.Snapshot+" was not taken", 2*limit
+	}
+	if a.StoppedTimestamp != nil && isSaved && !f.isBeingSaved() {
+		what, limit = "its volume could not be held, or it be deleted,", 2*f.timeout()
+	}
+	isLeaving := a.StoppedTimestamp == nil && (len(f.Users) > 0 || len(f.Nodes) == 0)
+	if isLeaving || now.Before(since.Add(limit)) {
 		return nil
 	}
-	message := what + " within " + f.timeout().String()
+	message := what + " within " + limit.String()
 	if said := snapshotError(f.Snapshot); said != "" {
 		message += ": " + said
 	}
 	return &Failure{Key: a.Key, Reason: ReasonRecreateTimedOut, Message: message, Timestamp: metav1.NewTime(now).Rfc3339Copy()}
 }
 
+// goneBy returns when the pod of an attempt should have been gone.
+func (f Facts) goneBy(a Attempt) time.Time {
+	return a.StartTimestamp.Add(time.Duration(a.GraceSeconds) * time.Second)
+}
+
+// podName is the name of the pod that the claim was made for.
+func (f Facts) podName() string { return f.Workload + "-" + strconv.Itoa(f.Ordinal) }
+
 // stop returns the step that makes sure that nothing writes to the volume any more;
 // nil if that is so.
 func (f Facts) stop(a Attempt, now time.Time) *Step {
 	step := Step{}
 	switch {
+	case len(f.Users) > 0 && f.Users[0] != f.podName():
+		step = f.giveUp(nil, "pod "+f.Users[0]+" uses it as well")
 	case len(f.Users) > 0 && a.StoppedTimestamp == nil:
 		step = wait(ReasonClaimInUse, "it is made anew when pod %s is gone, which uses it", f.Users[0])
 	case len(f.Users) > 0:
@@ -179,7 +202,7 @@ func (f Facts) stop(a Attempt, now time.Time) *Step {
 		return f.watch(a, now)
 	case len(f.Nodes) > 0:
 		step = wait(ReasonVolumeAttached, "it is made anew when its volume is detached from node %s", f.Nodes[0]).
-			until(a.StartTimestamp.Add(f.timeout()))
+			until(f.goneBy(a).Add(f.timeout()))
 	default:
 		record := f.record()
 		record.Recreate.StoppedTimestamp = ptr.To(metav1.NewTime(now).Rfc3339Copy())
@@ -219,7 +242,7 @@ func (f Facts) watch(a Attempt, now time.Time) *Step {
 // save returns the step towards a snapshot that is ready to use; nil if there is one,
 // or none is needed.
 func (f Facts) save(a Attempt, now time.Time) *Step {
-	if a.Source != appsv1beta1.SnapshotRecreateSource || isReady(f.Snapshot) && isOwnSnapshot(f.Snapshot, f.Claim.UID) {
+	if a.Source != appsv1beta1.SnapshotRecreateSource || IsReady(f.Snapshot) && isOwnSnapshot(f.Snapshot, f.Claim.UID) {
 		return nil
 	}
 	step := Step{}
@@ -248,15 +271,20 @@ func (f Facts) save(a Attempt, now time.Time) *Step {
 //
 // Source: the finalizer of the snapshot controller, external-snapshotter v8.
 func (f Facts) isBeingSaved() bool {
-	return slices.Contains(f.Claim.Finalizers, "snapshot.storage.kubernetes.io/pvc-as-source-protection")
+	return slices.Contains(f.Claim.Finalizers, beingSavedFinalizer)
 }
+
+const beingSavedFinalizer = "snapshot.storage.kubernetes.io/pvc-as-source-protection"
 
 // giveUp returns the step that decides for the claim as it is. It is a write to the
 // claim, before all others: a deletion of the claim that is still on its way, from a
 // manager that is no more, is refused from then on.
 func (f Facts) giveUp(failure *Failure, why string) Step {
 	record := f.record()
-	record.Recreate.Abandoned, record.RecreateFailure = why, failure
+	record.Recreate.Abandoned = why
+	if failure != nil {
+		record.RecreateFailure = failure
+	}
 	step := f.note(record, "it is not made anew, and its pod keeps the volume that it has: %s", why)
 	if failure != nil {
 		failure.Message = why
@@ -272,12 +300,12 @@ func (f Facts) unwind() Step {
 		step := act(ReleaseVolume, ReasonClaimRecreating, "its volume %s is not held any more", f.Volume.Name)
 		step.Volume, step.State = f.Volume.PersistentVolume, f.Volume.State
 		return step
-	case isOwnSnapshot(f.Snapshot, f.Claim.UID) && f.Snapshot.DeletionTimestamp == nil:
+	case f.Volume != nil && isOwnSnapshot(f.Snapshot, f.Claim.UID) && f.Snapshot.DeletionTimestamp == nil:
 		step := act(DeleteSnapshot, ReasonClaimRecreating, "its snapshot %s is deleted", f.Snapshot.Name)
 		step.Snapshot = f.Snapshot
 		return step
 	default:
-		if step := f.dropTrial(); step != nil {
+		if step := f.dropTrial(f.Claim.UID); step != nil {
 			return *step
 		}
 		record := f.record()
@@ -289,7 +317,8 @@ func (f Facts) unwind() Step {
 // holdsFor reports whether the volume is held for an attempt.
 func (f Facts) holdsFor(a Attempt) bool {
 	state := f.Volume.State
-	return state != nil && state.ClaimUID == f.Claim.UID && state.Recreate.Number == a.Number && state.Recreate.Snapshot == a.Snapshot &&
+	return state != nil && state.ClaimUID == f.Claim.UID && state.Recreate.Number == a.Number &&
+		state.Recreate.Source == a.Source && state.Recreate.Snapshot == a.Snapshot && state.Recreate.Volume == a.Volume &&
 		f.Volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain
 }
 

@@ -48,7 +48,8 @@ func newHeldState(claim *corev1.PersistentVolumeClaim, volume *Volume, a Attempt
 // not of the next one of its name.
 func isOfClaimOnly(key string) bool {
 	switch key {
-	case appsv1beta1.VolumeClaimUpdateStateKey, appsv1beta1.UndoRecreateAnnotation, appsv1beta1.RestoredFromAnnotation:
+	case appsv1beta1.VolumeClaimUpdateStateKey, appsv1beta1.UndoRecreateAnnotation, appsv1beta1.RestoredFromAnnotation,
+		appsv1beta1.RestoreFromAnnotation, appsv1beta1.RestoreMissingAnnotation, corev1.LastAppliedConfigAnnotation:
 		return true
 	}
 	prefix, _, _ := strings.Cut(key, "/")
@@ -87,6 +88,7 @@ func (f Facts) claimOn(held, target *Volume) *corev1.PersistentVolumeClaim {
 // renewed returns the claim of the template with what users have put on the one before.
 func (f Facts) renewed(held *Volume) *corev1.PersistentVolumeClaim {
 	claim, state := f.Template.DeepCopy(), held.State
+	maps.DeleteFunc(claim.Annotations, func(key, _ string) bool { return isOfClaimOnly(key) })
 	claim.Labels = merged(state.Labels, claim.Labels)
 	claim.Annotations = merged(state.Annotations, claim.Annotations)
 	return claim
@@ -192,7 +194,7 @@ func shorten(name string, length int) string {
 		return name
 	}
 	hash := hashOf(name)
-	return name[:length-len(hash)-1] + "-" + hash
+	return strings.TrimRight(name[:length-len(hash)-1], "-.") + "-" + hash
 }
 
 // hashOf returns a short hash that can be part of a name.

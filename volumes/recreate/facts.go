@@ -36,6 +36,9 @@ type Facts struct {
 	Ordinal  int
 	// Strategy says what is to be done.
 	Strategy appsv1beta1.VolumeClaimUpdateStrategy
+	// Failed is the name of another claim of the template for which the same has failed;
+	// empty if there is none.
+	Failed string
 	// Foreign is true for a claim that belongs to another controller.
 	Foreign bool
 	// Volume is the volume that the claim is bound to; nil if it is to none.
@@ -114,7 +117,12 @@ func InFlight(held []Volume) *Volume {
 	if len(unproved) == 0 {
 		return nil
 	}
-	last := slices.MaxFunc(unproved, func(a, b Volume) int { return cmp.Compare(a.State.Recreate.Number, b.State.Recreate.Number) })
+	last := slices.MaxFunc(unproved, func(a, b Volume) int {
+		return cmp.Or(
+			cmp.Compare(a.State.Recreate.Number, b.State.Recreate.Number),
+			a.State.Recreate.StartTimestamp.Compare(b.State.Recreate.StartTimestamp.Time),
+		)
+	})
 	return &last
 }
 
@@ -140,8 +148,8 @@ func isOwnSnapshot(snapshot *snapshotv1.VolumeSnapshot, claim types.UID) bool {
 	return snapshot != nil && snapshot.Annotations[appsv1beta1.RecreateOfAnnotation] == string(claim)
 }
 
-// isReady reports whether a claim can be made from a snapshot.
-func isReady(snapshot *snapshotv1.VolumeSnapshot) bool {
+// IsReady reports whether a claim can be made from a snapshot.
+func IsReady(snapshot *snapshotv1.VolumeSnapshot) bool {
 	return snapshot != nil && snapshot.DeletionTimestamp == nil && snapshot.Status != nil &&
 		snapshot.Status.ReadyToUse != nil && *snapshot.Status.ReadyToUse && snapshot.Status.BoundVolumeSnapshotContentName != nil
 }

@@ -50,6 +50,9 @@ func (f Facts) tidy(now time.Time) Step {
 // given back to it: it is as if it had never been taken from it.
 func (f Facts) own() Step {
 	state := f.Volume.State
+	if step := f.dropTrial(state.ClaimUID); step != nil {
+		return *step // somebody else has deleted the claim before its snapshot was ready
+	}
 	isNeedless := state.Recreate.Volume == f.Volume.Name || f.Strategy.GetRecreate().Snapshot == appsv1beta1.DeleteRecreateRetention
 	if isNeedless && isOwnSnapshot(f.Snapshot, state.ClaimUID) && f.Snapshot.DeletionTimestamp == nil {
 		step := act(DeleteSnapshot, ReasonClaimRecreating, "it has its volume %s back; snapshot %s is deleted", f.Volume.Name, f.Snapshot.Name)
@@ -70,11 +73,16 @@ func (f Facts) prove(record volumes.Record, i int, now time.Time) Step {
 		record.HeldVolumes = slices.Delete(slices.Clone(record.HeldVolumes), i, i+1)
 		return f.note(record, "volume %s is not held any more", entry.Name)
 	case f.isOnOther():
-		return pending(wait(ReasonVolumeNotRestored, "it was bound to volume %s, which was there before, and not made from %s; volume %s has its data: "+
-			"get that back with annotation %s", f.Volume.Name, from(held.State.Recreate), entry.Name, appsv1beta1.UndoRecreateAnnotation))
+		return f.notRestored("it was bound to volume %s, which was there before, and not made from %s; volume %s has its data: "+
+			"get that back with annotation %s", f.Volume.Name, from(held.State.Recreate), entry.Name, appsv1beta1.UndoRecreateAnnotation)
 	case f.Pod == nil || !f.Pod.Ready:
-		return pending(wait(ReasonVolumeNotReady, "volume %s is held at least until its pod is ready", entry.Name))
+		step := pending(wait(ReasonVolumeNotReady, "volume %s is held at least until its pod is ready", entry.Name))
+		step.Watched = true
+		return step
 	case !held.isProved():
+		if step := f.dropTrial(held.State.ClaimUID); step != nil {
+			return *step
+		}
 		state := held.State.DeepCopy()
 		state.ProvedTimestamp = ptr.To(metav1.NewTime(now).Rfc3339Copy())
 		step := act(HoldVolume, ReasonClaimRecreating, "its pod is ready; volume %s is held as oldVolume says", held.Name)
@@ -87,11 +95,23 @@ func (f Facts) prove(record volumes.Record, i int, now time.Time) Step {
 	}
 }
 
-// isOnOther reports whether a claim that was made anew got a volume that was there
-// before it. Kubernetes prefers one that is available to making one, and does not look
-// at the snapshot then.
+// notRestored returns the step of a claim that has another volume than it was to have. A
+// pod that is not there yet does not start on it.
+func (f Facts) notRestored(format string, args ...any) Step {
+	step := wait(ReasonVolumeNotRestored, format, args...)
+	step.PodMayRun, step.Watched = f.Pod != nil, true
+	return step
+}
+
+// isOnOther reports whether a claim that was made anew got a volume that was not made for
+// it. Kubernetes prefers one that is available to making one, and does not look at the
+// snapshot then. It notes on the volume that it has chosen it.
 func (f Facts) isOnOther() bool {
-	return f.Claim.Spec.DataSource != nil && f.Volume != nil && f.Volume.CreationTimestamp.Before(&f.Claim.CreationTimestamp)
+	if f.Claim.Spec.DataSource == nil || f.Volume == nil {
+		return false
+	}
+	_, isChosen := f.Volume.Annotations["pv.kubernetes.io/bound-by-controller"]
+	return isChosen || f.Volume.CreationTimestamp.Before(&f.Claim.CreationTimestamp)
 }
 
 // discard returns the next step of what is kept of a volume that was replaced.
@@ -105,14 +125,17 @@ func (f Facts) discard(record volumes.Record, i int, now time.Time) Step {
 		return Step{Until: end}
 	}
 	held, snapshot := f.held(entry.Name), f.Snapshots[entry.Snapshot]
-	if discards && held != nil && held.isDisposable() && held.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete {
-		step := act(DiscardVolume, ReasonClaimRecreating, "its old volume %s is deleted, as recreate.oldVolume says", entry.Name)
-		step.Volume = held.PersistentVolume
-		return step
-	}
-	if forgets && snapshot != nil && snapshot.DeletionTimestamp == nil {
+	if forgets && held != nil && isOwnSnapshot(snapshot, held.State.ClaimUID) && snapshot.DeletionTimestamp == nil {
 		step := act(DeleteSnapshot, ReasonClaimRecreating, "its snapshot %s is deleted, as recreate.snapshot says", entry.Snapshot)
 		step.Snapshot = snapshot
+		return step
+	}
+	if discards && held != nil && !held.isDisposable() {
+		return Step{} // somebody else has it
+	}
+	if discards && held != nil && held.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete {
+		step := act(DiscardVolume, ReasonClaimRecreating, "its old volume %s is deleted, as recreate.oldVolume says", entry.Name)
+		step.Volume = held.PersistentVolume
 		return step
 	}
 	record.HeldVolumes = slices.Clone(record.HeldVolumes)

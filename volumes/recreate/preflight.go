@@ -15,7 +15,6 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
@@ -26,6 +25,8 @@ import (
 const (
 	// ReasonSnapshotsNotServed: the API server does not serve snapshots.
 	ReasonSnapshotsNotServed = "SnapshotsNotServed"
+	// ReasonClaimHasFinalizers: the claim has finalizers of others.
+	ReasonClaimHasFinalizers = "ClaimHasFinalizers"
 	// ReasonVolumeTerminating: somebody has deleted the volume while a claim has it.
 	ReasonVolumeTerminating = "VolumeTerminating"
 	// ReasonVolumeNotCSI: the volume is none of a CSI driver, which could take snapshots.
@@ -48,6 +49,8 @@ const (
 	ReasonTopologyDiffers = "TopologyDiffers"
 	// ReasonRecreateFailedBefore: it has failed for another claim of the template.
 	ReasonRecreateFailedBefore = "RecreateFailedBefore"
+	// ReasonUndoWaits: the pod of the claim is not to be moved now.
+	ReasonUndoWaits = "UndoWaits"
 	// ReasonUndoRefused: there is no such volume to be given back.
 	ReasonUndoRefused = "UndoRefused"
 )
@@ -69,8 +72,10 @@ type PreflightFacts struct {
 	// are all there are.
 	SnapshotsServed bool
 	SnapshotClasses []snapshotv1.VolumeSnapshotClass
-	// HasSnapshot is true when the snapshot has been taken already.
+	// HasSnapshot is true when the snapshot has been taken already, and RestoreSize the
+	// size that it restores to; nil if it does not tell.
 	HasSnapshot bool
+	RestoreSize *resource.Quantity
 	// Quotas are those of the namespace.
 	Quotas []corev1.ResourceQuota
 	// Failed is the name of another claim of the template for which the same was tried,
@@ -102,6 +107,11 @@ func refuse(reason, format string, args ...any) Judgement {
 // Preflight tells whether a claim can be made anew, as far as that can be known before
 // its pod is stopped.
 func Preflight(f PreflightFacts) Judgement {
+	for _, check := range []func() *Refusal{f.usage, f.finalizers} {
+		if refused := check(); refused != nil {
+			return Judgement{Refused: refused}
+		}
+	}
 	if AsksForUndo(f.Claim) {
 		return f.undo()
 	}
@@ -113,7 +123,7 @@ func Preflight(f PreflightFacts) Judgement {
 		return refuse(ReasonRecreateFailedBefore, "that failed for claim %s: revert the template, or change that or volumeClaimUpdateStrategy.recreate to have it tried again", f.Failed)
 	}
 	judgement := f.source()
-	for _, check := range []func() *Refusal{f.usage, f.class, f.topology, f.capacity, f.quota} {
+	for _, check := range []func() *Refusal{f.class, f.topology, f.capacity, f.quota} {
 		if judgement.Refused == nil {
 			judgement.Refused = check()
 		}
@@ -224,6 +234,17 @@ func (f PreflightFacts) usage() *Refusal {
 	return &Refusal{ReasonClaimInUse, "pod " + f.OtherUsers[0] + " uses it as well, and would go on writing: delete that"}
 }
 
+// finalizers refuses a claim that somebody else would keep when it is deleted: it would be
+// neither there nor gone, and could not be taken back.
+func (f PreflightFacts) finalizers() *Refusal {
+	for _, name := range f.Claim.Finalizers {
+		if name != "kubernetes.io/pvc-protection" && name != beingSavedFinalizer {
+			return &Refusal{ReasonClaimHasFinalizers, "finalizer " + name + " would keep it when it is deleted to be made anew"}
+		}
+	}
+	return nil
+}
+
 func (f PreflightFacts) class() *Refusal {
 	switch {
 	case f.ClassName == "":
@@ -241,8 +262,10 @@ func (f PreflightFacts) class() *Refusal {
 // when there is one, and is the size of the volume as a rule.
 func (f PreflightFacts) size() resource.Quantity {
 	size := f.Template.Spec.Resources.Requests[corev1.ResourceStorage]
-	if has := f.Volume.Spec.Capacity[corev1.ResourceStorage]; has.Cmp(size) > 0 {
-		return has
+	for _, least := range []*resource.Quantity{ptr.To(f.Volume.Spec.Capacity[corev1.ResourceStorage]), f.RestoreSize} {
+		if least != nil && least.Cmp(size) > 0 {
+			size = *least
+		}
 	}
 	return size
 }
@@ -303,13 +326,19 @@ func HasFailed(claim, template *corev1.PersistentVolumeClaim, strategy appsv1bet
 
 // Begin returns the attempt to make a claim anew that was judged possible. It begins
 // while the pod runs, where a snapshot can be tried.
-func Begin(claim *corev1.PersistentVolumeClaim, j Judgement, now time.Time) Attempt {
+// held are the volumes that are held for claims of its name, whoever made those.
+func Begin(claim *corev1.PersistentVolumeClaim, held []Volume, j Judgement, now time.Time) Attempt {
 	a := Attempt{
 		Number: 1, Source: j.Source, SnapshotClass: j.SnapshotClass, Volume: j.Volume,
 		Key: j.Key, StartTimestamp: metav1.NewTime(now).Rfc3339Copy(),
 	}
-	for _, held := range volumes.RecordOf(claim).HeldVolumes {
-		a.Number = max(a.Number, held.Number+1)
+	for _, entry := range volumes.RecordOf(claim).HeldVolumes {
+		a.Number = max(a.Number, entry.Number+1)
+	}
+	for _, volume := range held {
+		if volume.IsHeldFor(claim.Namespace, claim.Name) {
+			a.Number = max(a.Number, volume.State.Recreate.Number+1)
+		}
 	}
 	if j.Source == appsv1beta1.SnapshotRecreateSource {
 		hash := hashOf(string(claim.UID), claim.ResourceVersion)
@@ -324,10 +353,11 @@ func NeedsTrial(a Attempt) bool {
 	return a.Source == appsv1beta1.SnapshotRecreateSource && a.TriedTimestamp == nil
 }
 
-// Stop returns the attempt for which a pod is stopped now.
-func Stop(a Attempt, pod types.UID, now time.Time) Attempt {
+// Stop returns the attempt for which a pod is stopped now, that may take its grace period.
+func Stop(a Attempt, pod *corev1.Pod, now time.Time) Attempt {
 	if a.Pod == "" {
-		a.Pod, a.StartTimestamp = pod, metav1.NewTime(now).Rfc3339Copy()
+		a.Pod, a.StartTimestamp = pod.UID, metav1.NewTime(now).Rfc3339Copy()
+		a.GraceSeconds = ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, 0)
 	}
 	return a
 }
@@ -337,9 +367,10 @@ const maxNameLength = 253
 
 // KeyOf names what is wanted of a claim: what failed is tried again when it changes.
 func KeyOf(template *corev1.PersistentVolumeClaim, strategy appsv1beta1.VolumeClaimUpdateStrategy) string {
-	spec := template.Spec
+	spec, recreate := template.Spec, strategy.GetRecreate()
 	text, _ := json.Marshal([]any{
-		template.Annotations[corev1.BetaStorageClassAnnotation], spec.StorageClassName, spec.VolumeMode, spec.AccessModes, strategy.Recreate,
+		template.Annotations[corev1.BetaStorageClassAnnotation], spec.StorageClassName, spec.VolumeMode, spec.AccessModes,
+		recreate.VolumeSnapshotClassName, recreate.TimeoutSeconds, recreate.WithoutSnapshot,
 	})
 	return hashOf(string(text))
 }

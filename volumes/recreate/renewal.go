@@ -28,7 +28,7 @@ func (f Facts) renew(now time.Time) Step {
 	if a.Source == appsv1beta1.VolumeRecreateSource {
 		return f.rebind(held)
 	}
-	if a.Source == appsv1beta1.SnapshotRecreateSource && !isReady(f.Snapshot) {
+	if a.Source == appsv1beta1.SnapshotRecreateSource && !IsReady(f.Snapshot) {
 		return f.awaitSnapshot(held, now)
 	}
 	if step := f.lock(); step != nil {
@@ -87,7 +87,7 @@ func (f Facts) barrier(held *Volume) *Failure {
 		return nil
 	case f.fits(held):
 		return &Failure{Message: "its template is what its old volume is"}
-	case a.Source == appsv1beta1.SnapshotRecreateSource && (f.Snapshot == nil || f.Snapshot.DeletionTimestamp != nil):
+	case a.Source == appsv1beta1.SnapshotRecreateSource && (!isOwnSnapshot(f.Snapshot, held.State.ClaimUID) || f.Snapshot.DeletionTimestamp != nil):
 		return &Failure{Key: a.Key, Reason: ReasonSnapshotLost, Message: "its snapshot " + a.Snapshot + " is gone"}
 	default:
 		return nil
@@ -166,6 +166,8 @@ func (f Facts) awaitVolume(now time.Time) Step {
 	case !now.Before(deadline):
 		message := fmt.Sprintf("it had no volume from %s within %s; its events say why", from(a), f.timeout())
 		return f.takeBack(held, &Failure{Key: a.Key, Reason: ReasonRecreateTimedOut, Message: message, Timestamp: metav1.NewTime(now).Rfc3339Copy()})
+	case a.Source == appsv1beta1.SnapshotRecreateSource && (f.Claim.Spec.DataSource == nil || f.Claim.Spec.DataSource.Name != a.Snapshot):
+		return f.startAnew("it does not ask for snapshot " + a.Snapshot)
 	case volumes.NeedsRecreate(f.Claim, f.Template):
 		return f.startAnew("its template has changed again")
 	default:

@@ -78,13 +78,13 @@ func (f Facts) restore() Step {
 		return wait(ReasonRestoreInvalid, "%v", err)
 	case wanted == nil:
 		return Step{}
-	case f.Snapshot != nil && f.Snapshot.DeletionTimestamp == nil && !isReady(f.Snapshot):
+	case f.Snapshot != nil && f.Snapshot.DeletionTimestamp == nil && !IsReady(f.Snapshot):
 		step := wait(ReasonSnapshotNotReady, "it is made when snapshot %s is ready to use", wanted.Snapshot)
 		if said := snapshotError(f.Snapshot); said != "" {
 			step.Message += ", of which is said: " + said
 		}
 		return step
-	case isReady(f.Snapshot):
+	case IsReady(f.Snapshot):
 		claim := f.Template.DeepCopy()
 		restoreFrom(claim, f.Snapshot, claim.Spec.Resources.Requests[corev1.ResourceStorage])
 		delete(claim.Annotations, appsv1beta1.RestoreFromAnnotation)

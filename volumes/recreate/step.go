@@ -83,6 +83,8 @@ type Step struct {
 	Until time.Time
 	// PodMayRun is true where the pod can be made meanwhile: its claim exists.
 	PodMayRun bool
+	// Watched is true for a step that a change of the claim or of its pod ends.
+	Watched bool
 	// Failed is true for the step with which a recreation is given up.
 	Failed bool
 

@@ -14,7 +14,10 @@ import (
 // does, and UndoRecreatePrevious if there is none before.
 func undoOf(claim *corev1.PersistentVolumeClaim) string {
 	wanted := claim.Annotations[appsv1beta1.UndoRecreateAnnotation]
-	if held := volumes.RecordOf(claim).HeldVolumes; wanted == appsv1beta1.UndoRecreatePrevious && len(held) > 0 {
+	if wanted != appsv1beta1.UndoRecreatePrevious {
+		return wanted
+	}
+	if held := volumes.RecordOf(claim).HeldVolumes; len(held) > 0 {
 		return held[0].Name
 	}
 	return wanted

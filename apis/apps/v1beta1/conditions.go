@@ -55,9 +55,26 @@ const (
 	ReasonFailedUpdateClaim = "FailedUpdateClaim"
 	// ReasonUpdatingClaim: a claim was changed, its volume follows.
 	ReasonUpdatingClaim = "UpdatingClaim"
-	// ReasonRecreatingClaim: a claim is being made anew. The message says what was
-	// done.
+	// ReasonRecreatingClaim: a claim is made anew. The message says from what.
 	ReasonRecreatingClaim = "RecreatingClaim"
+	// ReasonTakingSnapshot: a snapshot of a claim is taken, to make it anew.
+	ReasonTakingSnapshot = "TakingSnapshot"
+	// ReasonDeletingSnapshot: a snapshot of a claim is not needed any more.
+	ReasonDeletingSnapshot = "DeletingSnapshot"
+	// ReasonHoldingVolume: the volume of a claim is kept that is made anew.
+	ReasonHoldingVolume = "HoldingVolume"
+	// ReasonReleasingVolume: a volume that was kept is its claim's again.
+	ReasonReleasingVolume = "ReleasingVolume"
+	// ReasonGivingVolumeBack: a volume that was kept is given back.
+	ReasonGivingVolumeBack = "GivingVolumeBack"
+	// ReasonDiscardingVolume: a volume that was kept long enough is deleted.
+	ReasonDiscardingVolume = "DiscardingVolume"
+	// ReasonDeletingClaim: a claim is deleted, to be made anew. The message says what
+	// an undo discards.
+	ReasonDeletingClaim = "DeletingClaim"
+	// ReasonClaimNotShrunk: a template asks for less than before, and claims never
+	// shrink.
+	ReasonClaimNotShrunk = "ClaimNotShrunk"
 	// ReasonUpdatingClaims: all pods are at the update revision, and claims are on
 	// their way to what their templates say.
 	ReasonUpdatingClaims = "UpdatingClaims"

@@ -81,8 +81,11 @@ type VolumeClaimRecreateState struct {
 	Key string `json:"key,omitempty"`
 	// pod is the UID of the pod that was stopped for it; absent as long as it runs.
 	Pod types.UID `json:"pod,omitempty"`
-	// startTimestamp is when, on the manager's clock, to the second.
+	// startTimestamp is when it was begun and, with pod, when that was stopped, on the
+	// manager's clock, to the second.
 	StartTimestamp metav1.Time `json:"startTimestamp,omitzero"`
+	// graceSeconds is how long the pod was given to stop.
+	GraceSeconds int64 `json:"graceSeconds,omitempty"`
 	// stoppedTimestamp is when nothing used the volume any more.
 	StoppedTimestamp *metav1.Time `json:"stoppedTimestamp,omitempty"`
 	// watchedTimestamp is when it was looked at last in a while: what uses the volume

@@ -1,0 +1,105 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package recreate
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/insitu-dev/insitu/volumes"
+)
+
+// preflight returns what the controller reads to judge the claim.
+func (l *life) preflight(hasSnapshot bool) PreflightFacts {
+	facts := PreflightFacts{
+		Claim: l.claim, Template: l.template, Strategy: l.strategy, Volume: l.volume(l.claim.Spec.VolumeName), Held: l.heldBy(),
+		ClassName: ptr.Deref(l.template.Spec.StorageClassName, ptr.Deref(l.claim.Spec.StorageClassName, "")), HasSnapshot: hasSnapshot,
+		SnapshotsServed: !l.notServed, SnapshotClasses: snapshotClasses(), OtherUsers: l.others,
+	}
+	if facts.ClassName != "missing" {
+		facts.Class = &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: facts.ClassName}, Provisioner: driver}
+	}
+	return facts
+}
+
+// facts returns what the controller reads of the claim, see Facts.
+func (l *life) facts() Facts {
+	facts := Facts{Claim: l.claim.DeepCopy(), Template: l.template.DeepCopy(), Workload: "sample", Strategy: l.strategy}
+	if l.pod != nil {
+		facts.Pod = &Pod{UID: l.pod.uid, Ready: l.pod.IsReady()}
+	}
+	switch {
+	case l.claim == nil:
+		l.observeMissing(&facts)
+	case l.claim.DeletionTimestamp != nil:
+		l.observeMissing(&facts)
+		facts.Users = l.users()
+	case l.claim.Status.Phase != corev1.ClaimBound:
+		l.observeMissing(&facts)
+	default:
+		l.observeBound(&facts)
+	}
+	return facts
+}
+
+func (l *life) observeMissing(facts *Facts) {
+	facts.Held = l.heldFor()
+	name := facts.Restored()
+	if latest := InFlight(facts.Held); latest != nil {
+		name = latest.State.Recreate.Snapshot
+		facts.Target = l.volume(latest.State.Recreate.Volume)
+	}
+	facts.Snapshot = l.snapshot(name)
+}
+
+func (l *life) observeBound(facts *Facts) {
+	record := volumes.RecordOf(l.claim)
+	facts.Volume, facts.Held = l.volume(l.claim.Spec.VolumeName), l.heldBy()
+	switch {
+	case record.Recreate != nil:
+		facts.Snapshot, facts.Trial = l.snapshot(record.Recreate.Snapshot), l.snapshot(record.Recreate.Trial)
+		if facts.Pod != nil || facts.Volume == nil {
+			return
+		}
+		facts.Users, facts.Attaches, facts.Nodes = l.users(), l.attaches, l.nodes
+		if record.Recreate.StoppedTimestamp != nil && facts.Volume.State != nil {
+			facts.Judgement = ptr.To(Preflight(l.preflight(true)))
+		}
+	case facts.Volume != nil && facts.Volume.State != nil:
+		a := facts.Volume.State.Recreate
+		facts.Snapshot, facts.Trial = l.snapshot(a.Snapshot), l.snapshot(a.Trial)
+	default:
+		if latest := InFlight(facts.Held); latest != nil {
+			facts.Trial = l.snapshot(latest.State.Recreate.Trial)
+		}
+		facts.Snapshots = l.snapshotsOf(record.HeldVolumes)
+	}
+}
+
+// heldBy returns the held volumes that the record of the claim names.
+func (l *life) heldBy() []Volume {
+	var held []Volume
+	for _, entry := range volumes.RecordOf(l.claim).HeldVolumes {
+		if v := l.volume(entry.Name); v != nil && v.IsHeldFor("default", claimName) {
+			held = append(held, *v)
+		}
+	}
+	return held
+}
+
+// heldFor returns all volumes that are held for claims of the name.
+func (l *life) heldFor() []Volume {
+	var held []Volume
+	for _, name := range slices.Sorted(maps.Keys(l.stored)) {
+		if v := l.volume(name); v.IsHeldFor("default", claimName) {
+			held = append(held, *v)
+		}
+	}
+	return held
+}
