@@ -49,6 +49,7 @@ func TestStorage(t *testing.T) {
 		"a claim that grew too far takes less":         (*storageTest).growsTooFar,
 		"a growth that fails, and one that stalls":     (*storageTest).failsAndStalls,
 		"a claim waits for its pod":                    (*storageTest).waits,
+		"a volume is never made":                       (*storageTest).isNeverMade,
 		"a claim changes its attributes":               (*storageTest).changesAttributes,
 		"a snapshot is restored":                       (*storageTest).isRestored,
 		"snapshots fail, or never become ready":        (*storageTest).snapshotsFail,
@@ -193,6 +194,14 @@ func (s *storageTest) waits() {
 	s.Expect(s.claim("wait", ".status.phase")()).To(Equal("Bound"))
 }
 
+func (s *storageTest) isNeverMade() {
+	s.apply(fmt.Sprintf(storagePod, "unmade", "unmade", ""))
+	s.Eventually(func() (string, error) {
+		return s.kubectl("get", "events", "--field-selector", "involvedObject.name=unmade,reason=ProvisioningFailed")
+	}, podTimeout).Should(ContainSubstring("code = ResourceExhausted"))
+	s.Expect(s.claim("unmade", ".status.phase")()).To(Equal("Pending"))
+}
+
 func (s *storageTest) changesAttributes() {
 	const current = ".status.currentVolumeAttributesClassName"
 	change := func(class string) {
@@ -226,8 +235,9 @@ func (s *storageTest) isRestored() {
 	s.write("original", "before")
 	s.Eventually(s.snapshot("first", "standard", "original")(".status.readyToUse"), podTimeout).Should(Equal("true"))
 	s.write("original", "after")
-	s.start("restored", "standard", ", dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: first}")
+	s.start("restored", "noatime", ", dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: first}")
 	s.expectFile("restored", "before")
+	s.Expect(s.kubectl("exec", "restored", "--", "busybox", "grep", " /data ", "/proc/mounts")).To(ContainSubstring("noatime"), "of another class")
 	s.start("cloned", "standard", ", dataSource: {kind: PersistentVolumeClaim, name: original}")
 	s.expectFile("cloned", "after")
 }

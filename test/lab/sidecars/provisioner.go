@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/kubernetes-csi/csi-lib-utils/metrics"
 	csicontroller "github.com/kubernetes-csi/external-provisioner/v6/pkg/controller"
@@ -59,6 +60,10 @@ func runProvisioner(ctx context.Context, s *sidecar) error {
 	}
 	if cloning != nil {
 		go cloning.Run(ctx, 1, nil)
+	}
+	// It lets go of snapshots whose claims went before they had a volume.
+	if sweeping := csicontroller.NewSnapshotFinalizerController(snapshots, claims.Lister(), can, lastRetry); sweeping != nil {
+		go sweeping.Run(ctx, &sync.WaitGroup{})
 	}
 	provisioning.Run(ctx)
 	return nil

@@ -31,7 +31,7 @@ func (c *Controller) ControllerExpandVolume(
 	if err != nil {
 		return nil, err
 	}
-	expansion, err := parseExpansion(volume.Parameters, volume.Claim)
+	class, err := parseClass(volume.Parameters, volume.Claim)
 	if err != nil {
 		return nil, err
 	}
@@ -40,8 +40,8 @@ func (c *Controller) ControllerExpandVolume(
 		return nil, status.Errorf(codes.OutOfRange, "volume %s cannot have a size from %d to %d bytes: the next is %d",
 			volume.ID, request.GetCapacityRange().GetRequiredBytes(), limit, wanted)
 	}
-	if wanted > max(volume.CapacityBytes, expansion.limit) {
-		if err := expansion.controller.fail(ctx, "grow volume %s to %d bytes", volume.ID, wanted); err != nil {
+	if wanted > max(volume.CapacityBytes, class.limit) {
+		if err := class.controller.fail(ctx, "grow volume %s to %d bytes", volume.ID, wanted); err != nil {
 			return nil, err
 		}
 	}
@@ -51,7 +51,7 @@ func (c *Controller) ControllerExpandVolume(
 	}
 	defer unlock()
 	if wanted > volume.CapacityBytes {
-		if err := c.grow(volume, wanted, expansion); err != nil {
+		if err := c.grow(volume, wanted, class.expansion); err != nil {
 			return nil, err
 		}
 	}
@@ -97,7 +97,7 @@ func (c *Controller) ControllerModifyVolume(
 	if err := modify.fail(ctx, "give volume %s its attributes", volume.ID); err != nil {
 		return nil, err
 	}
-	expansion, err := parseExpansion(volume.Parameters, volume.Claim)
+	class, err := parseClass(volume.Parameters, volume.Claim)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (c *Controller) ControllerModifyVolume(
 	if maps.Equal(volume.Attributes, attributes) {
 		return &csi.ControllerModifyVolumeResponse{}, nil
 	}
-	if err := c.coolDown(volume, expansion.coolDown, volume.Modified, volume.Grown); err != nil {
+	if err := c.coolDown(volume, class.coolDown, volume.Modified, volume.Grown); err != nil {
 		return nil, err
 	}
 	volume.Attributes = attributes

@@ -72,6 +72,13 @@ func (c *Controller) CreateVolume(ctx context.Context, request *csi.CreateVolume
 	if err != nil {
 		return nil, err
 	}
+	class, err := parseClass(desired.Parameters, desired.Claim)
+	if err != nil {
+		return nil, err
+	}
+	if err := class.provision.fail(ctx, "make volume %s", desired.ID); err != nil {
+		return nil, err
+	}
 	if err := modify.fail(ctx, "give volume %s its attributes", desired.ID); err != nil {
 		return nil, err
 	}
@@ -99,7 +106,8 @@ func (c *Controller) CreateVolume(ctx context.Context, request *csi.CreateVolume
 	return &csi.CreateVolumeResponse{Volume: answer(desired)}, nil
 }
 
-// desiredVolume returns what the request asks for, and how it fails.
+// desiredVolume returns what the request asks for, and how giving it its
+// attributes fails.
 func desiredVolume(request *csi.CreateVolumeRequest) (*Volume, fault, error) {
 	if request.GetName() == "" {
 		return nil, fault{}, status.Error(codes.InvalidArgument, "the volume has no name")
@@ -121,9 +129,6 @@ func desiredVolume(request *csi.CreateVolumeRequest) (*Volume, fault, error) {
 		Source:        sourceOf(request.GetVolumeContentSource()),
 	}
 	maps.DeleteFunc(volume.Parameters, func(name, _ string) bool { return strings.HasPrefix(name, metadataPrefix) })
-	if _, err := parseExpansion(volume.Parameters, volume.Claim); err != nil {
-		return nil, fault{}, err
-	}
 	attributes, modify, err := parseAttributes(request.GetMutableParameters(), volume.Claim)
 	volume.Attributes = attributes
 	return volume, modify, err

@@ -150,6 +150,8 @@ func TestStalls(t *testing.T) {
 	_, err := d.expand("v", 64)
 	d.Expect(err).To(failWith(codes.DeadlineExceeded, "grow volume v to 67108864 bytes: it takes longer"))
 	d.Expect(d.modify("v", map[string]string{"modifyStall": "true"})).To(failWith(codes.DeadlineExceeded, "give volume v its attributes: it takes longer"))
+	_, err = d.controller().CreateVolume(ctx, request("w", map[string]string{"provisionStall": "true"}))
+	d.Expect(err).To(failWith(codes.DeadlineExceeded, "make volume w: it takes longer"))
 
 	// A volume that stalls is not locked.
 	ctx, cancel = context.WithCancel(everything)
@@ -266,6 +268,12 @@ func TestVolumesThatCannotBe(t *testing.T) {
 			func(r *csi.CreateVolumeRequest) { r.VolumeCapabilities[0].GetMount().FsType = "ntfs" },
 			failWith(codes.InvalidArgument, `file system "ntfs" is not offered, use xfs`),
 		},
+		"a class that fails": {
+			func(r *csi.CreateVolumeRequest) {
+				r.Parameters["provisionError"], r.Parameters["claims"] = "ResourceExhausted", "^data-0$"
+			},
+			failWith(codes.ResourceExhausted, "make volume v: its class says that this fails"),
+		},
 		"a path for a name": {
 			func(r *csi.CreateVolumeRequest) { r.Name = "../v" },
 			failWith(codes.InvalidArgument, `name "../v"`),
@@ -299,6 +307,12 @@ func TestVolumesThatCannotBe(t *testing.T) {
 			d.Expect(response.GetEntries()).To(HaveLen(1), "nothing is left of it")
 		})
 	}
+}
+
+func TestVolumeOfAnotherClaimIsMade(t *testing.T) {
+	d := newDriver(t)
+	faults := map[string]string{"provisionError": "Internal", "provisionStall": "true", "claims": "1$"}
+	d.Expect(d.create(request("v", faults))).To(HaveField("VolumeId", "v"))
 }
 
 func TestVolumeThatANodeHasIsNotDeleted(t *testing.T) {

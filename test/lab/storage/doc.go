@@ -17,15 +17,18 @@
 //
 // How a volume behaves is chosen by the parameters of its StorageClass:
 //
+//	provisionError   name of the gRPC code, such as "Internal", that CreateVolume fails with
+//	provisionStall   "true": CreateVolume does not answer before its deadline
 //	expand           "online" (default), or "offline": it grows only while no node has it
 //	nodeExpand       "online" (default), or "offline": its file system grows only when it is mounted anew
 //	expandLimit      size, such as "3Gi", beyond which it cannot grow: OutOfRange
-//	expandError      name of the gRPC code, such as "Internal", that ControllerExpandVolume fails with;
+//	expandError      name of the gRPC code that ControllerExpandVolume fails with;
 //	                 together with expandLimit: beyond that
 //	expandStall      "true": ControllerExpandVolume does not answer before its deadline; likewise
 //	nodeExpandError  name of the gRPC code that NodeExpandVolume fails with
 //	coolDownSeconds  time after a change of size or attributes in which no other is accepted: Internal
-//	claims           regular expression: the five above are for claims only whose name matches somewhere
+//	claims           regular expression: the first two and the five above are for claims only whose name
+//	                 matches somewhere
 //
 // of its VolumeAttributesClass:
 //

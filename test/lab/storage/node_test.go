@@ -239,3 +239,19 @@ func TestWhatDiesFrozenIsLetGo(t *testing.T) {
 		})
 	}
 }
+
+func TestMountOptions(t *testing.T) {
+	m := newMachine(t)
+	m.create(request("v", nil))
+	path := m.path("node-1", "v", "staged")
+	capability := request("", nil).GetVolumeCapabilities()[0]
+	capability.GetMount().MountFlags = []string{"noatime"}
+	_, err := m.nodes["node-1"].NodeStageVolume(m.ctx, &csi.NodeStageVolumeRequest{
+		VolumeId: "v", StagingTargetPath: path, VolumeCapability: capability,
+	})
+	m.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { _ = unix.Unmount(path, 0) })
+	var mounted unix.Statfs_t
+	m.Expect(unix.Statfs(path, &mounted)).To(Succeed())
+	m.Expect(mounted.Flags & unix.ST_NOATIME).NotTo(BeZero())
+}

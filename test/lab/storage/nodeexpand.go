@@ -29,14 +29,14 @@ func (n *Node) NodeExpandVolume(ctx context.Context, request *csi.NodeExpandVolu
 	if mounted, err := n.mounter.IsMountPoint(path); err != nil || !mounted {
 		return nil, status.Errorf(codes.NotFound, "volume %s is not at %s", volume.ID, path)
 	}
-	expansion, err := parseExpansion(volume.Parameters, volume.Claim)
+	class, err := parseClass(volume.Parameters, volume.Claim)
 	if err != nil {
 		return nil, err
 	}
-	if err := expansion.node.fail(ctx, "grow the file system of volume %s", volume.ID); err != nil {
+	if err := class.node.fail(ctx, "grow the file system of volume %s", volume.ID); err != nil {
 		return nil, err
 	}
-	if expansion.nodeOffline {
+	if class.nodeOffline {
 		// A device is as large as the image was when it was mounted.
 		if grown, err := hasGrown(n.store.volumes().image(volume.ID)); err != nil || !grown {
 			return nil, inUse(volume, err)

@@ -44,12 +44,20 @@ type expansion struct {
 	coolDown             time.Duration
 }
 
-// parseExpansion reads the parameters of a StorageClass, for a volume of the
-// claim.
-func parseExpansion(parameters map[string]string, claim string) (expansion, error) {
-	var all expansion
+// class is what a StorageClass says of a volume.
+type class struct {
+	expansion
+
+	provision fault
+}
+
+// parseClass reads the parameters of a StorageClass, for a volume of the claim.
+func parseClass(parameters map[string]string, claim string) (class, error) {
+	var all class
 	var only onlyFor
 	err := parse(parameters, map[string]func(string) error{
+		"provisionError":  code(&all.provision.code),
+		"provisionStall":  yes(&all.provision.stall),
 		"expand":          mode(&all.offline),
 		"nodeExpand":      mode(&all.nodeOffline),
 		"expandLimit":     size(&all.limit),
@@ -62,7 +70,7 @@ func parseExpansion(parameters map[string]string, claim string) (expansion, erro
 	if err != nil || only.matches(claim) {
 		return all, err
 	}
-	return expansion{offline: all.offline, nodeOffline: all.nodeOffline}, nil
+	return class{expansion: expansion{offline: all.offline, nodeOffline: all.nodeOffline}}, nil
 }
 
 // parseAttributes reads the parameters of a VolumeAttributesClass, for a volume

@@ -12,18 +12,22 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-func TestExpansionOfAClaim(t *testing.T) {
+func TestClassForAClaim(t *testing.T) {
 	all := map[string]string{
+		"provisionError": "Aborted", "provisionStall": "true",
 		"expand": "offline", "nodeExpand": "offline", "expandLimit": "3Gi", "expandError": "Internal", "expandStall": "true",
 		"nodeExpandError": "Aborted", "coolDownSeconds": "30", "claims": "-[12]$", "csi.storage.k8s.io/pvc/name": "x",
 	}
 	g := NewWithT(t)
-	g.Expect(parseExpansion(all, "data-2")).To(Equal(expansion{
-		offline: true, nodeOffline: true, limit: 3 << 30, coolDown: 30 * time.Second,
-		controller: fault{code: codes.Internal, stall: true}, node: fault{code: codes.Aborted},
+	g.Expect(parseClass(all, "data-2")).To(Equal(class{
+		provision: fault{code: codes.Aborted, stall: true},
+		expansion: expansion{
+			offline: true, nodeOffline: true, limit: 3 << 30, coolDown: 30 * time.Second,
+			controller: fault{code: codes.Internal, stall: true}, node: fault{code: codes.Aborted},
+		},
 	}))
-	g.Expect(parseExpansion(all, "data-0")).To(Equal(expansion{offline: true, nodeOffline: true}), "another claim")
-	g.Expect(parseExpansion(nil, "data-0")).To(Equal(expansion{}), "no parameters")
+	g.Expect(parseClass(all, "data-0")).To(Equal(class{expansion: expansion{offline: true, nodeOffline: true}}), "another claim")
+	g.Expect(parseClass(nil, "data-0")).To(Equal(class{}), "no parameters")
 }
 
 func TestParametersThatCannotBe(t *testing.T) {
@@ -31,6 +35,8 @@ func TestParametersThatCannotBe(t *testing.T) {
 		value, want string
 	}{
 		"expnad":          {"online", "parameter expnad is not known, there are claims, coolDownSeconds, expand, expandError,"},
+		"provisionError":  {"broken", `parameter provisionError: found "broken"`},
+		"provisionStall":  {"yes", `parameter provisionStall: found "yes", true and false are accepted`},
 		"expand":          {"never", `parameter expand: found "never", online and offline are accepted`},
 		"nodeExpand":      {"", `parameter nodeExpand: found "", online and offline are accepted`},
 		"expandLimit":     {"much", "parameter expandLimit: quantities must match"},
@@ -42,7 +48,7 @@ func TestParametersThatCannotBe(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			_, err := parseExpansion(map[string]string{name: c.value}, "")
+			_, err := parseClass(map[string]string{name: c.value}, "")
 			g.Expect(err).To(MatchError(ContainSubstring(c.want)))
 			g.Expect(status.Code(err)).To(Equal(codes.InvalidArgument))
 		})
