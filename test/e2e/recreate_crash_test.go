@@ -246,7 +246,8 @@ func (r *crashRun) examine(ctx context.Context) string {
 	records := labRecords("volumes") // after what it is compared with
 	away, states := 0, []string{}
 	for i := range 3 {
-		pod, name, state := fmt.Sprintf("sample-%d", i), fmt.Sprintf("data-sample-%d", i), ""
+		pod, name := fmt.Sprintf("sample-%d", i), fmt.Sprintf("data-sample-%d", i)
+		var state string
 		old, isThere := volumes[r.volumes[name]]
 		claim, exists := claims[name]
 		bound := claim.Spec.VolumeName != ""

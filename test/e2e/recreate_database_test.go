@@ -113,7 +113,7 @@ var _ = Describe("The volumes of a database, made anew from their snapshots", fu
 			Expect(heldVolumes(ctx, namespace, claim)).To(ContainElement(volume), "it has what was written since")
 			Expect(claimNamed(ctx, namespace, claim).Annotations).NotTo(HaveKey(undoAnnotation))
 		}
-		expectEvent(ctx, namespace, "StatefulSet", "RecreatingClaim", third["data-sample-0"])
+		expectEvent(ctx, namespace, "StatefulSet", "DeletingClaim", "is in volume "+third["data-sample-0"])
 
 		By("starting another set from the snapshots of the last recreation")
 		snapshotByOrdinal := map[string]string{}
