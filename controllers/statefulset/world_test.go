@@ -52,12 +52,18 @@ const maxRounds = 150
 // each set in it must make sense.
 func newWorld(ctx context.Context) *world {
 	GinkgoHelper()
+	return newWorldOf(ctx, shared)
+}
+
+// newWorldOf is newWorld on the API server of a view.
+func newWorldOf(ctx context.Context, view cluster.Cluster) *world {
+	GinkgoHelper()
 	w := &world{ctx: context.WithoutCancel(ctx), clock: clocktesting.NewFakeClock(time.Now().Truncate(time.Second))}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "sts-"}}
-	Expect(shared.GetClient().Create(ctx, namespace)).To(Succeed())
+	Expect(view.GetClient().Create(ctx, namespace)).To(Succeed())
 	w.namespace = namespace.Name
 	w.kubelet = stage.NewKubelet(w.namespace, w.clock)
-	w.startManager(shared)
+	w.startManager(view)
 	DeferCleanup(func() {
 		if w.set != nil && w.exists(w.set) {
 			w.expectStatusInvariants()

@@ -37,8 +37,9 @@ type Server struct {
 }
 
 // Start starts etcd and kube-apiserver from the folder that KUBEBUILDER_ASSETS
-// names, and returns when the definitions of config/crd are served.
-func Start() (*Server, error) {
+// names, and returns when the definitions of config/crd are served, and those of
+// more files.
+func Start(more ...string) (*Server, error) {
 	if os.Getenv(assetsVariable) == "" {
 		return nil, errors.New("find etcd and kube-apiserver: " + assetsVariable + " is not set; run the tests through `make test`")
 	}
@@ -48,7 +49,7 @@ func Start() (*Server, error) {
 		return nil, err
 	}
 
-	environment := &envtest.Environment{CRDs: definitions}
+	environment := &envtest.Environment{CRDs: definitions, CRDDirectoryPaths: more, ErrorIfCRDPathMissing: true}
 
 	config, err := environment.Start()
 	if err != nil {

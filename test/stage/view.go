@@ -9,6 +9,7 @@ package stage
 import (
 	"context"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -29,6 +30,7 @@ func NewView(connection *rest.Config) cluster.Cluster {
 	scheme := runtime.NewScheme()
 	Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
 	Expect(appsv1beta1.AddToScheme(scheme)).To(Succeed())
+	Expect(snapshotv1.AddToScheme(scheme)).To(Succeed())
 	config := rest.CopyConfig(connection)
 	config.QPS, config.Burst = -1, -1
 	view, err := cluster.New(config, func(o *cluster.Options) {

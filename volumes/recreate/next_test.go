@@ -283,6 +283,38 @@ func TestLongGracePeriod(t *testing.T) {
 	l.expectOn("pv-2", "fast")
 }
 
+// TestRevertedMeanwhile: a claim without a volume gets its old one back where its template
+// is what that is.
+func TestRevertedMeanwhile(t *testing.T) {
+	for _, write := range []string{"DeleteClaim", "CreateClaim", "CreatePod"} {
+		l := newLife(t, deletes(true))
+		l.stuck = true
+		l.wants("fast")
+		l.until(write)
+		l.wants("slow")
+		l.settle()
+		l.expectOn("pv-1", "slow")
+		NewWithT(t).Expect(l.failure()).To(BeEmpty(), write)
+	}
+}
+
+// TestNotProved: what a claim says of a volume does not do, if the volume does not say so.
+func TestNotProved(t *testing.T) {
+	g := NewWithT(t)
+	l := newLife(t, func(r *appsv1beta1.VolumeClaimRecreateStrategy) {
+		r.OldVolume, r.HoldSeconds = appsv1beta1.DeleteRecreateRetention, ptr.To[int32](0)
+	})
+	l.sick = true
+	l.wants("fast")
+	l.settle()
+	record := volumes.RecordOf(l.claim)
+	record.HeldVolumes[0].SinceTimestamp = ptr.To(l.claim.CreationTimestamp)
+	setRecord(l.claim, record)
+	l.settle()
+	g.Expect(l.stored).To(HaveKey("pv-1"))
+	g.Expect(l.lost()).To(BeEmpty())
+}
+
 // TestOnlyCopy: a volume of which there was no snapshot is kept, whatever is told.
 func TestOnlyCopy(t *testing.T) {
 	g := NewWithT(t)
