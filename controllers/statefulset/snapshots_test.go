@@ -106,7 +106,8 @@ func (s *csi) of(name string) func(*appsv1beta1.StatefulSet) {
 func (s *csi) settle() {
 	GinkgoHelper()
 	for quiet, rounds := 0, 0; quiet < 5; quiet++ {
-		if rounds++; rounds > maxRounds {
+		rounds++
+		if rounds > maxRounds {
 			Fail(fmt.Sprintf("not at rest: %+v\n%v", s.w.status(), s.w.manager.Writes("")))
 		}
 		before := len(s.w.manager.Writes(""))

@@ -166,3 +166,15 @@ func heldState(w *World, volume string) *appsv1beta1.HeldVolumeState {
 	}
 	return held
 }
+
+// whyNotRecreated is whyNot for a claim that would have to be made anew.
+func (l *law) whyNotRecreated(claim, template *corev1.PersistentVolumeClaim) string {
+	switch {
+	case l.world.hasFailed(template):
+		return "it was tried"
+	case l.mayStopFor(claim, template) && !l.keepsPods():
+		return ""
+	default:
+		return "it has another class"
+	}
+}

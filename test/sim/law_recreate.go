@@ -117,7 +117,8 @@ func (l *law) checkClaimCreation(w write) {
 		}
 	}
 	missing := l.data.missing(claim.Name, from)
-	if len(missing) > 0 && !l.data.undone.Has(claim.Name) && !(l.data.emptied && claim.Spec.DataSource == nil && claim.Spec.VolumeName == "") {
+	isEmptied := l.data.emptied && claim.Spec.DataSource == nil && claim.Spec.VolumeName == ""
+	if len(missing) > 0 && !l.data.undone.Has(claim.Name) && !isEmptied {
 		l.world.violate("%s, which would lack %d writes: source %v, volume %q", w.words, len(missing), claim.Spec.DataSource, claim.Spec.VolumeName)
 	}
 }
@@ -297,36 +298,22 @@ func (l *law) whatIsLeftOver(set *appsv1beta1.StatefulSet) []string {
 		return nil
 	}
 	kept, claims := sets.New[string](), all[*corev1.PersistentVolumeClaim](w.server)
-	strategy := ptr.Deref(w.claimStrategy().Recreate, appsv1beta1.VolumeClaimRecreateStrategy{})
 	var left []string
-	say := func(format string, args ...any) { left = append(left, fmt.Sprintf(format, args...)) }
 	for _, name := range slices.Sorted(maps.Keys(claims)) {
-		claim, _, record := claims[name], name, recordOf(claims[name])
+		claim := claims[name]
 		kept.Insert("volume " + claim.Spec.VolumeName)
-		for _, entry := range record.HeldVolumes {
+		for _, entry := range recordOf(claim).HeldVolumes {
 			kept.Insert("volume "+entry.Name, "snapshot "+entry.Snapshot)
-			if w.storage.disks[entry.Name] == nil {
-				say("claim %s names volume %s, which is not there", name, entry.Name)
-			}
-			isOver := entry.SinceTimestamp != nil && entry.Source == appsv1beta1.SnapshotRecreateSource && w.clock.Now().After(entry.SinceTimestamp.Add(time.Duration(ptr.Deref(strategy.HoldSeconds, 86400)+60)*time.Second))
-			if isOver && l.isWanted(set, claim) && strategy.OldVolume == appsv1beta1.DeleteRecreateRetention {
-				say("claim %s has volume %s for too long", name, entry.Name)
-			}
-			if isOver && l.isWanted(set, claim) && strategy.Snapshot == appsv1beta1.DeleteRecreateRetention && entry.Snapshot != "" {
-				say("claim %s has snapshot %s for too long", name, entry.Snapshot)
-			}
+			left = append(left, l.whatIsHeldTooLong(claim, entry, l.isWanted(set, claim))...)
 		}
-		if l.isWanted(set, claim) && record.Recreate != nil && claim.DeletionTimestamp == nil {
-			say("claim %s is being made anew still", name)
-		}
-		if held := heldState(w, claim.Spec.VolumeName); held != nil && l.isWanted(set, claim) {
-			say("volume %s of claim %s is held", claim.Spec.VolumeName, name)
+		if l.isWanted(set, claim) {
+			left = append(left, l.whatIsNotEnded(claim)...)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.storage.disks)) {
 		v := w.storage.disks[name]
 		if held := heldState(w, name); !kept.Has("volume "+name) && !l.isExcused(set, v.claim) && !w.drivers(v).retains {
-			say("volume %s of claim %s is left over, held: %+v", name, v.claim, held)
+			left = append(left, fmt.Sprintf("volume %s of claim %s is left over, held: %+v", name, v.claim, held))
 		}
 	}
 	snapshots := all[*snapshotv1.VolumeSnapshot](w.server)
@@ -334,8 +321,42 @@ func (l *law) whatIsLeftOver(set *appsv1beta1.StatefulSet) []string {
 		claim := ptr.Deref(snapshots[name].Spec.Source.PersistentVolumeClaimName, "")
 		isKept := kept.Has("snapshot "+name) || l.data.used.Has(name) && l.data.keeps
 		if snapshots[name].Annotations[appsv1beta1.RecreateOfAnnotation] != "" && !isKept && !l.isExcused(set, claim) {
-			say("snapshot %s is left over", name)
+			left = append(left, "snapshot "+name+" is left over")
 		}
+	}
+	return left
+}
+
+// whatIsHeldTooLong says what there still is of a held volume whose time is over.
+func (l *law) whatIsHeldTooLong(claim *corev1.PersistentVolumeClaim, entry appsv1beta1.HeldVolume, isWanted bool) []string {
+	w := l.world
+	var left []string
+	if w.storage.disks[entry.Name] == nil {
+		left = append(left, "claim "+claim.Name+" names volume "+entry.Name+", which is not there")
+	}
+	strategy := ptr.Deref(w.claimStrategy().Recreate, appsv1beta1.VolumeClaimRecreateStrategy{})
+	period := time.Duration(ptr.Deref(strategy.HoldSeconds, 86400)+60) * time.Second
+	isOver := entry.SinceTimestamp != nil && entry.Source == appsv1beta1.SnapshotRecreateSource && w.clock.Now().After(entry.SinceTimestamp.Add(period))
+	if !isOver || !isWanted {
+		return left
+	}
+	if strategy.OldVolume == appsv1beta1.DeleteRecreateRetention {
+		left = append(left, "claim "+claim.Name+" has volume "+entry.Name+" for too long")
+	}
+	if strategy.Snapshot == appsv1beta1.DeleteRecreateRetention && entry.Snapshot != "" {
+		left = append(left, "claim "+claim.Name+" has snapshot "+entry.Snapshot+" for too long")
+	}
+	return left
+}
+
+// whatIsNotEnded says what there is of a recreation that should be over.
+func (l *law) whatIsNotEnded(claim *corev1.PersistentVolumeClaim) []string {
+	var left []string
+	if recordOf(claim).Recreate != nil && claim.DeletionTimestamp == nil {
+		left = append(left, "claim "+claim.Name+" is being made anew still")
+	}
+	if held := heldState(l.world, claim.Spec.VolumeName); held != nil {
+		left = append(left, "volume "+claim.Spec.VolumeName+" of claim "+claim.Name+" is held")
 	}
 	return left
 }

@@ -258,12 +258,8 @@ func (l *law) whyNot(claim, template *corev1.PersistentVolumeClaim) string {
 		return "it has no volume"
 	case claim.Annotations[appsv1beta1.UndoRecreateAnnotation] != "" && l.world.refusesUndo(claim):
 		return "it cannot have that volume back"
-	case differs(claim, template) && l.world.hasFailed(template):
-		return "it was tried"
-	case differs(claim, template) && l.mayStopFor(claim, template) && !l.keepsPods():
-		return ""
 	case differs(claim, template):
-		return "it has another class"
+		return l.whyNotRecreated(claim, template)
 	case grows && (!exists || !ptr.Deref(class.AllowVolumeExpansion, false)):
 		return "its class allows no expansion"
 	case grows && l.world.storage.refuse != nil:

@@ -130,7 +130,7 @@ func (w *World) wholeOutcome(before map[string]types.UID) string {
 }
 
 // hashes are what names of snapshots and volumes end in, where a status tells of them.
-var hashes = regexp.MustCompile(`-([0-9a-f]{10}|uid-[0-9]+)\b`)
+var hashes = regexp.MustCompile(`-([0-9a-f]{10}|uid-\d+)\b`)
 
 // reaches reports whether a run comes to an outcome, and stays there.
 func (w *World) reaches(before map[string]types.UID, outcome string) string {
@@ -334,7 +334,8 @@ func TestRecreationCrashAfterEveryWriteInARow(t *testing.T) {
 			w, before = r.begin(g)
 			lives := 200
 			w.fate = func(write) fate {
-				if lives--; lives > 0 {
+				lives--
+				if lives > 0 {
 					return killedAfter
 				}
 				return succeeds
