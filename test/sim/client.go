@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -88,6 +89,9 @@ func (c *managerClient) Get(_ context.Context, key client.ObjectKey, obj client.
 		return errDead
 	}
 	kind := kindOf(obj)
+	if !slices.Contains(kinds, kind) {
+		return fmt.Errorf("%s %s is read from a cache that there is not", kind, key.Name)
+	}
 	if !(&client.GetOptions{}).ApplyOptions(opts).DisableReadYourWritesConsistency {
 		c.cache.deliverUpTo(kind, c.written[kind])
 	}
@@ -105,6 +109,9 @@ func (c *managerClient) List(_ context.Context, list client.ObjectList, opts ...
 	}
 	options := (&client.ListOptions{}).ApplyOptions(opts)
 	kind := kindOf(list)
+	if !slices.Contains(kinds, kind) {
+		return fmt.Errorf("%s are read from a cache that there is not", kind)
+	}
 	if !options.DisableReadYourWritesConsistency {
 		c.cache.deliverUpTo(kind, c.written[kind])
 	}
@@ -127,7 +134,13 @@ func (c *managerClient) List(_ context.Context, list client.ObjectList, opts ...
 	return nil
 }
 
-func (c *managerClient) Create(_ context.Context, obj client.Object, _ ...client.CreateOption) error {
+func (c *managerClient) Create(_ context.Context, obj client.Object, opts ...client.CreateOption) error {
+	if len((&client.CreateOptions{}).ApplyOptions(opts).DryRun) > 0 {
+		if c.dead {
+			return errDead
+		}
+		return c.server.storage.admitCreation(obj)
+	}
 	return c.write(write{words: "create " + describe(obj), obj: obj, do: func() error { return c.server.create(obj) }})
 }
 
@@ -308,6 +321,9 @@ type liveReader struct {
 }
 
 func (r *liveReader) Get(_ context.Context, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+	if err := r.server.storage.checkServed(kindOf(obj)); err != nil {
+		return err
+	}
 	found, ok := r.server.objects[objectKey{kindOf(obj), key.Name}]
 	if !ok {
 		return notFound(objectKey{kindOf(obj), key.Name})
@@ -325,6 +341,9 @@ func (r *liveReader) Get(_ context.Context, key client.ObjectKey, obj client.Obj
 // List lists everything of a kind that has the labels.
 func (r *liveReader) List(_ context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	options := (&client.ListOptions{}).ApplyOptions(opts)
+	if err := r.server.storage.checkServed(kindOf(list)); err != nil {
+		return err
+	}
 	var found []runtime.Object
 	for _, key := range r.server.keys() {
 		obj := r.server.objects[key]

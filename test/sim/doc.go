@@ -15,7 +15,8 @@
 // users (user.go). What each of them does about the sizes of pods is in a file of its
 // own (server_resize.go, kubelet_resize.go, user_resize.go). Where claims have volumes,
 // there are drivers of many kinds, with what Kubernetes and their sidecars do about
-// claims (storage.go and those that follow it, user_volumes.go).
+// claims (storage.go and those that follow it, user_volumes.go); pods write in their
+// volumes, so that it can be told where every byte is (storage_disks.go, law_data.go).
 // Nothing runs in parallel and no time passes by itself: all that is left open is
 // decided by a source of choices (choices.go), so a run can be repeated to the
 // letter, shrunk and kept as a test.

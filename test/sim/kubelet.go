@@ -59,6 +59,7 @@ type worker struct {
 	size   sized
 	// mounted: its volumes are.
 	mounted bool
+	volumes []*volume
 }
 
 // container is a container that was started, or that cannot be.

@@ -50,12 +50,13 @@ type law struct {
 	resizes resizeLaw
 	// seenClaims are the claims as this reconciliation was shown them.
 	seenClaims map[string]*corev1.PersistentVolumeClaim
+	data       *dataLaw
 }
 
 func newLaw(w *World) *law {
 	return &law{
 		world: w, disturbed: sets.New[string](), unanswered: map[string]int64{}, templates: map[string]*corev1.PodTemplateSpec{},
-		updates: map[types.UID]*podUpdate{}, taken: sets.New[types.UID](), resizes: newResizeLaw(),
+		updates: map[types.UID]*podUpdate{}, taken: sets.New[types.UID](), resizes: newResizeLaw(), data: newDataLaw(w),
 	}
 }
 
@@ -128,8 +129,11 @@ func (l *law) judge(w write) {
 		l.checkClaim(w)
 		l.checkClaimChange(w)
 	case w.isAbout("delete PersistentVolumeClaim"):
-		l.world.violate("invariant 9: %s", w.words)
+		if l.world.storage == nil || l.world.settings.clones.is {
+			l.world.violate("invariant 9: %s", w.words)
+		}
 	}
+	l.judgeRecreation(w)
 }
 
 // judgePatch asserts what a patch of a pod, or of its status, could break.
@@ -183,6 +187,7 @@ func (l *law) judgeStray(w write, shown *appsv1beta1.StatefulSet) {
 	if w.isAbout("patch Pod") {
 		l.checkImages(w)
 	}
+	l.judgeRecreation(w)
 }
 
 // checkBudget asserts invariant 1 when the operator takes a pod out of service:

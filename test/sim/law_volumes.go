@@ -95,8 +95,8 @@ func (l *law) checkSize(w write, before, after, template *corev1.PersistentVolum
 // checkMayChangeClaims asserts that the claims of a pod may be changed now.
 func (l *law) checkMayChangeClaims(w write, pod string) {
 	set := l.seenSet
-	if strategy := l.claimStrategy().Type; strategy != appsv1beta1.OnPodRollingUpdateVolumeClaimUpdateStrategyType {
-		l.world.violate("%s under strategy %q", w.words, strategy)
+	if strategy := l.claimStrategy(); !strategy.FollowsTemplates() {
+		l.world.violate("%s under strategy %q", w.words, strategy.Type)
 	}
 	if set.IsPaused() || set.GetUpdateStrategyType() == appsv1.OnDeleteStatefulSetStrategyType {
 		l.world.violate("%s while nothing is to be updated", w.words)
@@ -228,8 +228,10 @@ func (l *law) isUnderWay(claim, template *corev1.PersistentVolumeClaim) bool {
 // done, or cannot be.
 func (l *law) checkClaimsFirst(w write) {
 	before, after, ok := l.podsOf(w)
-	if !ok || l.world.storage == nil || l.seenSet == nil || revisionOf(before) == revisionOf(after) || !isUpdate(before, after) ||
-		l.claimStrategy().Type != appsv1beta1.OnPodRollingUpdateVolumeClaimUpdateStrategyType || l.isBroken(before) {
+	if !ok || l.world.storage == nil || l.seenSet == nil || revisionOf(before) == revisionOf(after) || !isUpdate(before, after) || l.isBroken(before) {
+		return
+	}
+	if strategy := l.claimStrategy(); !strategy.FollowsTemplates() {
 		return
 	}
 	for name, template := range l.claimTemplates() {
@@ -254,7 +256,13 @@ func (l *law) whyNot(claim, template *corev1.PersistentVolumeClaim) string {
 	switch {
 	case claim.DeletionTimestamp != nil, claim.Status.Phase != corev1.ClaimBound:
 		return "it has no volume"
-	case template.Spec.StorageClassName != nil && *template.Spec.StorageClassName != ptr.Deref(claim.Spec.StorageClassName, ""):
+	case claim.Annotations[appsv1beta1.UndoRecreateAnnotation] != "" && l.world.refusesUndo(claim):
+		return "it cannot have that volume back"
+	case differs(claim, template) && l.world.hasFailed(template):
+		return "it was tried"
+	case differs(claim, template) && l.mayStopFor(claim, template) && !l.keepsPods():
+		return ""
+	case differs(claim, template):
 		return "it has another class"
 	case grows && (!exists || !ptr.Deref(class.AllowVolumeExpansion, false)):
 		return "its class allows no expansion"
@@ -299,7 +307,7 @@ func (l *law) checkKeptWithClaims(w write) {
 		return // templates were added or removed
 	}
 	for name, template := range l.claimTemplates() {
-		if claim := l.seenClaims[name+"-"+pod.Name]; claim != nil && l.needsDetach(claim, template) {
+		if claim := l.seenClaims[name+"-"+pod.Name]; claim != nil && (l.needsDetach(claim, template) || l.mayStopFor(claim, template)) {
 			return
 		}
 	}
@@ -328,9 +336,10 @@ func (l *law) needsDetach(claim, template *corev1.PersistentVolumeClaim) bool {
 // that cannot be.
 func (l *law) whatClaimsLack(set *appsv1beta1.StatefulSet) (missing, blocked []string) {
 	w := l.world
-	if w.storage == nil || w.claimStrategy().Type != appsv1beta1.OnPodRollingUpdateVolumeClaimUpdateStrategyType {
-		return nil, nil
+	if strategy := w.claimStrategy(); w.storage == nil || !strategy.FollowsTemplates() {
+		return l.whatIsLeftOver(set), nil
 	}
+	missing = l.whatIsLeftOver(set)
 	for _, pod := range w.names(set) {
 		for _, template := range w.settings.volumes.templates(w.claims) {
 			claim, ok := get[*corev1.PersistentVolumeClaim](w.server, template.Name+"-"+pod)
@@ -338,7 +347,7 @@ func (l *law) whatClaimsLack(set *appsv1beta1.StatefulSet) (missing, blocked []s
 			case !ok:
 				missing = append(missing, fmt.Sprintf("%s has no claim %s", pod, template.Name))
 			case claim.DeletionTimestamp != nil: // a pod has it, and somebody wants it to go
-			case isDone(claim, &template) && ptr.Deref(claim.Spec.StorageClassName, "") == *template.Spec.StorageClassName:
+			case isDone(claim, &template) && !differs(claim, &template) && claim.Annotations[appsv1beta1.UndoRecreateAnnotation] == "":
 			case !w.isHopeless(claim, &template):
 				missing = append(missing, fmt.Sprintf("claim %s is not done: %s", claim.Name, describeClaim(claim)))
 			default:
@@ -368,8 +377,10 @@ func (w *World) isHopeless(claim, template *corev1.PersistentVolumeClaim) bool {
 	changes := attributes != "" && ptr.Deref(claim.Status.CurrentVolumeAttributesClassName, "") != attributes
 	away := w.settings.clones.is && !w.settings.clones.reuse
 	switch {
-	case *template.Spec.StorageClassName != ptr.Deref(claim.Spec.StorageClassName, ""):
-		return true
+	case claim.Annotations[appsv1beta1.UndoRecreateAnnotation] != "":
+		return w.refusesUndo(claim)
+	case differs(claim, template):
+		return w.claimStrategy().Type != appsv1beta1.RecreateVolumeClaimUpdateStrategyType || w.refusesRecreation(claim, template) != "" || w.hasFailed(template)
 	case grows && compare(requestOf(claim), wanted) < 0 && (class == nil || !ptr.Deref(class.AllowVolumeExpansion, false) || w.storage.refuse != nil):
 		return true
 	case grows && (d.code != "" && d.failures == forever || (d.offline || d.remount) && away):

@@ -32,6 +32,13 @@ func RunVolumes(choices *Choices) Result {
 	return run(choices, s)
 }
 
+// RunRecreations is Run for a set whose claims are made anew.
+func RunRecreations(choices *Choices) Result {
+	s := chosen(choices)
+	s.claims, s.clones, s.resizes, s.volumes = true, clones{}, resizes{}, chosenRecreations(choices)
+	return run(choices, s)
+}
+
 func run(choices *Choices, s settings) Result {
 	w, err := newWorld(choices, s)
 	if err != nil {

@@ -97,7 +97,7 @@ func kindOf(obj any) string {
 	case *metav1.PartialObjectMetadata:
 		return typed.Kind
 	default:
-		return fmt.Sprintf("%T", obj)
+		return kindOfStorage(obj)
 	}
 }
 
@@ -135,7 +135,12 @@ func (s *server) create(obj client.Object) error {
 		return apierrors.NewAlreadyExists(resourceOf(key.kind), key.name)
 	}
 	s.uids++
-	obj.SetNamespace(namespace)
+	if err := s.storage.admitCreation(obj); err != nil {
+		return err
+	}
+	if !isClusterWide(key.kind) {
+		obj.SetNamespace(namespace)
+	}
 	obj.SetUID(types.UID(fmt.Sprintf("uid-%d", s.uids)))
 	obj.SetGeneration(1)
 	obj.SetCreationTimestamp(metav1.NewTime(s.clock.Now()))
@@ -322,13 +327,13 @@ func (s *server) finish(key objectKey) {
 		s.remove(key)
 		return
 	}
-	if claim, ok := held.(*corev1.PersistentVolumeClaim); ok && claim.DeletionTimestamp == nil {
-		deleted := claim.DeepCopy()
-		deleted.DeletionTimestamp = &metav1.Time{Time: s.clock.Now()}
+	pod, isPod := held.(*corev1.Pod)
+	if !isPod && held.GetDeletionTimestamp() == nil {
+		deleted := held.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy has the type of its original
+		deleted.SetDeletionTimestamp(&metav1.Time{Time: s.clock.Now()})
 		s.store(key, deleted)
 		return
 	}
-	pod, isPod := held.(*corev1.Pod)
 	if !isPod || pod.DeletionTimestamp != nil && ptr.Deref(pod.DeletionGracePeriodSeconds, 1) == 0 {
 		return
 	}

@@ -27,6 +27,10 @@ type volumes struct {
 	delay, nodeDelay int
 	// driver, if set, is that of the class of the claims.
 	driver *driver
+	// recreates: the user asks for what claims are made anew for.
+	recreates bool
+	// attaches: the driver attaches volumes to nodes, for everybody to see.
+	attaches bool
 }
 
 // classes are the storage classes that the user asks for; those of most runs come
@@ -71,10 +75,15 @@ type claimWish struct {
 	attributes string
 	// second is the storage class of a second claim; empty for none.
 	second string
+	// shared: many nodes may have them. block: they are no file systems.
+	shared, block bool
+	// restored is the annotation that says which snapshots new claims start with;
+	// missing what becomes of those that there are none for.
+	restored, missing string
 }
 
 func (w claimWish) String() string {
-	return fmt.Sprintf("%s of class %s, attributes %q, second %q", w.size, w.class, w.attributes, w.second)
+	return fmt.Sprintf("%s of class %s, attributes %q, second %q, shared %t, block %t, restored %q %s", w.size, w.class, w.attributes, w.second, w.shared, w.block, w.restored, w.missing)
 }
 
 // templates returns the templates of claims, as the user wants them.
@@ -82,6 +91,18 @@ func (v volumes) templates(wish claimWish) []corev1.PersistentVolumeClaim {
 	templates := []corev1.PersistentVolumeClaim{claimTemplate("data", wish.class, wish.size)}
 	if wish.attributes != "" {
 		templates[0].Spec.VolumeAttributesClassName = &wish.attributes
+	}
+	if wish.shared {
+		templates[0].Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}
+	}
+	if wish.block {
+		templates[0].Spec.VolumeMode = ptr.To(corev1.PersistentVolumeBlock)
+	}
+	if wish.restored != "" {
+		metav1.SetMetaDataAnnotation(&templates[0].ObjectMeta, appsv1beta1.RestoreFromAnnotation, wish.restored)
+	}
+	if wish.missing != "" {
+		metav1.SetMetaDataAnnotation(&templates[0].ObjectMeta, appsv1beta1.RestoreMissingAnnotation, wish.missing)
 	}
 	if wish.second != "" {
 		templates = append(templates, claimTemplate("log", wish.second, "1Gi"))

@@ -31,10 +31,19 @@ type storage struct {
 	world *World
 	// drivers are what is behind the storage classes, by their name.
 	drivers map[string]driver
-	// volumes are those that there are, by the UID of their claims.
+	// volumes are those that are bound, by the UID of their claims; disks all that there
+	// are, by the names of their PersistentVolumes.
 	volumes map[types.UID]*volume
-	// selected holds the claims that wait for a consumer and have one.
-	selected map[types.UID]bool
+	disks   map[string]*volume
+	// snapshotters are what is behind the classes of snapshots, takings what is
+	// remembered of snapshots, images what they hold, by the names of their contents.
+	snapshotters map[string]snapshotter
+	takings      map[types.UID]*taking
+	images       map[string]*image
+	// unserved: the API server knows of no snapshots.
+	unserved bool
+	// lastWrite is the number of the last write of a pod.
+	lastWrite int
 	// refuse, if set, refuses growth as a quota does.
 	refuse func(after *corev1.PersistentVolumeClaim) error
 	// silentUntil: the resizer does nothing before.
@@ -64,13 +73,16 @@ type driver struct {
 	only string
 	// coolDown is how long after a growth there can be no other, in seconds.
 	coolDown int
+	// foreign: it is another driver. noRestore: it makes no volume from a snapshot.
+	// retains: volumes stay when their claims are gone.
+	foreign, noRestore, retains bool
 }
 
 const forever = -1
 
 func (d driver) String() string {
 	var words []string
-	for word, is := range map[string]bool{"fixed": d.fixed, "waits": d.waits, "offline": d.offline, "remount": d.remount, "whole": d.whole, "rounds": d.rounds} {
+	for word, is := range map[string]bool{"fixed": d.fixed, "waits": d.waits, "offline": d.offline, "remount": d.remount, "whole": d.whole, "rounds": d.rounds, "foreign": d.foreign, "noRestore": d.noRestore, "retains": d.retains} {
 		if is {
 			words = append(words, word)
 		}
@@ -108,6 +120,11 @@ var drivers = map[string]driver{
 	"node-fails": {nodeCode: "Internal", nodeFailures: 2},
 	"node-never": {nodeCode: "OutOfRange", nodeFailures: 3},
 	"cool-down":  {coolDown: 40},
+	"fast":       {},
+	"fast-wait":  {waits: true},
+	"no-restore": {noRestore: true},
+	"foreign":    {foreign: true},
+	"retained":   {retains: true},
 }
 
 // attributeClasses are the VolumeAttributesClasses that there are, and what a call
@@ -122,7 +139,14 @@ var attributeClasses = map[string]driver{
 
 // volume is a volume, and what the programs around it remember of it.
 type volume struct {
-	claim string
+	// name is that of its PersistentVolume, claim that of the claim that it is for, or
+	// was for last, class that of its storage class.
+	name, claim, class string
+	// written is what pods have written in it, of which safe has reached it.
+	written bytes
+	safe    int
+	// deleteAt is when it is deleted, if nothing wants it until then.
+	deleteAt time.Time
 	// size is that of the PersistentVolume, attributes its class.
 	size       resource.Quantity
 	attributes string
@@ -138,7 +162,10 @@ type volume struct {
 }
 
 func newStorage(w *World) *storage {
-	return &storage{world: w, drivers: maps.Clone(drivers), volumes: map[types.UID]*volume{}, selected: map[types.UID]bool{}}
+	return &storage{
+		world: w, drivers: maps.Clone(drivers), volumes: map[types.UID]*volume{}, disks: map[string]*volume{},
+		snapshotters: maps.Clone(snapshotters), takings: map[types.UID]*taking{}, images: map[string]*image{},
+	}
 }
 
 // createClasses makes the objects that classes are.
@@ -150,7 +177,7 @@ func (s *storage) createClasses() error {
 	for _, name := range slices.Sorted(maps.Keys(attributeClasses)) {
 		errs = append(errs, s.world.server.create(&storagev1.VolumeAttributesClass{ObjectMeta: metav1.ObjectMeta{Name: name}, DriverName: driverName}))
 	}
-	return errors.Join(errs...)
+	return errors.Join(slices.Concat(errs, s.createSnapshotClasses())...)
 }
 
 const (
@@ -164,9 +191,17 @@ func (s *storage) class(name string) *storagev1.StorageClass {
 	if d.waits {
 		mode = storagev1.VolumeBindingWaitForFirstConsumer
 	}
-	return &storagev1.StorageClass{
+	class := &storagev1.StorageClass{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: driverName, AllowVolumeExpansion: ptr.To(!d.fixed), VolumeBindingMode: &mode,
+		ReclaimPolicy: ptr.To(corev1.PersistentVolumeReclaimDelete),
 	}
+	if d.foreign {
+		class.Provisioner = foreignDriver
+	}
+	if d.retains {
+		class.ReclaimPolicy = ptr.To(corev1.PersistentVolumeReclaimRetain)
+	}
+	return class
 }
 
 // driverOf returns the driver of a claim; one that does nothing for other claims
@@ -182,12 +217,18 @@ func (s *storage) driverOf(claim *corev1.PersistentVolumeClaim) driver {
 // prepare fills in what a claim is created with.
 func (s *storage) prepare(claim *corev1.PersistentVolumeClaim) {
 	claim.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}
-	claim.Spec.VolumeName = ""
 	if claim.Spec.StorageClassName == nil {
 		claim.Spec.StorageClassName = ptr.To(defaultClass)
 	}
 	if claim.Spec.VolumeMode == nil {
 		claim.Spec.VolumeMode = ptr.To(corev1.PersistentVolumeFilesystem)
+	}
+	if claim.Spec.DataSource == nil && claim.Spec.DataSourceRef != nil {
+		ref := claim.Spec.DataSourceRef
+		claim.Spec.DataSource = &corev1.TypedLocalObjectReference{APIGroup: ref.APIGroup, Kind: ref.Kind, Name: ref.Name}
+	}
+	if source := claim.Spec.DataSource; source != nil {
+		claim.Spec.DataSourceRef = &corev1.TypedObjectReference{APIGroup: source.APIGroup, Kind: source.Kind, Name: source.Name}
 	}
 	claim.Finalizers = append(claim.Finalizers, protection)
 }
@@ -279,14 +320,13 @@ func (s *storage) step() {
 		claim := claims[name]
 		there[claim.UID] = true
 		switch {
-		case claim.DeletionTimestamp != nil && !s.isScheduledFor(name):
-			s.say("claim %s is gone", name)
-			s.world.server.remove(objectKey{"PersistentVolumeClaim", name})
+		case claim.DeletionTimestamp != nil && !s.protects(claim):
+			s.drop(claim)
 		case claim.Status.Phase == corev1.ClaimPending:
 			s.provision(claim)
+		case s.volumes[claim.UID] == nil: // it is lost
 		default:
 			v := s.volumes[claim.UID]
-			s.free(v)
 			if !s.now().Before(s.silentUntil) {
 				s.stepResizer(v, claim)
 				s.stepModifier(v, s.claimOf(v))
@@ -294,6 +334,11 @@ func (s *storage) step() {
 		}
 	}
 	maps.DeleteFunc(s.volumes, func(uid types.UID, _ *volume) bool { return !there[uid] })
+	s.writeBytes()
+	s.freeDisks()
+	s.stepSnapshots()
+	s.stepBinder()
+	s.countQuotas()
 }
 
 // isScheduledFor reports whether a pod on a node names a claim: it is protected.
@@ -324,25 +369,6 @@ func claimsOf(pod *corev1.Pod) []string {
 	return names
 }
 
-// provision makes a volume for a claim, if it is time.
-func (s *storage) provision(claim *corev1.PersistentVolumeClaim) {
-	_, exists := get[*storagev1.StorageClass](s.world.server, *claim.Spec.StorageClassName)
-	if !exists || claim.DeletionTimestamp != nil || s.driverOf(claim).waits && !s.selected[claim.UID] || !s.world.calm && s.world.choices.oneIn(3) {
-		return
-	}
-	v := &volume{claim: claim.Name, size: requestOf(claim), attributes: ptr.Deref(claim.Spec.VolumeAttributesClassName, "")}
-	s.volumes[claim.UID] = v
-	s.write(claim.Name, func(claim *corev1.PersistentVolumeClaim) {
-		claim.Spec.VolumeName = "pv-" + string(claim.UID)
-		claim.Status.Phase = corev1.ClaimBound
-		claim.Status.Capacity = corev1.ResourceList{corev1.ResourceStorage: v.size}
-		if v.attributes != "" {
-			claim.Status.CurrentVolumeAttributesClassName = &v.attributes
-		}
-	})
-	v.see(s.claimOf(v))
-}
-
 // claimOf returns the claim of a volume as it is now.
 func (s *storage) claimOf(v *volume) *corev1.PersistentVolumeClaim {
 	claim, _ := get[*corev1.PersistentVolumeClaim](s.world.server, v.claim)
@@ -351,7 +377,7 @@ func (s *storage) claimOf(v *volume) *corev1.PersistentVolumeClaim {
 
 // schedules reports whether the claims of a pod let it be scheduled. Those that wait
 // for a consumer get to know that there is one.
-func (s *storage) schedules(pod *corev1.Pod) bool {
+func (s *storage) schedules(pod *corev1.Pod, node string) bool {
 	if s == nil {
 		return true
 	}
@@ -363,7 +389,7 @@ func (s *storage) schedules(pod *corev1.Pod) bool {
 		}
 		if claim.Status.Phase != corev1.ClaimBound {
 			ready = false
-			s.selected[claim.UID] = true
+			s.selectNode(claim, node)
 		}
 	}
 	return ready
@@ -374,13 +400,16 @@ func (s *storage) isBusy() bool {
 	if s == nil {
 		return false
 	}
+	if s.isSnapshotting() || s.isDeleting() {
+		return true
+	}
 	for _, claim := range all[*corev1.PersistentVolumeClaim](s.world.server) {
 		v := s.volumes[claim.UID]
 		switch {
 		case claim.DeletionTimestamp != nil:
+		case claim.Status.Phase == corev1.ClaimLost:
 		case v == nil:
-			_, exists := get[*storagev1.StorageClass](s.world.server, *claim.Spec.StorageClassName)
-			if exists && (!s.driverOf(claim).waits || s.selected[claim.UID]) {
+			if s.volumeFor(claim) != nil || claim.Spec.VolumeName == "" && s.canMake(claim) {
 				return true
 			}
 		case s.isGrowing(v, claim), s.isChanging(v, claim):

@@ -37,9 +37,7 @@ func (s *storage) free(v *volume) {
 	now, node := s.now(), s.nodeNamed(v.node)
 	inUse := false
 	for _, pod := range s.podsWith(v.claim) {
-		if pod.Spec.NodeName == v.node && pod.Status.Phase != corev1.PodFailed {
-			inUse = true
-		}
+		inUse = inUse || s.uses(pod, v)
 	}
 	if inUse {
 		v.freeAt = time.Time{}
@@ -54,7 +52,12 @@ func (s *storage) free(v *volume) {
 	if now.Before(v.freeAt) || node.isDead() && now.Before(node.deadSince.Add(forceDetachAfter)) {
 		return
 	}
+	if node.isDead() {
+		s.lose(v)
+	}
+	v.sync()
 	v.node, v.freeAt, v.nodal = "", time.Time{}, nodal{}
+	s.world.server.remove(objectKey{"VolumeAttachment", "csi-" + v.name})
 }
 
 func (s *storage) nodeNamed(name string) *kubelet {
@@ -69,11 +72,13 @@ func (w *worker) mount(pod *corev1.Pod) bool {
 	if s == nil || w.mounted {
 		return true
 	}
+	var mounted []*volume
 	for _, name := range claimsOf(pod) {
 		claim, ok := get[*corev1.PersistentVolumeClaim](s.world.server, name)
 		if !ok || claim.Status.Phase != corev1.ClaimBound {
 			return false
 		}
+		mounted = append(mounted, s.volumes[claim.UID])
 		v := s.volumes[claim.UID]
 		switch v.node {
 		case w.kubelet.node:
@@ -82,6 +87,7 @@ func (w *worker) mount(pod *corev1.Pod) bool {
 				return false // the driver has it
 			}
 			v.node, v.freeAt, v.nodal = w.kubelet.node, time.Time{}, nodal{}
+			s.attach(v)
 			return false // that takes a moment
 		default:
 			return false // another node has it
@@ -90,7 +96,10 @@ func (w *worker) mount(pod *corev1.Pod) bool {
 			return false
 		}
 	}
-	w.mounted = true
+	w.mounted, w.volumes = true, mounted
+	for _, v := range mounted {
+		s.world.law.data.mounted(w, v)
+	}
 	return true
 }
 

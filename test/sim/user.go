@@ -68,6 +68,9 @@ func (w *World) disturb() {
 	if w.storage != nil {
 		possible = slices.Concat(disturbances, claimDisturbances)
 	}
+	if w.settings.volumes.recreates {
+		possible = slices.Concat(disturbances, recreateDisturbances)
+	}
 	for _, d := range possible {
 		total += d.weight
 	}

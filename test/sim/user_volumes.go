@@ -225,6 +225,10 @@ func (w *World) calmStorage() {
 			_ = w.server.create(w.storage.class(name)) // it is not there: it was just looked for
 		}
 	}
+	if w.settings.volumes.recreates {
+		w.calmRecreation()
+		return
+	}
 	if w.choices.oneIn(8) {
 		w.toggleClaimStrategy()
 	} else if w.claimStrategy().Type != appsv1beta1.OnPodRollingUpdateVolumeClaimUpdateStrategyType {

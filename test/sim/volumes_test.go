@@ -40,6 +40,30 @@ func TestVolumeSeeds(t *testing.T) {
 	group.Wait()
 }
 
+var recreateSeeds = flag.Int("recreate-seeds", 40, "how many random runs of sets whose claims are made anew")
+
+// Random runs of sets whose claims are made anew, as TestSeeds.
+func TestRecreateSeeds(t *testing.T) {
+	failed := 0
+	for seed := *firstSeed; seed < *firstSeed+*recreateSeeds && failed < *stopAfter; seed++ {
+		choices := FromSeed(uint64(seed))
+		if result := RunRecreations(choices); result.Err != nil {
+			failed++
+			failIn(t, "FuzzRunRecreations", fmt.Sprintf("seed-%d", seed), choices, result)
+		}
+	}
+}
+
+// FuzzRunRecreations lets the fuzzer choose. Its corpus are runs that failed once.
+func FuzzRunRecreations(f *testing.F) {
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, given []byte) {
+		if result := RunRecreations(FromBytes(given)); result.Err != nil {
+			t.Errorf("%v\n%s", result.Err, result.Story)
+		}
+	})
+}
+
 // FuzzRunVolumes lets the fuzzer choose. Its corpus are runs that failed once.
 func FuzzRunVolumes(f *testing.F) {
 	f.Add([]byte{})

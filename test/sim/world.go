@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -29,6 +30,7 @@ var scheme = func() *runtime.Scheme {
 	s := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(s))
 	utilruntime.Must(appsv1beta1.AddToScheme(s))
+	utilruntime.Must(snapshotv1.AddToScheme(s))
 	return s
 }()
 
@@ -169,7 +171,7 @@ func (w *World) bind() {
 			continue
 		}
 		for j := range w.nodes {
-			if node := w.nodes[(i+j)%len(w.nodes)]; !node.isDead() && node.hasRoom(pods[name]) && w.storage.schedules(pods[name]) {
+			if node := w.nodes[(i+j)%len(w.nodes)]; !node.isDead() && node.hasRoom(pods[name]) && w.storage.schedules(pods[name], node.node) {
 				w.server.bind(pods[name], node.node)
 				break
 			}

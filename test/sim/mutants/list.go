@@ -342,4 +342,40 @@ var mutants = []mutant{
 		"if target.ClaimTemplates == nil {",
 		"if true || target.ClaimTemplates == nil {",
 	},
+	{
+		// A claim is deleted before its snapshot can be used.
+		"recreate-before-ready", "volumes/recreate/facts.go",
+		"snapshot.Status.ReadyToUse != nil && *snapshot.Status.ReadyToUse && ",
+		"",
+	},
+	{
+		// The old volume goes with its claim.
+		"recreate-volume-not-held", "controllers/recreate/write.go",
+		`spec["persistentVolumeReclaimPolicy"] = corev1.PersistentVolumeReclaimRetain`,
+		`_ = spec`,
+	},
+	{
+		// A claim that is being made anew is made empty.
+		"recreate-empty-in-flight", "volumes/recreate/renewal.go",
+		"held := InFlight(f.Held)\n\tif held == nil {\n\t\treturn f.restore()",
+		"held := InFlight(f.Held)\n\tif true {\n\t\treturn f.restore()",
+	},
+	{
+		// The snapshot of an attempt that was given up is used for the next one.
+		"recreate-stale-snapshot", "volumes/recreate/attempt.go",
+		"case f.Volume != nil && isOwnSnapshot(f.Snapshot, f.Claim.UID) && f.Snapshot.DeletionTimestamp == nil:\n\t\tstep := act(DeleteSnapshot, ReasonClaimRecreating, \"its snapshot %s is deleted\"",
+		"case false:\n\t\tstep := act(DeleteSnapshot, ReasonClaimRecreating, \"its snapshot %s is deleted\"",
+	},
+	{
+		// The old volume goes before a pod has run on the new one.
+		"recreate-released-unproved", "volumes/recreate/holding.go",
+		"case f.Pod == nil || !f.Pod.Ready:",
+		"case false:",
+	},
+	{
+		// A snapshot is taken while a node still has what was written last.
+		"recreate-still-attached", "volumes/recreate/attempt.go",
+		"case len(f.Nodes) > 0:",
+		"case false:",
+	},
 }

@@ -76,9 +76,12 @@ func (m mutant) hunt(ctx context.Context, dir string) (string, error) {
 	if strings.HasPrefix(m.name, "claims-") {
 		tests = "^(TestVolumes|TestVolumeSeeds|TestAnyClaimAnyRevision)$"
 	}
+	if strings.HasPrefix(m.name, "recreate-") {
+		tests = "^(TestRecreation|TestRecreateSeeds|TestAnyRecreationOvertaken)$"
+	}
 	// #nosec G204 -- the arguments are the program's own
 	cmd := exec.CommandContext(ctx, "go", "test", "-overlay", overlay, "-timeout", "20m", "-failfast", "./test/sim", "-run", tests,
-		"-args", "-seeds", "1000", "-volume-seeds", "300", "-stop-after", "1", "-keep=false")
+		"-args", "-seeds", "1000", "-volume-seeds", "300", "-recreate-seeds", "200", "-stop-after", "1", "-keep=false")
 	out, err := cmd.CombinedOutput()
 	exit := &exec.ExitError{}
 	switch {
