@@ -38,9 +38,7 @@ func (s *Session) observe(ctx context.Context, claim Claim) (recreate.Facts, err
 		err = s.observeMissing(ctx, &facts)
 	case found.DeletionTimestamp != nil:
 		facts.Claim = found
-		if err = s.observeMissing(ctx, &facts); err == nil {
-			facts.Users, err = s.usersOf(ctx, found, s.live)
-		}
+		err = s.observeTerminating(ctx, &facts)
 	case found.Status.Phase != corev1.ClaimBound:
 		facts.Claim = found
 		err = s.observeMissing(ctx, &facts)
@@ -49,6 +47,21 @@ func (s *Session) observe(ctx context.Context, claim Claim) (recreate.Facts, err
 		err = s.observeBound(ctx, claim, &facts)
 	}
 	return facts, err
+}
+
+// observeTerminating reads what a claim that is being deleted leaves behind, and who keeps
+// it.
+func (s *Session) observeTerminating(ctx context.Context, facts *recreate.Facts) (err error) {
+	if err := s.observeMissing(ctx, facts); err != nil {
+		return err
+	}
+	if attempt := volumes.RecordOf(facts.Claim).Recreate; attempt != nil {
+		if facts.Trial, err = s.snapshot(ctx, facts.Claim.Namespace, attempt.Trial); err != nil {
+			return err
+		}
+	}
+	facts.Users, err = s.usersOf(ctx, facts.Claim, s.live)
+	return err
 }
 
 // observeMissing reads what a claim without a volume is made from.

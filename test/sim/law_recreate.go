@@ -337,7 +337,7 @@ func (l *law) whatIsHeldTooLong(claim *corev1.PersistentVolumeClaim, entry appsv
 	strategy := ptr.Deref(w.claimStrategy().Recreate, appsv1beta1.VolumeClaimRecreateStrategy{})
 	period := time.Duration(ptr.Deref(strategy.HoldSeconds, 86400)+60) * time.Second
 	isOver := entry.SinceTimestamp != nil && entry.Source == appsv1beta1.SnapshotRecreateSource && w.clock.Now().After(entry.SinceTimestamp.Add(period))
-	if !isOver || !isWanted {
+	if !isOver || !isWanted || claim.DeletionTimestamp != nil { // what somebody deletes may be wanted back
 		return left
 	}
 	if strategy.OldVolume == appsv1beta1.DeleteRecreateRetention {

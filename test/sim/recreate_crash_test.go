@@ -264,6 +264,8 @@ func (w *World) externalSteps() [][]string {
 			switch {
 			case now[key] == before[key]:
 			case now[key] && slices.Contains([]string{"the pod is there", "the claim is there", "the snapshot is there"}, what):
+			case now[key] && what == "the old volume is there":
+				steps = append(steps, "the new volume is made")
 			case now[key]:
 				steps = append(steps, what)
 			case strings.HasSuffix(what, " is there"), what == "the volume is attached":

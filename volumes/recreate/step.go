@@ -117,9 +117,17 @@ func Next(f Facts, now time.Time) Step {
 	}
 }
 
-// awaitDeletion returns the next step of a claim that is being deleted. If a pod came in
-// between, what it writes is in no snapshot: the claim is to have its volume back.
+// awaitDeletion returns the next step of a claim that is being deleted. If somebody else
+// did that while its pod runs, nothing comes of what was begun. If a pod came in between, what it writes is in no snapshot: the claim is to have its volume back.
 func (f Facts) awaitDeletion() Step {
+	record := f.record()
+	if a := record.Recreate; a != nil && a.Pod == "" {
+		if step := f.dropTrial(f.Claim.UID); step != nil {
+			return *step
+		}
+		record.Recreate = nil
+		return f.note(record, "it is deleted by somebody else, and not made anew")
+	}
 	held := InFlight(f.Held)
 	isOwn := held != nil && held.State.ClaimUID == f.Claim.UID
 	if len(f.Users) > 0 && isOwn && held.State.Recreate.Source == appsv1beta1.SnapshotRecreateSource {
