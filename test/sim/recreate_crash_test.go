@@ -401,15 +401,16 @@ func (c *crashes) check(t *testing.T, name string) {
 // writeMeanings tell what the n-th write of a kind for a claim is for.
 var writeMeanings = map[string][]string{
 	"patch PersistentVolumeClaim": {
-		"the attempt is noted on the claim", "the moment is noted at which nothing uses the volume", "it is noted that the pod is ready on the new volume", "the old volume is forgotten",
+		"the attempt is noted on the claim", "it is noted that the first snapshot was ready", "it is noted that the pod is stopped",
+		"it is noted that nothing uses the volume", "it is noted since when the old volume is held", "the old volume is forgotten",
 	},
 	"delete Pod":                   {"the pod is deleted"},
-	"create VolumeSnapshot":        {"the snapshot is created"},
+	"create VolumeSnapshot":        {"a snapshot is created"},
 	"patch PersistentVolume":       {"the old volume is held", "the old volume is noted as replaced", "the old volume is given up"},
 	"delete PersistentVolumeClaim": {"the claim is deleted"},
 	"create PersistentVolumeClaim": {"the new claim is created"},
 	"create Pod":                   {"the new pod is created"},
-	"delete VolumeSnapshot":        {"the snapshot is deleted"},
+	"delete VolumeSnapshot":        {"a snapshot is deleted"},
 	"create ControllerRevision":    {"the revision is created"},
 }
 
