@@ -4,6 +4,7 @@
 package inplace
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -31,6 +32,7 @@ var (
 	claimDetaches = volumes.Claims{claimStep(volumes.Detaching, volumes.ReasonVolumeInUse)}
 	claimBlocked  = volumes.Claims{claimStep(volumes.Blocked, volumes.ReasonExpansionNotAllowed)}
 	claimSettled  = volumes.Claims{claimStep(volumes.Settled, "")}
+	claimRenewed  = claimThat(func(step *volumes.Step) { step.InFlight = true }, claimSettled)
 	claimWaits    = volumes.Claims{claimStep(volumes.Waiting, volumes.ReasonClaimNotBound)}
 )
 
@@ -202,6 +204,10 @@ func TestMakePlanWithClaims(t *testing.T) {
 		"no pod goes for its claims while one is not available": {
 			pods: pods{notReady(updated("p1")), updated("p0")}, claims: claims{nil, claimDetaches}, limit: 1, at: 1,
 			blockers: []string{"p1 Verifying PodNotReady", "p0 Waiting MaxUnavailable"},
+		},
+		"a pod whose other claim is made anew goes for the one of them": {
+			pods: pods{notReady(updated("p1")), updated("p0")}, claims: claims{append(slices.Clone(claimRenewed), claimDetaches...), claimDetaches}, limit: 2, at: 1,
+			moves: []string{"Recreate p1"}, blockers: []string{"p0 Waiting MaxConcurrentClaims"},
 		},
 		"a hook holds a pod that goes for its claims": {
 			pods: pods{updated("p0").Label("hold", "true")}, claims: claims{claimDetaches}, limit: 1, at: 1,
