@@ -140,12 +140,12 @@ func snapshots(ctx context.Context, namespace string) []unstructured.Unstructure
 	return list.Items
 }
 
-// snapshotsOf returns the names of the snapshots of a claim.
+// snapshotsOf returns the names of the snapshots of a claim that nobody has deleted.
 func snapshotsOf(ctx context.Context, namespace, claim string) []string {
 	GinkgoHelper()
 	var names []string
 	for _, snapshot := range snapshots(ctx, namespace) {
-		if source, _, _ := unstructured.NestedString(snapshot.Object, "spec", "source", "persistentVolumeClaimName"); source == claim {
+		if source, _, _ := unstructured.NestedString(snapshot.Object, "spec", "source", "persistentVolumeClaimName"); source == claim && snapshot.GetDeletionTimestamp() == nil {
 			names = append(names, snapshot.GetName())
 		}
 	}
