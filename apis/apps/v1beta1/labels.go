@@ -129,7 +129,7 @@ const (
 
 	// HeldVolumeFinalizer keeps a held volume from being forgotten before the claim that
 	// was taken from it has been made anew, and its pod is ready.
-	HeldVolumeFinalizer = "insitu.dev/held-volume"
+	HeldVolumeFinalizer = "insitu.dev/volume-protection"
 
 	// ClaimLabel is a label on held volumes and on the snapshots that claims are
 	// made anew from: the name of the claim. One that is too long for a label is cut,
