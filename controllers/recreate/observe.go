@@ -6,18 +6,16 @@ package recreate
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/kubectl/pkg/util/podutils"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/volumes"
 	"github.com/insitu-dev/insitu/volumes/recreate"
@@ -136,8 +134,10 @@ func (s *Session) observeAttempt(ctx context.Context, claim Claim, attempt recre
 	if facts.Trial, err = s.snapshot(ctx, claim.Template.Namespace, attempt.Trial); err != nil || facts.Pod != nil {
 		return err
 	}
+	isSaved := attempt.Source != appsv1beta1.SnapshotRecreateSource || recreate.IsReady(facts.Snapshot)
+	mayGo := attempt.StoppedTimestamp != nil && facts.Volume.State != nil && isSaved
 	reader := client.Reader(nil)
-	if attempt.StoppedTimestamp == nil || facts.Snapshot != nil && facts.Volume.State != nil {
+	if attempt.StoppedTimestamp == nil || mayGo {
 		reader = s.live // it decides
 	}
 	if facts.Users, err = s.usersOf(ctx, facts.Claim, reader); err != nil {
@@ -150,7 +150,7 @@ func (s *Session) observeAttempt(ctx context.Context, claim Claim, attempt recre
 		facts.Nodes, err = s.nodesOf(ctx, facts.Volume)
 		return err
 	}
-	if facts.Volume.State == nil || attempt.Source == appsv1beta1.SnapshotRecreateSource && !recreate.IsReady(facts.Snapshot) {
+	if !mayGo {
 		return nil
 	}
 	judgement, err := s.judge(ctx, claim, facts.Claim, facts.Snapshot)
@@ -161,24 +161,15 @@ func (s *Session) observeAttempt(ctx context.Context, claim Claim, attempt recre
 // podOf returns the pod of a claim, if it uses it and has not ended.
 func podOf(claim Claim) *recreate.Pod {
 	pod := claim.Pod
-	if pod == nil || inplace.HasEnded(pod) || !uses(pod, claim.Template.Name) {
+	if pod == nil || inplace.HasEnded(pod) || !workload.Uses(pod, claim.Template.Name) {
 		return nil
 	}
 	return &recreate.Pod{UID: pod.UID, Ready: pod.DeletionTimestamp == nil && podutils.IsPodReady(pod)}
 }
 
-// get reads an object, and reports whether it is there. A kind that the API server
-// does not serve has no objects.
+// get reads an object, and reports whether it is there.
 func (s *Session) get(ctx context.Context, key client.ObjectKey, object client.Object) (bool, error) {
-	err := s.live.Get(ctx, key, object)
-	switch {
-	case err == nil:
-		return true, nil
-	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
-		return false, nil
-	default:
-		return false, fmt.Errorf("get %T %s: %w", object, key, err)
-	}
+	return workload.Find(ctx, s.live, key, object)
 }
 
 // snapshot reads a snapshot; nil if there is none of the name.
@@ -262,7 +253,7 @@ func (s *Session) usersOf(ctx context.Context, claim *corev1.PersistentVolumeCla
 	}
 	var users []string
 	for i := range pods {
-		if pod := &pods[i]; pod.Spec.NodeName != "" && !inplace.HasEnded(pod) && uses(pod, claim.Name) {
+		if pod := &pods[i]; pod.Spec.NodeName != "" && !inplace.HasEnded(pod) && workload.Uses(pod, claim.Name) {
 			users = append(users, pod.Name)
 		}
 	}
@@ -278,12 +269,6 @@ func (s *Session) podsOf(ctx context.Context, namespace string, live client.Read
 	return s.users.read(func() ([]corev1.Pod, error) {
 		err := s.client.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy)
 		return list.Items, err
-	})
-}
-
-func uses(pod *corev1.Pod, claim string) bool {
-	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
-		return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim
 	})
 }
 

@@ -56,9 +56,14 @@ func NewClaim(
 // ClaimsOf returns those of the claims that a pod uses.
 func ClaimsOf(pod *corev1.Pod, claims []*corev1.PersistentVolumeClaim) []*corev1.PersistentVolumeClaim {
 	return slices.DeleteFunc(claims, func(claim *corev1.PersistentVolumeClaim) bool {
-		return !slices.ContainsFunc(pod.Spec.Volumes, func(volume corev1.Volume) bool {
-			return volume.PersistentVolumeClaim != nil && volume.PersistentVolumeClaim.ClaimName == claim.Name
-		})
+		return !Uses(pod, claim.Name)
+	})
+}
+
+// Uses reports whether a pod has a volume from a claim of its namespace.
+func Uses(pod *corev1.Pod, claim string) bool {
+	return slices.ContainsFunc(pod.Spec.Volumes, func(volume corev1.Volume) bool {
+		return volume.PersistentVolumeClaim != nil && volume.PersistentVolumeClaim.ClaimName == claim
 	})
 }
 

@@ -199,7 +199,7 @@ func (c *Claims) readClasses(ctx context.Context, f *volumes.Facts) error {
 	if name := volumehelpers.GetPersistentVolumeClaimClass(f.Claim); name != "" {
 		if _, known := c.classes[name]; !known {
 			class := &storagev1.StorageClass{}
-			exists, err := c.exists(ctx, name, class)
+			exists, err := Find(ctx, c.reader, client.ObjectKey{Name: name}, class)
 			if err != nil {
 				return err
 			}
@@ -212,7 +212,7 @@ func (c *Claims) readClasses(ctx context.Context, f *volumes.Facts) error {
 	}
 	if name := ptr.Deref(f.Template.Spec.VolumeAttributesClassName, ""); name != "" {
 		if _, known := c.attributes[name]; !known {
-			exists, err := c.exists(ctx, name, &storagev1.VolumeAttributesClass{})
+			exists, err := Find(ctx, c.reader, client.ObjectKey{Name: name}, &storagev1.VolumeAttributesClass{})
 			if err != nil {
 				return err
 			}
@@ -223,16 +223,16 @@ func (c *Claims) readClasses(ctx context.Context, f *volumes.Facts) error {
 	return nil
 }
 
-// exists reads an object without a namespace, and reports whether it is there. A kind
-// that the API server does not serve has no objects.
-func (c *Claims) exists(ctx context.Context, name string, object client.Object) (bool, error) {
-	err := c.reader.Get(ctx, client.ObjectKey{Name: name}, object)
+// Find reads an object, and reports whether it is there. A kind that the API server does
+// not serve has no objects.
+func Find(ctx context.Context, reader client.Reader, key client.ObjectKey, object client.Object) (bool, error) {
+	err := reader.Get(ctx, key, object)
 	switch {
 	case err == nil:
 		return true, nil
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		return false, nil
 	default:
-		return false, fmt.Errorf("get %T %s: %w", object, name, err)
+		return false, fmt.Errorf("get %T %s: %w", object, key, err)
 	}
 }

@@ -146,30 +146,14 @@ func (f Facts) dropTrial(claim types.UID) *Step {
 	return &step
 }
 
-// overdue returns the failure of an attempt that has taken too long before its
-// snapshot was ready.
+// overdue returns the failure of an attempt that has taken too long before the claim
+// was deleted; nil if it has not.
 func (f Facts) overdue(a Attempt, now time.Time) *Failure {
-	since := f.goneBy(a)
-	what := "its volume was not detached"
-	if a.StoppedTimestamp != nil {
-		since, what = a.StoppedTimestamp.Time, "its snapshot "+a.Snapshot+" was not ready"
+	if a.StoppedTimestamp == nil && (len(f.Users) > 0 || len(f.Nodes) == 0) {
+		return nil // the pod is on its way out, or it is not noted yet that it is gone
 	}
-	isSaved := a.Source != appsv1beta1.SnapshotRecreateSource || IsReady(f.Snapshot)
-	if isSaved {
-		what = "other snapshots of it were being taken, and it could not be deleted"
-	}
-	if f.Snapshot != nil && !isSaved {
-		since = f.Snapshot.CreationTimestamp.Time
-	}
-	limit := f.timeout()
-	if a.StoppedTimestamp != nil && f.Snapshot == nil && !isSaved {
-		what, limit = "its snapshot "+a.Snapshot+" was not taken", 2*limit
-	}
-	if a.StoppedTimestamp != nil && isSaved && !f.isBeingSaved() {
-		what, limit = "its volume could not be held, or it be deleted,", 2*f.timeout()
-	}
-	isLeaving := a.StoppedTimestamp == nil && (len(f.Users) > 0 || len(f.Nodes) == 0)
-	if isLeaving || now.Before(since.Add(limit)) {
+	what, since, limit := f.slowest(a)
+	if now.Before(since.Add(limit)) {
 		return nil
 	}
 	message := what + " within " + limit.String()
@@ -177,6 +161,24 @@ func (f Facts) overdue(a Attempt, now time.Time) *Failure {
 		message += ": " + said
 	}
 	return &Failure{Key: a.Key, Reason: ReasonRecreateTimedOut, Message: message, Timestamp: metav1.NewTime(now).Rfc3339Copy()}
+}
+
+// slowest says what an attempt waits for, since when, and how long that may take. What
+// does not depend on a driver alone has twice the time.
+func (f Facts) slowest(a Attempt) (what string, since time.Time, limit time.Duration) {
+	isSaved := a.Source != appsv1beta1.SnapshotRecreateSource || IsReady(f.Snapshot)
+	switch {
+	case a.StoppedTimestamp == nil:
+		return "its volume was not detached", f.goneBy(a), f.timeout()
+	case isSaved && f.isBeingSaved():
+		return "other snapshots of it were being taken, and it could not be deleted", a.StoppedTimestamp.Time, f.timeout()
+	case isSaved:
+		return "its volume could not be held, or it be deleted,", a.StoppedTimestamp.Time, 2 * f.timeout()
+	case f.Snapshot == nil:
+		return "its snapshot " + a.Snapshot + " was not taken", a.StoppedTimestamp.Time, 2 * f.timeout()
+	default:
+		return "its snapshot " + a.Snapshot + " was not ready", f.Snapshot.CreationTimestamp.Time, f.timeout()
+	}
 }
 
 // goneBy returns when the pod of an attempt should have been gone.

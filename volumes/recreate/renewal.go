@@ -157,9 +157,7 @@ func (f Facts) awaitVolume(now time.Time) Step {
 	case a.Source == appsv1beta1.VolumeRecreateSource && (why != nil || f.Claim.Spec.VolumeName != a.Volume):
 		return f.startAnew("it is not bound to volume " + a.Volume)
 	case a.Source == appsv1beta1.VolumeRecreateSource:
-		step := wait(ReasonVolumeNotReady, "it is being bound to its volume %s", a.Volume)
-		step.PodMayRun = true
-		return step
+		return pending(wait(ReasonVolumeNotReady, "it is being bound to its volume %s", a.Volume))
 	case f.Claim.Spec.VolumeName != "":
 		return pending(wait(ReasonVolumeNotReady, "it is being bound to its volume %s", f.Claim.Spec.VolumeName))
 	case why != nil:

@@ -118,7 +118,8 @@ func Next(f Facts, now time.Time) Step {
 }
 
 // awaitDeletion returns the next step of a claim that is being deleted. If somebody else
-// did that while its pod runs, nothing comes of what was begun. If a pod came in between, what it writes is in no snapshot: the claim is to have its volume back.
+// did that while its pod runs, nothing comes of what was begun. If a pod came in
+// between, what it writes is in no snapshot: the claim is to have its volume back.
 func (f Facts) awaitDeletion() Step {
 	record := f.record()
 	if a := record.Recreate; a != nil && a.Pod == "" {
