@@ -82,11 +82,15 @@ func (l *testLab) testObservation(t *testing.T) {
 	})
 }
 
-// get returns the page that the pod sees.
+// get returns the page that the pod sees. The name of a pod that has just become ready is
+// known a moment later: its EndpointSlice is written then, and CoreDNS sees it then.
 func (l *testLab) get(t *testing.T, pod, url string) string {
 	t.Helper()
-	page, err := l.kubectl("exec", pod, "--", "busybox", "timeout", "10", "busybox", "wget", "-qO-", url)
-	NewWithT(t).Expect(err).NotTo(HaveOccurred(), "%s from %s", url, pod)
+	var page string
+	NewWithT(t).Eventually(func() (err error) {
+		page, err = l.kubectl("exec", pod, "--", "busybox", "timeout", "10", "busybox", "wget", "-qO-", url)
+		return err
+	}, podTimeout, time.Second).Should(Succeed(), "%s from %s", url, pod)
 	return page
 }
 
