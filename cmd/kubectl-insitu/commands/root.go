@@ -1,0 +1,87 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+// The exit codes. Everything that is no state of a workload is ExitError.
+const (
+	// ExitOK: done, nothing to do, or the workload is healthy.
+	ExitOK = 0
+	// ExitError: what was asked for could not be done. The error output says why.
+	ExitError = 1
+	// ExitProgressing, ExitPaused, ExitStalled and ExitUnknown: the phase of the workload.
+	ExitProgressing = 3
+	ExitPaused      = 4
+	ExitStalled     = 5
+	ExitUnknown     = 6
+	// ExitTimeout: --timeout passed before the workload came to rest.
+	ExitTimeout = 7
+	// ExitDisrupts: the planned change recreates pods, or is refused.
+	ExitDisrupts = 8
+)
+
+// exitCode ends the program with a code other than 0 and 1, and without an error that
+// is printed.
+type exitCode int
+
+// Error implements error.
+func (c exitCode) Error() string {
+	return fmt.Sprintf("exit code %d", int(c))
+}
+
+// Run runs the plugin with these arguments until it is done or ctx ends, and returns
+// its exit code.
+func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
+	// What libraries log is for their authors; users read our errors.
+	klog.SetLogger(logr.Discard())
+	ctrl.SetLogger(logr.Discard())
+	root := NewCommand(streams)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	code := exitCode(ExitError)
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.As(err, &code):
+		return int(code)
+	default:
+		fmt.Fprintln(streams.ErrOut, "error:", strings.TrimSuffix(err.Error(), "\n"))
+		return ExitError
+	}
+}
+
+// NewCommand returns the command kubectl insitu with all others under it.
+func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	env := &environment{IOStreams: streams, flags: genericclioptions.NewConfigFlags(true).WithDeprecatedPasswordFlag()}
+	root := &cobra.Command{
+		Use:   "kubectl-insitu",
+		Short: "Show and steer rollouts that go in place",
+		Long: "Shows where rollouts are, what they wait for and what to do about it, and steers them: for StatefulSets and CloneSets " +
+			"of apps.kruise.io, and for Deployments, StatefulSets and DaemonSets with the label insitu.dev/update-policy.",
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl insitu"},
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.ErrOut)
+	env.flags.AddFlags(root.PersistentFlags())
+	root.AddCommand(
+		newStatusCommand(env),
+	)
+	return root
+}
