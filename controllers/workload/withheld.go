@@ -25,7 +25,8 @@ func SilentRecorder() events.EventRecorder {
 
 type silentRecorder struct{}
 
-func (silentRecorder) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}
+func (silentRecorder) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {
+}
 
 type withheld struct {
 	client.Client
