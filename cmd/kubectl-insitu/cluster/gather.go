@@ -28,7 +28,7 @@ import (
 
 // Report returns what is to be told of a workload.
 func (c *Cluster) Report(ctx context.Context, found Found) (report.Workload, error) {
-	return newObserver(newSnapshot(c.Client), c.Client).report(ctx, found)
+	return newObserver(newSnapshot(newLenient(c.Client)), c.Client).report(ctx, found)
 }
 
 // observer makes reports from what a reader with the indexes of package podcache shows.
@@ -132,7 +132,7 @@ func (o observer) claims(ctx context.Context, pods []*corev1.Pod) (map[string]*c
 // those of ours, and those of Kubernetes with the label that opts in. An empty namespace
 // means all.
 func (c *Cluster) List(ctx context.Context, namespace string) ([]report.Workload, error) {
-	return newObserver(newSnapshot(c.Client), c.Client).list(ctx, namespace)
+	return newObserver(newSnapshot(newLenient(c.Client)), c.Client).list(ctx, namespace)
 }
 
 func (o observer) list(ctx context.Context, namespace string) ([]report.Workload, error) {

@@ -13,15 +13,12 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
@@ -29,14 +26,12 @@ import (
 )
 
 // snapshot reads each kind of a namespace once, with one list, and answers from that as a
-// cache with the indexes of package podcache does. What users may not read of the classes
-// of their claims is taken to allow everything, and noted.
+// cache with the indexes of package podcache does.
 type snapshot struct {
 	client.Client
 
 	mutex sync.Mutex
 	lists map[listKey][]runtime.Object
-	notes sets.Set[string]
 }
 
 type listKey struct {
@@ -45,11 +40,11 @@ type listKey struct {
 }
 
 func newSnapshot(c client.Client) *snapshot {
-	return &snapshot{Client: c, lists: map[listKey][]runtime.Object{}, notes: sets.New[string]()}
+	return &snapshot{Client: c, lists: map[listKey][]runtime.Object{}}
 }
 
-// listed are the kinds of which a workload has many: they are read with one list also
-// where one object is asked for.
+// isListed reports whether an object is of a kind of which a workload has many: those are
+// read with one list, also where one object is asked for.
 func isListed(object client.Object) bool {
 	switch object.(type) {
 	case *corev1.Pod, *corev1.PersistentVolumeClaim, *appsv1.ControllerRevision, *appsv1.ReplicaSet, *discoveryv1.EndpointSlice:
@@ -62,11 +57,7 @@ func isListed(object client.Object) bool {
 // Get implements client.Reader.
 func (s *snapshot) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 	if !isListed(object) {
-		err := s.Client.Get(ctx, key, object, options...)
-		if apierrors.IsForbidden(err) && s.assume(key, object) {
-			return nil
-		}
-		return err
+		return s.Client.Get(ctx, key, object, options...)
 	}
 	kind, err := apiutil.GVKForObject(object, s.Scheme())
 	if err != nil {
@@ -84,23 +75,6 @@ func (s *snapshot) Get(ctx context.Context, key client.ObjectKey, object client.
 	}
 	resource, _ := meta.UnsafeGuessKindToResource(kind)
 	return apierrors.NewNotFound(resource.GroupResource(), key.Name)
-}
-
-// assume fills in an object that the user may not read, if that is a class; and reports
-// whether it is one.
-func (s *snapshot) assume(key client.ObjectKey, object client.Object) bool {
-	switch class := object.(type) {
-	case *storagev1.StorageClass:
-		class.Name, class.AllowVolumeExpansion = key.Name, ptr.To(true)
-	case *storagev1.VolumeAttributesClass:
-		class.Name = key.Name
-	default:
-		return false
-	}
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.notes.Insert(fmt.Sprintf("you may not read %T %s: it is taken to allow what is asked for", object, key.Name))
-	return true
 }
 
 // List implements client.Reader.

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -26,7 +27,7 @@ func blockers(f Facts, w Workload) []Blocker {
 	known := sets.New[string]()
 	for _, b := range reported(f.Object) {
 		known.Insert(b.Pod + "/" + b.Reason)
-		found = append(found, newBlocker(b))
+		found = append(found, newBlocker(b, f.Now))
 	}
 	told := sets.New[string]()
 	for _, b := range found {
@@ -38,7 +39,7 @@ func blockers(f Facts, w Workload) []Blocker {
 		}
 		found = append(found, newBlocker(appsv1beta1.Blocker{
 			Pod: b.Pod.Name, Step: string(b.State), Reason: b.Reason, Message: b.Message, Since: metav1.NewTime(b.Since),
-		}))
+		}, f.Now))
 	}
 	if isWorkloadsOwn(w) {
 		found = append(found, Blocker{
@@ -67,10 +68,22 @@ func isWorkloadsOwn(w Workload) bool {
 	}
 }
 
-func newBlocker(b appsv1beta1.Blocker) Blocker {
+// patience is how long a container may fail to start before somebody is asked for help:
+// registries and configuration come late at times.
+const patience = 2 * time.Minute
+
+// helpless are reasons of the kubelet for which a container does not start, and will not
+// before something is mended.
+var helpless = sets.New(
+	"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
+	"CrashLoopBackOff", "CreateContainerConfigError", "CreateContainerError", "RunContainerError",
+)
+
+func newBlocker(b appsv1beta1.Blocker, now time.Time) Blocker {
+	isHelpless := helpless.Has(b.Reason) && !b.Since.IsZero() && now.Sub(b.Since.Time) >= patience
 	return Blocker{
 		Pod: b.Pod, Step: b.Step, Reason: b.Reason, Message: b.Message, Advice: Advice(b.Reason), Since: b.Since,
-		NeedsHelp: b.Step == string(inplace.Stuck),
+		NeedsHelp: b.Step == string(inplace.Stuck) || isHelpless,
 	}
 }
 

@@ -39,11 +39,23 @@ func New(f Facts) Workload {
 		w.MaxUnavailable = int32(f.Inspection.Workload.MaxUnavailable) //nolint:gosec // a number of pods
 	}
 	w.Blockers = blockers(f, w)
+	w = w.unlessHelpless()
 	w.Pods = pods(f, w)
 	w.Revisions = revisionsInUse(f, w)
 	if w.Driver == Insitu && w.Held {
 		w.InPlace, w.Recreated = countWays(w.Pods)
 	}
+	return w
+}
+
+// unlessHelpless says of a workload that seems to progress that it does not: a pod needs
+// help.
+func (w Workload) unlessHelpless() Workload {
+	if w.Phase != Progressing || len(w.Blockers) == 0 || !w.Blockers[0].NeedsHelp {
+		return w
+	}
+	worst := w.Blockers[0]
+	w.Phase, w.Reason, w.Message = Stalled, worst.Reason, "pod "+worst.Pod+": "+worst.Message
 	return w
 }
 

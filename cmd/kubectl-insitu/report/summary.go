@@ -107,32 +107,26 @@ func conditionsOf(object client.Object) []metav1.Condition {
 // generation.
 func (w Workload) withConditions(conditions []metav1.Condition, lags bool) Workload {
 	ready := meta.FindStatusCondition(conditions, appsv1beta1.ConditionReady)
-	progressing := meta.FindStatusCondition(conditions, appsv1beta1.ConditionProgressing)
 	stalled := meta.FindStatusCondition(conditions, appsv1beta1.ConditionStalled)
-	isTrue := func(condition *metav1.Condition) bool {
-		return condition != nil && condition.Status == metav1.ConditionTrue
-	}
 	said := func(phase Phase, condition *metav1.Condition) Workload {
 		w.Phase, w.Reason, w.Message = phase, condition.Reason, condition.Message
 		return w
 	}
 	switch {
-	case isTrue(stalled) && (!lags || stalled.Reason == appsv1beta1.ReasonInvalidSpec):
+	case stalled != nil && stalled.Status == metav1.ConditionTrue && (!lags || stalled.Reason == appsv1beta1.ReasonInvalidSpec):
 		return said(Stalled, stalled)
-	case lags || progressing == nil:
+	case lags || ready == nil:
 		w.Phase, w.Reason = Unknown, reasonNotObserved
 		w.Message = "the operator has not said anything of the present spec yet"
 		return w
-	case progressing.Status == metav1.ConditionTrue:
-		return said(Progressing, progressing)
-	case isForOwner(progressing.Reason):
-		return said(Paused, progressing)
-	case isTrue(ready):
+	case isForOwner(ready.Reason):
+		return said(Paused, ready)
+	case ready.Status == metav1.ConditionTrue:
 		return said(Healthy, ready)
-	case progressing.Reason == appsv1beta1.ReasonClaimsBlocked:
-		return said(Stalled, progressing)
+	case ready.Reason == appsv1beta1.ReasonClaimsBlocked:
+		return said(Stalled, ready)
 	default:
-		return said(Progressing, progressing)
+		return said(Progressing, ready)
 	}
 }
 
