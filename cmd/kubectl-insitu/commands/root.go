@@ -82,6 +82,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	env.flags.AddFlags(root.PersistentFlags())
 	root.AddCommand(
 		newStatusCommand(env),
+		newWhyCommand(env),
 	)
 	return root
 }
