@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
 )
 
 func newStatusCommand(env *environment) *cobra.Command {
@@ -14,12 +15,17 @@ func newStatusCommand(env *environment) *cobra.Command {
 		Use:   "status KIND/NAME",
 		Short: "Show where the rollout of a workload is",
 		RunE: func(command *cobra.Command, args []string) error {
-			_, found, err := env.find(command.Context(), args)
+			c, found, err := env.find(command.Context(), args)
 			if err != nil {
 				return err
 			}
-			fmt.Fprintln(env.Out, found)
-			return nil
+			told, err := c.Report(command.Context(), found)
+			if err != nil {
+				return err
+			}
+			raw, err := yaml.Marshal(told)
+			fmt.Fprintln(env.Out, string(raw))
+			return err
 		},
 	}
 }
