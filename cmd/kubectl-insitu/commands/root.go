@@ -83,6 +83,13 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	root.AddCommand(
 		newStatusCommand(env),
 		newWhyCommand(env),
+		newHistoryCommand(env),
+		newUndoCommand(env),
+		newRestartCommand(env),
+		newPauseCommand(env),
+		newResumeCommand(env),
+		newPromoteCommand(env),
+		newSetCommand(env),
 	)
 	return root
 }
