@@ -83,6 +83,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	root.AddCommand(
 		newStatusCommand(env),
 		newWhyCommand(env),
+		newPlanCommand(env),
 		newHistoryCommand(env),
 		newUndoCommand(env),
 		newRestartCommand(env),

@@ -6,6 +6,7 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -51,7 +52,7 @@ func plannedPod(w inplace.Workload, facts inplace.PodFacts, state inplace.PodSta
 	case step.Action == inplace.Recreate, step.Reason == inplace.ReasonPreDeleteHook:
 		told.Way = Recreate
 	case step.LeadsToPatch(), !state.Updated && step.State != inplace.Stuck:
-		told.Way = InPlace
+		told.Way, told.Message = InPlace, wordsOn(step)
 		told.Restarts = step.Change.RestartedContainers()
 		for _, delta := range step.Change.Resizes() {
 			told.Resizes = append(told.Resizes, delta.String())
@@ -63,6 +64,18 @@ func plannedPod(w inplace.Workload, facts inplace.PodFacts, state inplace.PodSta
 		told.Way, told.Reason, told.Message = Unchanged, "", ""
 	}
 	return told
+}
+
+// wordsOn says what changes in place beside the resources, and what holds it up.
+func wordsOn(step inplace.Step) string {
+	var words []string
+	for _, image := range slices.Concat(step.Change.Images, step.Change.Later) {
+		words = append(words, image.String())
+	}
+	if step.State == inplace.HookHeld {
+		words = append(words, step.Message)
+	}
+	return strings.Join(words, "; ")
 }
 
 // hasGate reports whether a pod can be taken out of service.
