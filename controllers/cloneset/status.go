@@ -42,7 +42,7 @@ func (r *Reconciler) patchStatus(ctx context.Context, s *scope, failure error) e
 	if err := r.client.Status().Patch(ctx, s.set, patch); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("patch status of %s: %w", s.owner, err)
 	}
-	workload.ReportStuck(r.recorder, s.set, s.plan, before.Status.Blockers)
+	workload.ReportStuck(r.recorder, s.set, s.plan, before.Status.Blockers, status.Blockers)
 	return nil
 }
 

@@ -45,7 +45,7 @@ func (r *Reconciler) patchStatus(ctx context.Context, s *scope, failure error) e
 	if err := r.client.Status().Patch(ctx, s.set, patch); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("patch status of StatefulSet %s/%s: %w", before.Namespace, before.Name, err)
 	}
-	workload.ReportStuck(r.recorder, s.set, s.plan, before.Status.Blockers)
+	workload.ReportStuck(r.recorder, s.set, s.plan, before.Status.Blockers, status.Blockers)
 	return nil
 }
 
