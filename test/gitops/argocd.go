@@ -6,6 +6,7 @@ package gitops
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	lua "github.com/yuin/gopher-lua"
@@ -52,7 +53,11 @@ func RunHealth(ctx context.Context, script string, openLibs bool, obj *unstructu
 	if !ok {
 		return Health{}, fmt.Errorf("the health script returned a %s, expected a table", state.Get(-1).Type())
 	}
-	return Health{Status: HealthStatus(table.RawGetString("status").String()), Message: table.RawGetString("message").String()}, nil
+	health := Health{Status: HealthStatus(lua.LVAsString(table.RawGetString("status"))), Message: lua.LVAsString(table.RawGetString("message"))}
+	if !slices.Contains([]HealthStatus{Healthy, Progressing, Degraded, Suspended}, health.Status) {
+		return Health{}, fmt.Errorf("the health script returned %q, which is no health", health.Status)
+	}
+	return health, nil
 }
 
 // luaValue turns what was read from JSON into a value of Lua.

@@ -91,13 +91,20 @@ func (f fields) deployment() HealthStatus {
 }
 
 func (f fields) statefulSet() HealthStatus {
-	replicas, updated := f.count("spec", "replicas"), f.count("status", "updatedReplicas")
+	replicas := f.count("spec", "replicas")
 	strategy, _, _ := unstructured.NestedString(f.Object, "spec", "updateStrategy", "type")
-	partition, _ := f.number("spec", "updateStrategy", "rollingUpdate", "partition")
+	_, hasNumbers, _ := unstructured.NestedMap(f.Object, "spec", "updateStrategy", "rollingUpdate")
+	partition, isPartitioned := f.number("spec", "updateStrategy", "rollingUpdate", "partition")
+	update, _, _ := unstructured.NestedString(f.Object, "status", "updateRevision")
+	current, _, _ := unstructured.NestedString(f.Object, "status", "currentRevision")
 	switch {
 	case !f.isObserved(), f.count("status", "readyReplicas") < replicas:
 		return Progressing
-	case strategy == "RollingUpdate" && updated < replicas-partition:
+	case strategy != "RollingUpdate":
+		return Healthy
+	case hasNumbers && isPartitioned && f.count("status", "updatedReplicas") < replicas-partition:
+		return Progressing
+	case !hasNumbers && update != current:
 		return Progressing
 	default:
 		return Healthy
