@@ -15,7 +15,7 @@ if (metadata.labels or {})["insitu.dev/held"] ~= nil then
     return {status = "Progressing", message = "Insitu updates its pods in place"}
   end
   local words = {
-    Paused = "Suspended", PartitionReached = "Suspended",
+    PartitionReached = "Healthy", Paused = "Suspended",
     Stalled = "Degraded", ProgressDeadlineExceeded = "Degraded", InvalidOptions = "Degraded",
   }
   local state = report:match('"state":"(%a+)"')

@@ -6,6 +6,7 @@ package gitops
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/insitu-dev/insitu/config/argocd"
+	"github.com/insitu-dev/insitu/config/flux"
 )
 
 // What users paste is what is tested.
@@ -38,4 +40,12 @@ func TestPatchesOfArgoCDHoldTheScripts(t *testing.T) {
 			g.Expect(patch.Data).To(Equal(want))
 		})
 	}
+}
+
+func TestTheDocumentHasTheSnippetForFlux(t *testing.T) {
+	g := NewWithT(t)
+	document, err := os.ReadFile(filepath.Join("..", "..", "docs", "gitops.md"))
+	g.Expect(err).NotTo(HaveOccurred())
+	comments := regexp.MustCompile("(?m)^#.*\n")
+	g.Expect(string(document)).To(ContainSubstring("```yaml\n" + comments.ReplaceAllString(flux.StatefulSet, "") + "```\n"))
 }
