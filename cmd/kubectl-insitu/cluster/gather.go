@@ -195,3 +195,19 @@ func pointers[T any](items []T, object func(*T) client.Object) []client.Object {
 	}
 	return slices.Clip(found)
 }
+
+// Names returns the workloads that List reports on. What cannot be read is left out.
+func (c *Cluster) Names(ctx context.Context, namespace string) []report.Ref {
+	o := newObserver(newSnapshot(c.Client), c.Client)
+	var names []report.Ref
+	for _, kind := range Kinds() {
+		objects, err := o.objects(ctx, kind, namespace)
+		if err != nil {
+			continue
+		}
+		for _, object := range objects {
+			names = append(names, report.RefOf(kind.GroupVersionKind, object))
+		}
+	}
+	return names
+}

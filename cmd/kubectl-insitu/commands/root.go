@@ -82,6 +82,8 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	env.flags.AddFlags(root.PersistentFlags())
 	root.AddCommand(
 		newStatusCommand(env),
+		newWhyCommand(env),
+		newPlanCommand(env),
 		newHistoryCommand(env),
 		newUndoCommand(env),
 		newRestartCommand(env),

@@ -15,7 +15,7 @@ func wantedBy(f Facts, plan planned, isPlanned bool) *corev1.PodSpec {
 	if !isPlanned || plan.held || plan.Updated && plan.Step.State == inplace.Settled {
 		return nil
 	}
-	template := templateOf(f.Object)
+	template := TemplateOf(f.Object)
 	if template == nil {
 		return nil
 	}

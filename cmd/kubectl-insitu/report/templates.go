@@ -11,8 +11,8 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
 
-// templateOf returns the pod template of a workload.
-func templateOf(object client.Object) *corev1.PodTemplateSpec {
+// TemplateOf returns the pod template of a workload.
+func TemplateOf(object client.Object) *corev1.PodTemplateSpec {
 	switch typed := object.(type) {
 	case *appsv1beta1.StatefulSet:
 		return &typed.Spec.Template
