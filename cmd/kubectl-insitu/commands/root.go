@@ -32,6 +32,8 @@ const (
 	ExitTimeout = 7
 	// ExitDisrupts: the planned change recreates pods, or is refused.
 	ExitDisrupts = 8
+	// ExitInterrupted: somebody ended it before it was done, as by Ctrl-C.
+	ExitInterrupted = 130
 )
 
 // exitCode ends the program with a code other than 0 and 1, and without an error that
@@ -58,6 +60,8 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams)
 		return ExitOK
 	case errors.As(err, &code):
 		return int(code)
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+		return ExitInterrupted
 	default:
 		fmt.Fprintln(streams.ErrOut, "error:", strings.TrimSuffix(err.Error(), "\n"))
 		return ExitError
