@@ -299,7 +299,7 @@ func TestPicturesContrastAndNames(t *testing.T) {
 	s.story(t)
 	s.set(func() {
 		s.events = []dashboard.Event{
-			{Time: time.Now().Add(-8 * time.Minute), Reason: "SuccessfulUpdatePodInPlace", Message: "pod web-0 is updated in place", Count: 1, Reporter: "insitu"},
+			{Time: time.Now().Add(-8 * time.Minute), Reason: "SuccessfulUpdatePodInPlace", Message: "web is updated in place to revision web-7d9c5b6f4", Count: 1, Reporter: "insitu"},
 			{Time: time.Now().Add(-5 * time.Minute), Pod: "web-3", Warning: true, Reason: "Unhealthy", Message: "Readiness probe failed: HTTP probe failed with statuscode: 503", Count: 4, Reporter: "kubelet"},
 			{Time: time.Now().Add(-2 * time.Minute), Pod: "web-6", Reason: "Pulled", Message: "Container image " + newImage + " already present on machine", Count: 1, Reporter: "kubelet"},
 		}

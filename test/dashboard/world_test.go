@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -65,10 +66,11 @@ func (s *source) List(context.Context) ([]report.Workload, error) {
 
 func (s *source) Changed() <-chan struct{} { return s.changed }
 
-func (s *source) Events(context.Context, report.Ref) ([]dashboard.Event, error) {
+// Events returns those of pods whose names begin with that of the workload.
+func (s *source) Events(_ context.Context, ref report.Ref) ([]dashboard.Event, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.events), nil
+	return slices.DeleteFunc(slices.Clone(s.events), func(e dashboard.Event) bool { return !strings.HasPrefix(e.Pod+e.Message, ref.Name) }), nil
 }
 
 func (s *source) Plan(_ context.Context, _ report.Ref, change dashboard.Change) (report.Plan, error) {

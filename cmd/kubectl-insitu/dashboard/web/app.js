@@ -11,7 +11,7 @@ import {Plan} from './plan.js';
 import {Pods} from './pods.js';
 import {Stream} from './stream.js';
 import {Timeline} from './timeline.js';
-import {clock, hashOf, known, tick} from './words.js';
+import {clock, compare, hashOf, known, tick} from './words.js';
 import {head, headData} from './workload.js';
 
 const byId = (id) => document.getElementById(id);
@@ -47,7 +47,7 @@ function route() {
 function update(keys) {
   drawConnection();
   if (keys && !keys.length) return;
-  const workloads = [...stream.workloads.values()];
+  const workloads = [...stream.workloads.values()].sort(compare);
   list.show(workloads, chosen);
   announcePhases();
   view.overview.hidden = Boolean(chosen) || !stream.isComplete;

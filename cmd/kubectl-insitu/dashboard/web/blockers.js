@@ -27,8 +27,12 @@ export function podNames(pods) {
   return pods.slice(0, more > 1 ? shownPods : pods.length).join(', ') + (more > 1 ? ` and ${more} more` : '');
 }
 
-// blockerItem tells one group. The advice comes without the backticks around its command,
-// which follows on a line of its own.
+// advice is without the backticks around its command, and without the command where it
+// comes last: that follows on a line of its own.
+function advice(words) {
+  return (words || '').replace(/:\s*`[^`]+`\.?$/, ':').replaceAll('`', '');
+}
+
 export function blockerItem(group, workload) {
   const when = since(group.since);
   return h('li', {class: group.needsHelp ? 'blocker help' : 'blocker'},
@@ -38,7 +42,7 @@ export function blockerItem(group, workload) {
       group.step && h('span', {class: 'quietly'}, stateInfo(group.step).label),
       when && h('span', {class: 'quietly'}, 'for ', when)),
     h('p', {class: 'message'}, group.message),
-    h('p', {class: 'advice'}, (group.advice || '').replaceAll('`', '')),
+    h('p', {class: 'advice'}, advice(group.advice)),
     commandLine(commandFor(group, workload)));
 }
 

@@ -27,9 +27,9 @@ export class List {
     });
   }
 
-  // show draws the workloads, the worst first.
+  // show draws the workloads in the order in which they are given.
   show(workloads, chosen) {
-    this.#workloads = [...workloads].sort(compare);
+    this.#workloads = workloads;
     this.#chosen = chosen;
     this.#drawNamespaces();
     this.#drawPhases();
@@ -108,11 +108,6 @@ export class List {
     if (to < 0) byId('filter').focus();
     else links[Math.min(to, links.length - 1)]?.focus();
   }
-}
-
-function compare(a, b) {
-  return phaseOrder.indexOf(a.phase) - phaseOrder.indexOf(b.phase)
-    || a.namespace.localeCompare(b.namespace) || a.name.localeCompare(b.name) || a.kind.localeCompare(b.kind);
 }
 
 function makeItem(workload) {

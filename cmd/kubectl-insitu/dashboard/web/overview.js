@@ -5,7 +5,7 @@
 
 import {h} from './dom.js';
 import {blockerItem, groups} from './blockers.js';
-import {hashOf, keyOf, phaseBadge, phaseOrder, phases, plural, since} from './words.js';
+import {hashOf, keyOf, phaseBadge, phaseOrder, phases, plural} from './words.js';
 
 // overviewData is what the overview is drawn from.
 export function overviewData(workloads) {
@@ -45,12 +45,11 @@ function stuckCard(workload) {
 
 function movingTable(workloads) {
   return h('div', {class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Under way'}, h('table', {},
-    h('thead', {}, h('tr', {}, ['Workload', 'Phase', 'Updated', 'Available', 'Why', 'For'].map((title) => h('th', {scope: 'col'}, title)))),
+    h('thead', {}, h('tr', {}, ['Workload', 'Phase', 'Updated', 'Available', 'Why'].map((title) => h('th', {scope: 'col'}, title)))),
     h('tbody', {}, workloads.map((workload) => h('tr', {},
       h('th', {scope: 'row'}, h('a', {href: hashOf(keyOf(workload))}, workload.name), h('small', {}, ` ${workload.namespace}`)),
       h('td', {}, phaseBadge(workload.phase)),
       h('td', {class: 'number'}, `${workload.updated}/${workload.replicas}`),
       h('td', {class: 'number'}, `${workload.available}/${workload.replicas}`),
-      h('td', {}, workload.message || workload.reason || ''),
-      h('td', {class: 'number'}, since(workload.blockers?.[0]?.since)))))));
+      h('td', {}, workload.message || workload.reason || ''))))));
 }

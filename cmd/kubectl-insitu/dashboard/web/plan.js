@@ -119,7 +119,7 @@ function summary(plan) {
   const counts = Object.groupBy(plan.pods || [], (pod) => pod.way);
   const restarts = (plan.pods || []).filter((pod) => pod.restarts?.length).length;
   const words = Object.keys(ways).filter((way) => counts[way]).map((way) => `${counts[way].length} ${ways[way].label}`);
-  words.push(restarts ? `containers restart in ${plural(restarts, 'pod')}` : 'nothing restarts');
+  if (restarts || !counts.Recreate) words.push(restarts ? `containers restart in ${plural(restarts, 'pod')}` : 'nothing restarts');
   return words.join(', ');
 }
 
@@ -144,7 +144,7 @@ function podTable(pods) {
   const why = (pod) => [pod.reason, pod.message].filter(Boolean).join(': ');
   const changes = (pod) => [...(pod.restarts || []).map((name) => `${name} restarts`), ...(pod.resizes || []), pod.drains ? 'drained for it' : ''].filter(Boolean).join(', ');
   return table('Pods', ['Pod', 'Way', 'What happens', 'Room on its node', 'Why'], pods.map((pod) => [
-    pod.name, wayBadge(pod.way), changes(pod) || 'nothing',
+    pod.name, wayBadge(pod.way), changes(pod) || (pod.way === 'Recreate' ? 'deleted, and made again' : 'nothing'),
     pod.feasibility ? h('span', {class: `fits f-${pod.feasibility}`, title: pod.feasibilityMessage}, pod.feasibility, pod.feasibility !== 'Fits' && pod.feasibilityMessage ? `: ${pod.feasibilityMessage}` : '') : '',
     why(pod),
   ]));

@@ -8,6 +8,8 @@ import {h, keyed, redraw, set, text} from './dom.js';
 import {image, known, plural, quantities, since, stateInfo, states, stepBadge, stepOf} from './words.js';
 
 const order = Object.keys(states);
+// With few pods the cells have room for names, with many they are small.
+const few = 60;
 const many = 150;
 
 export class Pods {
@@ -59,7 +61,7 @@ export class Pods {
   #draw() {
     const focused = this.#focused();
     text(this.#title, plural(this.#pods.size, 'pod'));
-    set(this.#grid, 'class', this.#pods.size > many ? 'grid small' : 'grid');
+    set(this.#grid, 'class', this.#pods.size > many ? 'grid small' : this.#pods.size <= few ? 'grid wide' : 'grid');
     keyed(this.#grid, this.#groups(), (group) => group.step || 'all', makeGroup, updateGroup);
     // A cell that moved to another step has lost the focus on its way.
     if (focused && this.#focused() !== focused) this.#cell(focused)?.focus({preventScroll: true});
@@ -104,7 +106,8 @@ export class Pods {
   #show(name) {
     this.#shown = name;
     const pod = this.#pods.get(name);
-    redraw(this.#details, pod || this.#pods.size, () => (pod ? podDetails(pod) : legend(this.#pods)));
+    const present = order.filter((step) => [...this.#pods.values()].some((one) => stepOf(one) === step));
+    redraw(this.#details, pod || present, () => (pod ? podDetails(pod) : legend(present)));
   }
 
   #key(event) {
@@ -163,7 +166,7 @@ function updateGroup(element, group) {
 }
 
 function makeCell(pod) {
-  return h('div', {role: 'option', tabindex: -1, 'data-pod': pod.name, 'aria-selected': 'false'});
+  return h('div', {role: 'option', tabindex: -1, 'data-pod': pod.name, 'aria-selected': 'false'}, h('b', {}), h('span', {}, pod.name));
 }
 
 function updateCell(cell, pod) {
@@ -171,15 +174,14 @@ function updateCell(cell, pod) {
   const info = stateInfo(step);
   set(cell, 'class', `cell s-${step}${pod.available ? '' : ' away'}`);
   set(cell, 'aria-label', [pod.name, info.label, pod.reason, pod.available ? '' : 'not available'].filter(Boolean).join(', '));
-  text(cell, info.letter);
+  text(cell.firstChild, info.letter);
 }
 
-function legend(pods) {
-  if (!pods.size) return h('p', {class: 'quietly'}, 'There are no pods.');
-  const present = new Set([...pods.values()].map(stepOf));
+function legend(present) {
+  if (!present.length) return h('p', {class: 'quietly'}, 'There are no pods.');
   return [
-    h('p', {class: 'quietly'}, 'Point at a pod, or go to it with the arrow keys. A cell with a dashed edge is not available.'),
-    h('ul', {class: 'legend'}, order.filter((step) => present.has(step)).map((step) => h('li', {}, stepBadge(step), h('span', {class: 'quietly'}, ' ' + stateInfo(step).says)))),
+    h('p', {class: 'quietly'}, 'Point at a pod, or go to it with the arrow keys. A pod with a bar below is not available.'),
+    h('ul', {class: 'legend'}, present.map((step) => h('li', {}, stepBadge(step), h('span', {class: 'quietly'}, ' ' + stateInfo(step).says)))),
   ];
 }
 

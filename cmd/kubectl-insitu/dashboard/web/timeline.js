@@ -4,9 +4,10 @@
 // What became of a workload: a drawing with a lane for each pod, and a list in words.
 
 import {h, keyed, redraw, set, text} from './dom.js';
-import {clock, plural, stateInfo} from './words.js';
+import {clock, day, plural, stamp, stateInfo} from './words.js';
 
 const laneHeight = 20;
+const letterWidth = 6.8;
 const firstLanes = 24;
 const listed = 200;
 const refreshAfter = 700;
@@ -127,7 +128,8 @@ function fit(data, now) {
 }
 
 function draw(lanes, {from, now, width}) {
-  const label = Math.min(200, Math.max(84, width * 0.2));
+  const longest = Math.max(...lanes.map((lane) => lane.pod.length), 5);
+  const label = Math.min(Math.max(84, width * 0.24), longest * letterWidth + 16);
   const scale = (time) => label + Math.max(0, Math.min(1, (time - from) / (now - from))) * (width - label - 8);
   const height = 26 + lanes.length * laneHeight;
   const svg = h('svg', {
@@ -137,10 +139,18 @@ function draw(lanes, {from, now, width}) {
   for (const time of ticks(from, now, (width - label) / 90)) {
     const x = scale(time);
     svg.append(h('line', {class: 'tickline', x1: x, x2: x, y1: 18, y2: height}),
-      h('text', {class: 'ticktext', x, y: 12, 'text-anchor': 'middle'}, clock(time, now - from < 600_000)));
+      h('text', {class: 'ticktext', x, y: 12, 'text-anchor': x > width - 32 ? 'end' : 'middle'}, tickLabel(time, now - from)));
   }
   lanes.forEach((lane, index) => svg.append(drawLane(lane, 24 + index * laneHeight, {label, scale, from, now})));
   return svg;
+}
+
+// tickLabel tells a time as far as the drawing needs it: the day at midnight, seconds only
+// where minutes are wide.
+function tickLabel(time, length) {
+  const at = new Date(time);
+  if (length > 43_200_000 && at.getHours() === 0 && at.getMinutes() === 0) return day(at);
+  return clock(time, length < 300_000);
 }
 
 function drawLane(lane, y, {label, scale, from, now}) {
@@ -163,7 +173,7 @@ function drawLane(lane, y, {label, scale, from, now}) {
     const time = Date.parse(event.time);
     if (time < from) continue;
     const x = scale(time);
-    group.append(h('path', {class: event.warning ? 'event warning' : 'event', d: `M${x} ${y} l4 4 -4 4 -4 -4z`},
+    group.append(h('path', {class: event.warning ? 'event warning' : 'event', d: `M${x - 4.5} ${y - 2} h9 l-4.5 7z`},
       h('title', {}, `${clock(event.time)} ${event.reason}: ${event.message}`)));
   }
   return group;
@@ -171,7 +181,7 @@ function drawLane(lane, y, {label, scale, from, now}) {
 
 // shorten leaves the end of a name, which tells pods apart.
 function shorten(name, width) {
-  const room = Math.floor((width - 10) / 6.6);
+  const room = Math.floor((width - 12) / letterWidth);
   return name.length <= room ? name : '…' + name.slice(1 - room);
 }
 
@@ -180,7 +190,8 @@ const steps = [5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 4
 function ticks(from, now, count) {
   const step = (steps.find((seconds) => (now - from) / 1000 / seconds <= count) || steps.at(-1)) * 1000;
   const found = [];
-  for (let time = Math.ceil(from / step) * step; time <= now; time += step) found.push(time);
+  const zone = new Date(now).getTimezoneOffset() * 60_000; // Noon is that of the clock on the wall.
+  for (let time = Math.ceil((from - zone) / step) * step + zone; time <= now; time += step) found.push(time);
   return found;
 }
 
@@ -206,7 +217,7 @@ function entriesOf(data) {
 function entryItem(entry) {
   const who = entry.pod || 'workload';
   return h('li', {class: entry.warning ? 'warning' : ''},
-    h('time', {datetime: entry.time, title: new Date(entry.time).toLocaleString()}, clock(entry.time)),
+    h('time', {datetime: entry.time, title: new Date(entry.time).toLocaleString()}, stamp(entry.time)),
     h('span', {class: 'who', title: who}, who),
     entry.isEvent ? h('b', {}, entry.warning && h('span', {class: 'glyph'}, '! '), entry.reason, entry.count > 1 && ` ×${entry.count}`) : transition(entry),
     h('span', {class: 'says'}, entry.isEvent ? entry.message : [entry.reason, entry.message].filter(Boolean).join(': '),

@@ -34,6 +34,12 @@ export const phases = {
 
 export const phaseOrder = Object.keys(phases);
 
+// compare orders workloads, the worst first.
+export function compare(a, b) {
+  return phaseOrder.indexOf(a.phase) - phaseOrder.indexOf(b.phase)
+    || a.namespace.localeCompare(b.namespace) || a.name.localeCompare(b.name) || a.kind.localeCompare(b.kind);
+}
+
 // stepOf is the state of a pod as the page shows it: what is settled is told apart by
 // whether it is updated.
 export function stepOf(pod) {
@@ -111,6 +117,16 @@ export function tick() {
 // clock is a time of day.
 export function clock(time, withSeconds = true) {
   return new Date(time).toLocaleTimeString([], {hour: '2-digit', minute: '2-digit', second: withSeconds ? '2-digit' : undefined, hourCycle: 'h23'});
+}
+
+export function day(time) {
+  return new Date(time).toLocaleDateString([], {day: 'numeric', month: 'short'});
+}
+
+// stamp is a time of day, with the day if it is not today.
+export function stamp(time) {
+  const isToday = new Date(time).toDateString() === new Date().toDateString();
+  return isToday ? clock(time) : `${day(time)} ${clock(time, false)}`;
 }
 
 // image shortens the name of an image to what differs: registry left out.
