@@ -28,8 +28,10 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	configv1alpha1 "github.com/insitu-dev/insitu/apis/config/v1alpha1"
+	"github.com/insitu-dev/insitu/controllers/metrics"
 	"github.com/insitu-dev/insitu/test/apiserver"
 )
 
@@ -55,7 +57,9 @@ func TestManager(t *testing.T) {
 
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	manager, err := newManager(ctx, withToken(tokenOf(t, "insitu-manager")), config)
+	measured := metrics.New()
+	g.Expect(measured.Register(ctrlmetrics.Registry, thisBuild().measured())).To(Succeed())
+	manager, err := newManager(ctx, withToken(tokenOf(t, "insitu-manager")), config, measured)
 	g.Expect(err).NotTo(HaveOccurred())
 	ended := make(chan error, 1)
 	go func() { ended <- manager.Start(ctx) }()
@@ -91,7 +95,7 @@ func TestNewManagerWithoutAClusterSaysSo(t *testing.T) {
 	elsewhere := rest.CopyConfig(admin)
 	elsewhere.Host = "https://" + freeAddress(t)
 
-	_, err := newManager(t.Context(), elsewhere, config)
+	_, err := newManager(t.Context(), elsewhere, config, metrics.New())
 
 	g.Expect(err).To(MatchError(ContainSubstring("connection refused")))
 }

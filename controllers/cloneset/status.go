@@ -31,6 +31,7 @@ func (r *Reconciler) patchStatus(ctx context.Context, s *scope, failure error) e
 		}
 	}
 	setConditions(s, before.Status, failure)
+	r.metrics.Report(client.ObjectKeyFromObject(s.set), s.rollout(), s.now)
 	if apiequality.Semantic.DeepEqual(before.Status, *status) {
 		return nil
 	}

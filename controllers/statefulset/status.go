@@ -34,6 +34,7 @@ func (r *Reconciler) patchStatus(ctx context.Context, s *scope, failure error) e
 		}
 	}
 	setConditions(s, failure)
+	r.metrics.Report(client.ObjectKeyFromObject(s.set), s.rollout(), s.now)
 	if apiequality.Semantic.DeepEqual(before.Status, *status) {
 		return nil
 	}
