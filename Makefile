@@ -103,11 +103,12 @@ vulncheck: ## Look for known vulnerabilities (needs the network)
 ##@ Change it
 
 .PHONY: generate
-generate: ## Make deep copies, CRDs, RBAC rules and the chart again
+generate: ## Make deep copies, CRDs, RBAC rules, the chart and the table of metrics again
 	hack/tool controller-gen object:headerFile=hack/boilerplate.go.txt paths=./apis/...
 	hack/tool controller-gen rbac:roleName=insitu-manager paths=./controllers/... paths=./cmd/... output:rbac:dir=config/rbac
 	go run ./hack/crd
 	go run ./hack/chart
+	go run ./hack/metricsdoc
 
 .PHONY: fmt
 fmt: ## Format the code as make verify wants it

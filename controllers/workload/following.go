@@ -63,8 +63,10 @@ type rolloutMemory struct {
 	progressed time.Time
 
 	revision string
-	pods     map[types.UID]*podMemory
-	claims   map[types.UID]*claimMemory
+	// waiting are the states of pods that have a blocker.
+	waiting map[types.UID]inplace.State
+	pods    map[types.UID]*podMemory
+	claims  map[types.UID]*claimMemory
 	// round counts reports, to find what is not there any more.
 	round int
 }
@@ -92,7 +94,7 @@ type claimMemory struct {
 
 func newRolloutMemory() *rolloutMemory {
 	return &rolloutMemory{
-		states: map[inplace.State]int{}, blockers: map[string]int{},
+		states: map[inplace.State]int{}, blockers: map[string]int{}, waiting: map[types.UID]inplace.State{},
 		pods: map[types.UID]*podMemory{}, claims: map[types.UID]*claimMemory{},
 	}
 }
@@ -114,53 +116,56 @@ func (m *rolloutMemory) learn(k *KindMetrics, r Rollout, now time.Time) {
 	}
 	m.revision = r.Revision
 	m.round++
-	m.count(r)
+	m.countBlockers(r)
 	m.followPods(k, r, now)
 	m.followClaims(k, r)
 }
 
-// count counts what is told of the plan.
-func (m *rolloutMemory) count(r Rollout) {
-	clear(m.states)
+// countBlockers counts what keeps pods and claims from going on, and notes where those
+// pods are: one that waits for its turn is not at the step that comes then.
+func (m *rolloutMemory) countBlockers(r Rollout) {
+	clear(m.waiting)
 	clear(m.blockers)
-	for i := range r.Plan.Pods {
-		m.states[r.Plan.Pods[i].Step.State]++
-	}
 	for _, blockers := range [][]inplace.Blocker{failedMoves(r.Plan, r.Failed), r.Plan.Blockers} {
 		for i := range blockers {
-			m.blockers[reasonLabel(blockers[i].Reason)]++
+			blocker := &blockers[i]
+			m.blockers[reasonLabel(blocker.Reason)]++
+			if _, isKnown := m.waiting[blocker.Pod.UID]; blocker.Claim == nil && !isKnown {
+				m.waiting[blocker.Pod.UID] = blocker.State // the worst comes first
+			}
 		}
 	}
 }
 
 // followPods compares the pods with what they were.
 func (m *rolloutMemory) followPods(k *KindMetrics, r Rollout, now time.Time) {
+	clear(m.states)
 	for i := range r.Plan.Pods {
-		state := &r.Plan.Pods[i]
-		pod, isKnown := m.pods[state.Pod.UID]
+		planned := &r.Plan.Pods[i]
+		state, waits := m.waiting[planned.Pod.UID]
+		if !waits {
+			state = planned.Step.State
+		}
+		m.states[state]++
+		pod, isKnown := m.pods[planned.Pod.UID]
 		if !isKnown {
-			pod = &podMemory{state: state.Step.State, since: now, furthest: -1}
-			m.pods[state.Pod.UID] = pod
+			pod = &podMemory{state: state, since: now, furthest: -1}
+			m.pods[planned.Pod.UID] = pod
 		}
-		if pod.state != state.Step.State {
+		if pod.state != state {
 			pod.leave(k, now)
-			pod.state, pod.since = state.Step.State, now
+			pod.state, pod.since = state, now
 		}
-		if far := distance[pod.state]; far > pod.furthest {
+		if distance[state] > pod.furthest {
+			pod.furthest = distance[state]
 			if m.round > 1 {
 				m.progressed = now
 			}
-			pod.furthest = far
 		}
-		pod.followResize(k, state)
+		pod.followResize(k, planned)
 		pod.round = m.round
 	}
-	for i := range r.Plan.Moves {
-		move := &r.Plan.Moves[i]
-		if pod := m.pods[move.Pod.UID]; pod != nil && move.Step.Action == inplace.Resize && r.Failed[move.Pod.Name] == nil {
-			pod.resizing = true
-		}
-	}
+	m.noteResizes(r)
 	for uid, pod := range m.pods {
 		if pod.round == m.round {
 			continue
@@ -169,6 +174,16 @@ func (m *rolloutMemory) followPods(k *KindMetrics, r Rollout, now time.Time) {
 			pod.leave(k, now)
 		}
 		delete(m.pods, uid)
+	}
+}
+
+// noteResizes notes whose sizes are being written.
+func (m *rolloutMemory) noteResizes(r Rollout) {
+	for i := range r.Plan.Moves {
+		move := &r.Plan.Moves[i]
+		if pod := m.pods[move.Pod.UID]; pod != nil && move.Step.Action == inplace.Resize && r.Failed[move.Pod.Name] == nil {
+			pod.resizing = true
+		}
 	}
 }
 

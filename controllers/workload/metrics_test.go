@@ -127,17 +127,20 @@ func TestPodsAndBlockersAreCounted(t *testing.T) {
 	stuck := at("c", inplace.Stuck)
 	f.reportAll(Rollout{
 		Plan: inplace.Plan{
-			Pods: []inplace.PodState{at("a", inplace.Waiting), at("b", inplace.Waiting), stuck},
+			Pods: []inplace.PodState{at("a", inplace.Draining), at("b", inplace.Draining), at("d", inplace.Draining), stuck},
 			Blockers: []inplace.Blocker{
 				{Pod: stuck.Pod, State: inplace.Stuck, Reason: "ImagePullBackOff"},
 				{Pod: stuck.Pod, Reason: "a runtime's own words"},
-				{Reason: inplace.ReasonBudget}, {Reason: inplace.ReasonBudget},
+				{Pod: at("a", "").Pod, State: inplace.Waiting, Reason: inplace.ReasonBudget},
+				{Pod: at("b", "").Pod, State: inplace.Waiting, Reason: inplace.ReasonBudget},
+				{Pod: at("d", "").Pod, Claim: &corev1.PersistentVolumeClaim{}, State: inplace.Stuck, Reason: volumes.ReasonClaimOverdue},
 			},
 		},
-		Failed: map[string]error{"a": errors.New("refused")}, Stalled: "ImagePullBackOff",
+		Failed: map[string]error{"d": errors.New("refused")}, Stalled: "ImagePullBackOff",
 	})
 	f.Expect(f.series()).To(Equal(map[string]float64{
-		"insitu_rollout_pods Waiting": 2, "insitu_rollout_pods Stuck": 1,
+		"insitu_rollout_pods Waiting": 2, "insitu_rollout_pods Draining": 1, "insitu_rollout_pods Stuck": 1,
+		"insitu_rollout_blockers ClaimOverdue":     1,
 		"insitu_rollout_blockers ImagePullBackOff": 1, "insitu_rollout_blockers Other": 1, "insitu_rollout_blockers MaxUnavailable": 2,
 		"insitu_rollout_blockers FailedUpdatePodInPlace": 1,
 		"insitu_rollout_stalled ImagePullBackOff":        1,
@@ -357,7 +360,7 @@ func TestSeriesAreBounded(t *testing.T) {
 			f.reportAll(Rollout{
 				Revision: strconv.Itoa(i / 10), Stalled: words[i%len(words)],
 				Plan: inplace.Plan{Pods: []inplace.PodState{pod}, Blockers: []inplace.Blocker{
-					{Pod: pod.Pod, Reason: words[i%len(words)]}, {Pod: pod.Pod, Reason: fmt.Sprintf("words of a runtime %d", n*i)},
+					{Pod: pod.Pod, State: pod.Step.State, Reason: words[i%len(words)]}, {Pod: pod.Pod, Reason: fmt.Sprintf("words of a runtime %d", n*i)},
 				}},
 			})
 		}
