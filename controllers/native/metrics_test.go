@@ -75,5 +75,6 @@ var _ = Describe("The metrics of a held Deployment", func() {
 		reconcile()
 		measured.ExpectNoRollout()
 		Expect(measured.Series("insitu_native_updates_total")).To(Equal(map[string]float64{"ReleasedForRecreation": 1}))
+		Expect(measured.Count("insitu_native_updates_total")).To(Equal(3), "the other outcomes are 0")
 	})
 })

@@ -210,6 +210,16 @@ func (k *KindMetrics) Released(outcome string) {
 	}
 }
 
+// MayRelease begins to count the outcomes that Released may be told of.
+func (k *KindMetrics) MayRelease(outcomes ...string) {
+	if k == nil {
+		return
+	}
+	for _, outcome := range outcomes {
+		k.all.released.WithLabelValues(k.kind, outcome)
+	}
+}
+
 func (k *KindMetrics) observeStep(state inplace.State, duration time.Duration) {
 	k.all.steps.WithLabelValues(k.kind, string(state)).Observe(max(duration, 0).Seconds())
 }

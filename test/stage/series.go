@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/insitu-dev/insitu/controllers/metrics"
 )
@@ -56,6 +57,14 @@ func (m *Measured) Series(name string) map[string]float64 {
 		}
 	}
 	return series
+}
+
+// Count returns how many series of a metric there are, those that are zero included.
+func (m *Measured) Count(name string) int {
+	GinkgoHelper()
+	count, err := testutil.GatherAndCount(m.registry, name)
+	Expect(err).NotTo(HaveOccurred())
+	return count
 }
 
 // ExpectNoRollout expects that there are no series of workloads.
