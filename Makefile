@@ -114,6 +114,7 @@ generate: ## Make everything again that is made from code: deep copies, CRDs, RB
 	go run ./hack/chart
 	go run ./hack/reasons
 	go run ./hack/argocd
+	go run ./hack/metricsdoc
 
 .PHONY: fmt
 fmt: ## Format the code as make verify wants it
