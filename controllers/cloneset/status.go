@@ -33,6 +33,7 @@ func (r *Reconciler) patchStatus(ctx context.Context, s *scope, failure error) e
 		status.ObservedGeneration = s.set.Generation
 	}
 	setConditions(s, before.Status, failure)
+	r.metrics.Report(client.ObjectKeyFromObject(s.set), s.rollout(), s.now)
 	if apiequality.Semantic.DeepEqual(before.Status, *status) {
 		return nil
 	}

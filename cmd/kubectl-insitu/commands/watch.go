@@ -4,12 +4,11 @@
 package commands
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"os"
 	"time"
 
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/clock"
 
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/cluster"
@@ -23,8 +22,6 @@ const lookPeriod = time.Second
 
 // look shows a workload until it has come to rest.
 func (o *statusOptions) look(ctx context.Context, c *cluster.Cluster, found cluster.Found) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
 	if o.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, o.timeout, exitCode(ExitTimeout))
@@ -32,42 +29,36 @@ func (o *statusOptions) look(ctx context.Context, c *cluster.Cluster, found clus
 	}
 	watcher, err := c.Watch(ctx, found.Object.GetNamespace())
 	if err != nil {
+		return cmp.Or(context.Cause(ctx), err)
+	}
+	f := follower{watcher: watcher, found: found, reports: make(chan report.Workload)}
+	go f.run(ctx)
+	if err := o.draw(ctx, f.reports); err != nil {
 		return err
 	}
-	reports := make(chan report.Workload)
-	var last report.Phase
-	ended := make(chan error, 1)
-	go func() {
-		defer close(reports)
-		phase, err := follow(ctx, watcher, found, reports)
-		last = phase
-		ended <- err
-	}()
-	if err := o.show(ctx, reports); err != nil {
-		return err
+	if f.err != nil {
+		return f.err
 	}
-	if err := <-ended; err != nil {
-		return err
+	if o.output.ForPrograms() {
+		if err := o.show(f.last); err != nil {
+			return err
+		}
 	}
-	return o.exit(last)
+	return o.exit(f.last.Phase)
 }
 
-// show shows reports as they come, until there are no more: in a terminal each over the one
-// before, else as lines that say what has changed, or as documents.
-func (o *statusOptions) show(ctx context.Context, reports <-chan report.Workload) error {
-	if file, ok := o.Out.(*os.File); ok && o.output == forPeople && render.IsTerminal(file) {
-		return render.Live(ctx, render.Terminal{File: file}, reports, o.rendering(), clock.RealClock{})
+// draw shows reports as they come: in place in a terminal, else a line for each change.
+// Programs get the last one.
+func (o *statusOptions) draw(ctx context.Context, reports <-chan report.Workload) error {
+	if terminal, ok := o.Out.(*os.File); ok && render.IsTerminal(terminal) && !o.output.ForPrograms() {
+		return render.Live(context.WithoutCancel(ctx), render.Terminal{File: terminal}, reports, o.rendering(), clock.RealClock{})
 	}
 	before := report.Workload{}
 	for told := range reports {
-		if apiequality.Semantic.DeepEqual(before, told) {
+		if o.output.ForPrograms() {
 			continue
 		}
-		if o.output == asYAML && before.Name != "" {
-			fmt.Fprintln(o.Out, "---")
-		}
-		err := o.output.print(o.Out, told, func() error { return render.Lines(o.Out, before, told, o.rendering()) })
-		if err != nil {
+		if err := render.Lines(o.Out, before, told, o.rendering()); err != nil {
 			return err
 		}
 		before = told
@@ -75,29 +66,39 @@ func (o *statusOptions) show(ctx context.Context, reports <-chan report.Workload
 	return nil
 }
 
-// follow reports on a workload whenever something changes, until it has come to rest, and
-// returns in which phase.
-func follow(ctx context.Context, watcher *cluster.Watcher, found cluster.Found, reports chan<- report.Workload) (report.Phase, error) {
+// follower reports on a workload whenever something changes, until it has come to rest.
+type follower struct {
+	watcher *cluster.Watcher
+	found   cluster.Found
+	// reports is closed at the end. What is last, and what ended it, may be read then.
+	reports chan report.Workload
+	last    report.Workload
+	err     error
+}
+
+func (f *follower) run(ctx context.Context) {
+	defer close(f.reports)
 	ticker := time.NewTicker(lookPeriod)
 	defer ticker.Stop()
 	for {
-		told, err := watcher.Report(ctx, found)
-		if err != nil {
-			return "", err
+		if f.last, f.err = f.watcher.Report(ctx, f.found); f.err != nil {
+			return
 		}
 		select {
-		case reports <- told:
+		case f.reports <- f.last:
 		case <-ctx.Done():
-			return "", context.Cause(ctx)
+			f.err = context.Cause(ctx)
+			return
 		}
-		if isAtRest(told.Phase) {
-			return told.Phase, nil
+		if isAtRest(f.last.Phase) {
+			return
 		}
 		select {
-		case <-watcher.Changed():
+		case <-f.watcher.Changed():
 		case <-ticker.C:
 		case <-ctx.Done():
-			return "", context.Cause(ctx)
+			f.err = context.Cause(ctx)
+			return
 		}
 	}
 }
