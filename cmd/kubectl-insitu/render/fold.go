@@ -36,7 +36,7 @@ type folded struct {
 // large one a few examples of those on their way, and none of those that have arrived
 // or wait for their turn. The order of the pods is kept.
 func fold(w report.Workload, pods []report.Pod, options Options) []class {
-	if options.All || len(w.Pods) <= foldAbove {
+	if options.showsEach(w) {
 		return []class{{shown: pods}}
 	}
 	var classes []class

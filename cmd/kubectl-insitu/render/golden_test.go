@@ -90,3 +90,29 @@ func TestPlan(t *testing.T) {
 		})
 	}
 }
+
+func TestColorsOfATree(t *testing.T) {
+	out := &bytes.Buffer{}
+	NewWithT(t).Expect(Tree(out, badImage(), Options{Width: 110, Color: true, Now: now})).To(Succeed())
+	golden(t, "tree/bad-image-color", out.Bytes())
+}
+
+func TestAllOf1000Pods(t *testing.T) {
+	g := NewWithT(t)
+	out := &bytes.Buffer{}
+	g.Expect(Tree(out, large(), Options{Width: 110, All: true, Now: now})).To(Succeed())
+	for _, pod := range large().Pods {
+		g.Expect(out.String()).To(ContainSubstring("─ " + pod.Name + " "))
+	}
+}
+
+// What is written to a file has no width and no colors.
+func TestOptionsFor(t *testing.T) {
+	g := NewWithT(t)
+	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	g.Expect(err).NotTo(HaveOccurred())
+	defer file.Close()
+
+	g.Expect(OptionsFor(file, now)).To(Equal(Options{Now: now}))
+	g.Expect(OptionsFor(&bytes.Buffer{}, now)).To(Equal(Options{Now: now}))
+}

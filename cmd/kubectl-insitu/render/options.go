@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/report"
 )
 
 // Options say how a report is shown.
@@ -24,6 +26,14 @@ type Options struct {
 	All bool
 	// Now is what ages are counted to.
 	Now time.Time
+
+	// compact sums pods up as in a large workload.
+	compact bool
+}
+
+// showsEach reports whether every pod of a workload is shown.
+func (o Options) showsEach(w report.Workload) bool {
+	return o.All || len(w.Pods) <= foldAbove && !o.compact
 }
 
 // columns returns how many columns there are.

@@ -6,6 +6,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/report"
@@ -33,9 +34,9 @@ type sections struct {
 }
 
 func (s sections) all() []line {
-	lines := append(append(s.header, nil), s.tree...)
+	lines := slices.Concat(s.header, []line{nil}, s.tree)
 	if len(s.blockers) > 0 {
-		lines = append(append(lines, nil), s.blockers...)
+		lines = slices.Concat(lines, []line{nil}, s.blockers)
 	}
 	return lines
 }
@@ -151,7 +152,7 @@ func (g revisionGroup) node(w report.Workload, options Options) node {
 	n := node{name: name}
 	for _, class := range fold(w, g.pods, options) {
 		for _, pod := range class.shown {
-			n.children = append(n.children, podNode(pod, len(w.Pods) <= foldAbove || options.All, options))
+			n.children = append(n.children, podNode(pod, options.showsEach(w), options))
 		}
 		if class.folded.pods > 0 {
 			n.children = append(n.children, class.folded.node())

@@ -28,14 +28,10 @@ func Why(w io.Writer, workload report.Workload, options Options) error {
 	return write(w, lines, options.Color)
 }
 
-// lookAtOperator says how to find out why the operator does not act.
-const lookAtOperator = "See whether the operator runs, and what it logs: " +
-	"`kubectl get pods -A -l app.kubernetes.io/name=insitu`; `kubectl logs -n insitu-system deployment/insitu-manager`"
-
 // unseen says that the operator is behind, and how to look at it.
 func unseen(w report.Workload, options Options) []line {
 	said := list(": ", "The operator has not seen the present generation of "+w.Ref.String(), oneLine(w.Message))
-	return advised(text(said), lookAtOperator, options.Width)
+	return advised(text(said), report.AdviceOnOperator, options.Width)
 }
 
 // unblocked says what a workload does that waits for nothing.

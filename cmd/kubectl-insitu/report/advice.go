@@ -104,12 +104,12 @@ var advice = map[string]string{
 	inplace.ReasonSpecifiedDelete:     nothing,
 	inplace.ReasonPolicyReCreate:      "Nothing; to have such changes made in place, set podUpdatePolicy InPlaceIfPossible",
 	inplace.ReasonScaleIn:             nothing,
-	inplace.ReasonInPlaceUpdateHook:   freeHook,
+	inplace.ReasonInPlaceUpdateHook:   freeHook + "; or go back: `kubectl insitu undo KIND/NAME`",
 	inplace.ReasonPreDeleteHook:       freeHook,
 	inplace.ReasonUpdatedHook:         giveHook,
 	inplace.ReasonPreNormalHook:       giveHook,
 	inplace.ReasonResizeInProgress:    "Nothing, for some seconds; a lower memory limit is applied when less memory is in use",
-	inplace.ReasonResizeDeferred:      "Make room on the node, or have such pods recreated by resize.onDeferred Recreate; else it waits for room by itself",
+	inplace.ReasonResizeDeferred:      "Make room on the node, have such pods recreated by resize.onDeferred Recreate, or go back: `kubectl insitu undo KIND/NAME`",
 	inplace.ReasonResizeInfeasible:    smallerSize,
 	inplace.ReasonResizeError:         "See what the node says, and have such pods recreated by resize.onError Recreate, or go back: `kubectl describe pod POD`; `kubectl insitu undo KIND/NAME`",
 	inplace.ReasonResizeDenied:        "Mend the quota, the limit range or the policy that the message names, or go back: `kubectl insitu undo KIND/NAME`",
@@ -177,7 +177,7 @@ var advice = map[string]string{
 	"UpdatedInPlace":        nothingDone,
 	"HoldLost":              "See whether the admission policies of Insitu are installed, and who changes the workload: `kubectl get mutatingadmissionpolicies`",
 	"InvalidOptions":        "Correct the label or annotation that the message names: `kubectl edit KIND/NAME`",
-	"Stalled":               "See what the pods wait for: `kubectl insitu why KIND/NAME`",
+	"Stalled":               "Do what its pods need, or mend what the API server says in the message: `kubectl insitu why KIND/NAME`",
 }
 
 // Advice says in a sentence what to do about a reason: one of ours, or one that a
@@ -212,6 +212,11 @@ func FillIn(text string, workload Ref, pod, claim string) string {
 	}
 	return text
 }
+
+// AdviceOnOperator says what to do where the operator has not said anything of the present
+// spec of a workload.
+const AdviceOnOperator = "See whether the operator runs, and what it logs: " +
+	"`kubectl get pods -A -l app.kubernetes.io/name=insitu`; `kubectl logs -n insitu-system deployment/insitu-manager`"
 
 // Reasons returns the reasons of ours that Advice knows, sorted.
 func Reasons() []string {
