@@ -43,12 +43,16 @@ lab-down: ## Take it down; nothing is left behind
 ##@ Test it
 
 .PHONY: test
-test: ## Run every suite: unit, API server, browser, lab, end to end
-	@hack/test unit apiserver browser lab e2e
+test: ## Run every suite: unit, alerts, API server, browser, lab, end to end
+	@hack/test unit monitoring apiserver browser lab e2e
 
 .PHONY: test-unit
 test-unit: ## Run the tests that need nothing but Go
 	@hack/test unit
+
+.PHONY: test-monitoring
+test-monitoring: ## Run the tests of the alerts and the Grafana board, with Debian's promtool
+	@hack/test monitoring
 
 .PHONY: test-apiserver
 test-apiserver: ## Run the tests that need an API server
@@ -107,12 +111,14 @@ vulncheck: ## Look for known vulnerabilities (needs the network)
 ##@ Change it
 
 .PHONY: generate
-generate: ## Make deep copies, CRDs, RBAC rules, the chart and docs/reasons.md again
+generate: ## Make everything again that is made from code: deep copies, CRDs, RBAC rules, the chart, pages
 	hack/tool controller-gen object:headerFile=hack/boilerplate.go.txt paths=./apis/...
 	hack/tool controller-gen rbac:roleName=insitu-manager paths=./controllers/... paths=./cmd/... output:rbac:dir=config/rbac
 	go run ./hack/crd
 	go run ./hack/chart
 	go run ./hack/reasons
+	go run ./hack/argocd
+	go run ./hack/metricsdoc
 
 .PHONY: fmt
 fmt: ## Format the code as make verify wants it

@@ -13,13 +13,14 @@ import (
 	configv1alpha1 "github.com/insitu-dev/insitu/apis/config/v1alpha1"
 	"github.com/insitu-dev/insitu/controllers/cloneset"
 	"github.com/insitu-dev/insitu/controllers/gates"
+	"github.com/insitu-dev/insitu/controllers/metrics"
 	"github.com/insitu-dev/insitu/controllers/native"
 	"github.com/insitu-dev/insitu/controllers/statefulset"
 	"github.com/insitu-dev/insitu/controllers/workload"
 )
 
 // addControllers adds every controller to the manager.
-func addControllers(manager ctrl.Manager, config configv1alpha1.ControllersConfiguration) error {
+func addControllers(manager ctrl.Manager, config configv1alpha1.ControllersConfiguration, measured metrics.Metrics) error {
 	capabilities, err := newCapabilities(manager)
 	if err != nil {
 		return err
@@ -27,6 +28,7 @@ func addControllers(manager ctrl.Manager, config configv1alpha1.ControllersConfi
 	err = cloneset.Add(manager, cloneset.Options{
 		MaxConcurrentReconciles: int(*config.CloneSet.MaxConcurrentReconciles),
 		Capabilities:            capabilities,
+		Metrics:                 measured,
 	})
 	if err != nil {
 		return err
@@ -34,6 +36,7 @@ func addControllers(manager ctrl.Manager, config configv1alpha1.ControllersConfi
 	err = statefulset.Add(manager, statefulset.Options{
 		MaxConcurrentReconciles: int(*config.StatefulSet.MaxConcurrentReconciles),
 		Capabilities:            capabilities,
+		Metrics:                 measured,
 	})
 	if err != nil {
 		return err
@@ -41,6 +44,7 @@ func addControllers(manager ctrl.Manager, config configv1alpha1.ControllersConfi
 	err = native.Add(manager, native.Options{
 		MaxConcurrentReconciles: int(*config.Native.MaxConcurrentReconciles),
 		Capabilities:            capabilities,
+		Metrics:                 measured,
 	})
 	if err != nil {
 		return err

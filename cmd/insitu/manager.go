@@ -21,9 +21,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	configv1alpha1 "github.com/insitu-dev/insitu/apis/config/v1alpha1"
+	"github.com/insitu-dev/insitu/controllers/metrics"
 	"github.com/insitu-dev/insitu/controllers/podcache"
 	"github.com/insitu-dev/insitu/resize"
 )
@@ -54,7 +56,11 @@ func runManager(ctx context.Context, config *configv1alpha1.InsituConfiguration)
 	if err != nil {
 		return fmt.Errorf("find the cluster: %w", err)
 	}
-	manager, err := newManager(ctx, connection, config)
+	measured := metrics.New()
+	if err := measured.Register(ctrlmetrics.Registry, thisBuild().measured()); err != nil {
+		return err
+	}
+	manager, err := newManager(ctx, connection, config, measured)
 	if err != nil {
 		return err
 	}
@@ -69,7 +75,9 @@ func runManager(ctx context.Context, config *configv1alpha1.InsituConfiguration)
 
 // newManager returns a manager with every controller, index and probe, ready to
 // start.
-func newManager(ctx context.Context, connection *rest.Config, config *configv1alpha1.InsituConfiguration) (ctrl.Manager, error) {
+func newManager(
+	ctx context.Context, connection *rest.Config, config *configv1alpha1.InsituConfiguration, measured metrics.Metrics,
+) (ctrl.Manager, error) {
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, err
@@ -78,7 +86,9 @@ func newManager(ctx context.Context, connection *rest.Config, config *configv1al
 	if options.Metrics, err = metricsOptions(config.Metrics); err != nil {
 		return nil, err
 	}
-	manager, err := ctrl.NewManager(limitConnection(connection, config.ClientConnection), options)
+	limited := limitConnection(connection, config.ClientConnection)
+	limited.Wrap(measured.Writes.Wrap)
+	manager, err := ctrl.NewManager(limited, options)
 	if err != nil {
 		return nil, fmt.Errorf("create manager: %w", err)
 	}
@@ -94,8 +104,11 @@ func newManager(ctx context.Context, connection *rest.Config, config *configv1al
 			return nil, fmt.Errorf("watch %T: %w", workload, err)
 		}
 	}
-	if err := addControllers(manager, config.Controllers); err != nil {
+	if err := addControllers(manager, config.Controllers, measured); err != nil {
 		return nil, err
+	}
+	if err := manager.Add(measured.Rollouts); err != nil {
+		return nil, fmt.Errorf("add metrics of rollouts: %w", err)
 	}
 	if err := addProbes(manager); err != nil {
 		return nil, err

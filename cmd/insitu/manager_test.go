@@ -16,6 +16,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -28,9 +29,12 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	configv1alpha1 "github.com/insitu-dev/insitu/apis/config/v1alpha1"
+	"github.com/insitu-dev/insitu/controllers/metrics"
 	"github.com/insitu-dev/insitu/test/apiserver"
+	"github.com/insitu-dev/insitu/test/builders"
 )
 
 const systemNamespace = "insitu-system"
@@ -55,7 +59,9 @@ func TestManager(t *testing.T) {
 
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	manager, err := newManager(ctx, withToken(tokenOf(t, "insitu-manager")), config)
+	measured := metrics.New()
+	g.Expect(measured.Register(ctrlmetrics.Registry, thisBuild().measured())).To(Succeed())
+	manager, err := newManager(ctx, withToken(tokenOf(t, "insitu-manager")), config, measured)
 	g.Expect(err).NotTo(HaveOccurred())
 	ended := make(chan error, 1)
 	go func() { ended <- manager.Start(ctx) }()
@@ -65,12 +71,23 @@ func TestManager(t *testing.T) {
 		g.Eventually(func() (int, error) { return get(url, "") }, "20s").Should(Equal(http.StatusOK), probe)
 	}
 	g.Expect(manager.Elected()).NotTo(BeClosed(), "a replica is ready before it leads")
+	createReader(t)
+	createUnfinished(t)
+	url := "https://" + config.Metrics.BindAddress + "/metrics"
+	g.Expect(scrape(t, url)).To(And(ContainSubstring("insitu_build_info{"), Not(ContainSubstring("insitu_rollout_"))), "only the leader tells of workloads")
 
 	giveUpLease(t, otherLeader)
 	g.Eventually(manager.Elected(), "20s").Should(BeClosed())
+	g.Eventually(func() string { return scrape(t, url) }, "20s").Should(And(
+		ContainSubstring(`insitu_rollout_pods{kind="StatefulSet.apps.kruise.io",name="unfinished",namespace="default",state="Verifying"} 1`),
+		ContainSubstring(`insitu_writes_total{resource="pods",result="Done",subresource="",verb="create"} 1`),
+		ContainSubstring(`insitu_writes_total{resource="statefulsets.apps.kruise.io",result="Done",subresource="status",verb="patch"}`),
+		ContainSubstring(`insitu_writes_total{resource="events.events.k8s.io",result="Done",subresource="",verb="create"}`),
+		ContainSubstring(`insitu_writes_total{resource="leases.coordination.k8s.io",result="Done",subresource="",verb="update"}`),
+		ContainSubstring(`leader_election_master_status{name="insitu-manager"} 1`),
+		Not(ContainSubstring("tokenreviews")),
+	))
 
-	createReader(t)
-	url := "https://" + config.Metrics.BindAddress + "/metrics"
 	g.Expect(get(url, "")).To(Equal(http.StatusUnauthorized), "without a token")
 	g.Expect(get(url, "x.y.z")).NotTo(Equal(http.StatusOK), "with a token that is none")
 	g.Expect(get(url, tokenOf(t, "stranger"))).To(Equal(http.StatusForbidden), "with the token of somebody else")
@@ -78,6 +95,7 @@ func TestManager(t *testing.T) {
 
 	stop()
 	g.Eventually(ended, "20s").Should(Receive(Succeed()))
+	g.Expect(testutil.CollectAndCount(measured.Rollouts)).To(BeZero(), "it does not lead any more")
 	lease, err := leases().Get(t.Context(), config.LeaderElection.ResourceName, metav1.GetOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(lease.Spec.HolderIdentity).To(HaveValue(BeEmpty()), "the next leader need not wait")
@@ -91,7 +109,7 @@ func TestNewManagerWithoutAClusterSaysSo(t *testing.T) {
 	elsewhere := rest.CopyConfig(admin)
 	elsewhere.Host = "https://" + freeAddress(t)
 
-	_, err := newManager(t.Context(), elsewhere, config)
+	_, err := newManager(t.Context(), elsewhere, config, metrics.New())
 
 	g.Expect(err).To(MatchError(ContainSubstring("connection refused")))
 }
@@ -137,6 +155,37 @@ func objectsOf(t *testing.T, file string) []*unstructured.Unstructured {
 			objects = append(objects, obj)
 		}
 	}
+}
+
+// createUnfinished creates a StatefulSet whose pod no kubelet will run.
+func createUnfinished(t *testing.T) {
+	t.Helper()
+	scheme, err := newScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(admin, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Create(t.Context(), builders.StatefulSet("default", "unfinished", "nginx").Replicas(1).Build()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// scrape returns what a reader is told.
+func scrape(t *testing.T, url string) string {
+	t.Helper()
+	response, err := fetch(url, tokenOf(t, "reader"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // createReader makes two service accounts, of which one may read metrics.
@@ -226,9 +275,19 @@ func freeAddress(t *testing.T) string {
 
 // get returns the status of a GET, with a token if it is not empty.
 func get(url, token string) (int, error) {
-	request, err := http.NewRequest(http.MethodGet, url, nil)
+	response, err := fetch(url, token)
 	if err != nil {
 		return 0, err
+	}
+	defer response.Body.Close()
+
+	return response.StatusCode, nil
+}
+
+func fetch(url, token string) (*http.Response, error) {
+	request, err := http.NewRequest(http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
 	}
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
@@ -238,11 +297,5 @@ func get(url, token string) (int, error) {
 		Timeout:   10 * time.Second,
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true},
 	}
-	response, err := httpClient.Do(request)
-	if err != nil {
-		return 0, err
-	}
-	defer response.Body.Close()
-
-	return response.StatusCode, nil
+	return httpClient.Do(request)
 }

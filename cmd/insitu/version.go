@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+
+	"github.com/insitu-dev/insitu/controllers/metrics"
 )
 
 // version is set by the linker: -ldflags "-X main.version=v1.2.3". Without it,
@@ -49,6 +51,11 @@ func buildOf(version string, info *debug.BuildInfo) build {
 // String returns one line for people.
 func (b build) String() string {
 	return fmt.Sprintf("insitu %s, commit %s, %s, %s/%s", b.version, b.commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+// measured returns what the metrics tell of the build.
+func (b build) measured() metrics.Build {
+	return metrics.Build{Version: b.version, Commit: b.commit}
 }
 
 // userAgent is how the manager names itself to the API server, in audit logs and

@@ -48,6 +48,7 @@ type Reconciler struct {
 	clock    clock.PassiveClock
 	executor *executor.Executor
 	pods     *workload.Pods
+	metrics  *workload.KindMetrics
 	// random returns a string of that many characters, see idLength.
 	random func(length int) string
 }
@@ -80,10 +81,12 @@ func (r *Reconciler) WriteInOrder() {
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	set := &appsv1beta1.CloneSet{}
 	if err := r.client.Get(ctx, request.NamespacedName, set); err != nil {
+		r.metrics.ForgetIfGone(request.NamespacedName, err)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if set.DeletionTimestamp != nil {
 		// The garbage collector deletes the pods, by their owner reference.
+		r.metrics.Forget(request.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	s := newScope(set, r.clock.Now())

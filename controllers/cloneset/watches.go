@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/metrics"
 	"github.com/insitu-dev/insitu/controllers/workload"
 )
 
@@ -33,6 +34,9 @@ type Options struct {
 
 	// Capabilities tells what the API server can do; everything, if it is nil.
 	Capabilities *workload.Capabilities
+
+	// Metrics are what is measured; nothing is by those that are nil.
+	Metrics metrics.Metrics
 }
 
 // Add adds the controller to a manager, whose client must show its own writes
@@ -41,6 +45,7 @@ func Add(mgr ctrl.Manager, options Options) error {
 	recorder := mgr.GetEventRecorder("insitu-" + controllerName)
 	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), recorder, clock.RealClock{}, rand.String)
 	r.Capabilities = options.Capabilities
+	r.Measure(options.Metrics)
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
 		For(&appsv1beta1.CloneSet{}, builder.WithPredicates(changed())).

@@ -36,6 +36,8 @@ type Executor struct {
 	// Parallelism is how many pods are written to at the same time; at least 1.
 	// With 1, they are written to in the order of the moves.
 	Parallelism int
+	// Metrics count what is done; nothing does, if they are nil.
+	Metrics *KindMetrics
 
 	client   client.Client
 	recorder events.EventRecorder
@@ -104,7 +106,9 @@ func (e *Executor) Run(ctx context.Context, workload client.Object, revision str
 	moves = moves[:len(moves)-postponed]
 	errs, told := make([]error, len(moves)), make([]*event, len(moves))
 	workqueue.ParallelizeUntil(ctx, e.Parallelism, len(moves), func(i int) {
-		errs[i] = e.carryOut(ctx, moves[i])
+		if errs[i] = e.carryOut(ctx, moves[i]); errs[i] == nil {
+			e.count(revision, moves[i])
+		}
 		told[i] = eventOf(revision, moves[i], errs[i])
 		e.reportOnPod(workload, moves[i].Pod, told[i])
 	})

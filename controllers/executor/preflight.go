@@ -35,7 +35,7 @@ func (e *Executor) Preflight(ctx context.Context, owner client.Object, w inplace
 	known := e.memory.verdictsOn(owner.GetUID(), w.Target.Name)
 	tried := sets.New[types.UID]()
 	for {
-		plan := inplace.MakePlan(w, now)
+		plan := e.plan(w, now)
 		if known.mark(w.Pods, plan, now) {
 			continue
 		}

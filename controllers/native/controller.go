@@ -61,6 +61,7 @@ type Reconciler struct {
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
 	executor *executor.Executor
+	metrics  *workloads.KindMetrics
 }
 
 // NewReconciler returns a Reconciler of a kind. The client reads from a cache with the
@@ -84,9 +85,13 @@ func (r *Reconciler) WriteInOrder() {
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	obj := r.kind.newObject()
 	if err := r.client.Get(ctx, request.NamespacedName, obj); err != nil {
+		r.metrics.ForgetIfGone(request.NamespacedName, err)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	held := obj.GetLabels()[native.HeldLabel]
+	if held == "" || held == native.Release || obj.GetDeletionTimestamp() != nil {
+		r.metrics.Forget(request.NamespacedName)
+	}
 	if obj.GetDeletionTimestamp() != nil {
 		return ctrl.Result{}, nil
 	}

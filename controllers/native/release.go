@@ -66,6 +66,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	if err := r.patchMetadata(ctx, s, map[string]any{"labels": map[string]any{native.HeldLabel: native.Release}}); err != nil {
 		return fmt.Errorf("release %s: %w", s.owner, err)
 	}
+	r.metrics.Released(s.ending.reason)
 	r.recorder.Eventf(s.object, nil, s.ending.eventType, s.ending.reason, actionRelease, "%s", executor.Shorten(s.ending.note))
 	if s.object.GetLabels()[native.HeldLabel] == "" {
 		return nil

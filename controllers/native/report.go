@@ -27,11 +27,16 @@ const reportPeriod = 5 * time.Second
 // report says in the workload's annotation how far its update is, if that differs
 // from what it says already. A workload that was released says nothing.
 func (r *Reconciler) report(ctx context.Context, s *scope) error {
-	if s.ending != nil || s.failure == nil && (s.isConcluding || !s.planned) {
+	if s.ending != nil {
+		r.metrics.Report(client.ObjectKeyFromObject(s.object), s.rolloutAtEnd(), s.now)
+		return nil
+	}
+	if s.failure == nil && (s.isConcluding || !s.planned) {
 		return nil
 	}
 	before := statusOf(s.object)
 	status := s.status(before)
+	r.metrics.Report(client.ObjectKeyFromObject(s.object), s.rollout(status), s.now)
 	if apiequality.Semantic.DeepEqual(before, status) {
 		return nil
 	}
@@ -65,7 +70,7 @@ func (r *Reconciler) withdraw(ctx context.Context, s *scope) error {
 
 // tell records events for what was not reported before.
 func (r *Reconciler) tell(s *scope, before, after native.Status) {
-	workloads.ReportStuck(r.recorder, s.object, s.plan, before.Blockers)
+	workloads.ReportStuck(r.recorder, s.object, s.plan, before.Blockers, after.Blockers)
 	if before.State == after.State && before.Message == after.Message {
 		return
 	}

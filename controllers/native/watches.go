@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/insitu-dev/insitu/apis/native"
+	"github.com/insitu-dev/insitu/controllers/metrics"
 	"github.com/insitu-dev/insitu/controllers/podcache"
 	workloads "github.com/insitu-dev/insitu/controllers/workload"
 )
@@ -37,6 +38,9 @@ type Options struct {
 
 	// Capabilities tells what the API server can do; everything, if it is nil.
 	Capabilities *workloads.Capabilities
+
+	// Metrics are what is measured; nothing is by those that are nil.
+	Metrics metrics.Metrics
 }
 
 // Add adds the controllers of all kinds to a manager, whose client must show its own
@@ -54,6 +58,7 @@ func add(mgr ctrl.Manager, kind Kind, options Options) error {
 	name := "native-" + strings.ToLower(string(kind))
 	r := NewReconciler(kind, mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("insitu-"+name), clock.RealClock{})
 	r.Capabilities = options.Capabilities
+	r.Measure(options.Metrics)
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		For(kind.newObject(), builder.WithPredicates(changed())).

@@ -53,6 +53,10 @@ const maxSteps = 16
 
 // Recreator makes claims of one kind of workloads anew.
 type Recreator struct {
+	// Metrics count what becomes of claims; nothing does, if they are nil. They are set
+	// before the first session.
+	Metrics *Metrics
+
 	client   client.Client
 	live     client.Reader
 	recorder events.EventRecorder
@@ -153,6 +157,7 @@ func (s *Session) Advance(ctx context.Context, claim Claim) (Result, error) {
 		switch {
 		case err == nil:
 			s.report(claim, facts.Claim, step)
+			s.Metrics.count(step)
 		case executor.IsRefusal(err):
 			return s.refused(claim, step, err), nil
 		case apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsAlreadyExists(err):

@@ -56,6 +56,7 @@ type Reconciler struct {
 	executor *executor.Executor
 	recreate *recreate.Recreator
 	pods     *workload.Pods
+	metrics  *workload.KindMetrics
 }
 
 // NewReconciler returns a Reconciler. The client reads from a cache with the
@@ -84,10 +85,12 @@ func (r *Reconciler) WriteInOrder() {
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	set := &appsv1beta1.StatefulSet{}
 	if err := r.client.Get(ctx, request.NamespacedName, set); err != nil {
+		r.metrics.ForgetIfGone(request.NamespacedName, err)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if set.DeletionTimestamp != nil {
 		// The garbage collector deletes the pods, by their owner reference.
+		r.metrics.Forget(request.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	s := newScope(set, r.clock.Now())

@@ -38,7 +38,7 @@ func (w *Workload) notesOnRollout() []string {
 	if isPaused(typed) {
 		notes = append(notes, fmt.Sprintf("paused: no pod is updated before kubectl insitu resume %s", w))
 	} else if d, ok := typed.(*appsv1.Deployment); ok && d.Spec.Paused && !w.isHeld() {
-		notes = append(notes, fmt.Sprintf("spec.paused is true: no pod is updated before kubectl rollout resume %s", w))
+		notes = append(notes, fmt.Sprintf("spec.paused is true: no pod is updated before kubectl insitu resume %s", w))
 	}
 	if p, err := w.partition(typed); err == nil && w.isDriven() && p.kept(p.current) > 0 {
 		notes = append(notes, fmt.Sprintf("%s is %s: it keeps %d of %d pods as they are until kubectl insitu promote %s",

@@ -84,6 +84,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		newStatusCommand(env),
 		newWhyCommand(env),
 		newPlanCommand(env),
+		newDashboardCommand(env, env.newSource),
 		newHistoryCommand(env),
 		newUndoCommand(env),
 		newRestartCommand(env),

@@ -1,0 +1,93 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package executor
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/inplace"
+)
+
+// Values of the label way.
+const (
+	wayInPlace  = "InPlace"
+	wayRecreate = "Recreate"
+)
+
+// planBuckets are from what a plan for a few pods takes to what one for many thousands
+// does.
+var planBuckets = []float64{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5}
+
+// Metrics count what executors do to pods. They are safe for concurrent use.
+type Metrics struct {
+	updates  *prometheus.CounterVec
+	planning *prometheus.HistogramVec
+}
+
+// NewMetrics returns metrics that have counted nothing.
+func NewMetrics() *Metrics {
+	return &Metrics{
+		updates: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "insitu_pod_updates_total",
+			Help: "Pods that were brought to their revision, counted when that is written: changed in place, or deleted to be made anew. One that has to be recreated after it was changed counts as both.",
+		}, []string{"kind", "way"}),
+		planning: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "insitu_plan_duration_seconds", Buckets: planBuckets,
+			Help: "How long it took to decide on the next steps of all pods of a workload.",
+		}, []string{"kind"}),
+	}
+}
+
+// Collectors returns what is to be registered.
+func (m *Metrics) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{m.updates, m.planning}
+}
+
+// Of returns the metrics of one kind; nil of nil.
+func (m *Metrics) Of(kind schema.GroupVersionKind) *KindMetrics {
+	if m == nil {
+		return nil
+	}
+	name := kind.GroupKind().String()
+	return &KindMetrics{
+		inPlace:   m.updates.WithLabelValues(name, wayInPlace),
+		recreated: m.updates.WithLabelValues(name, wayRecreate),
+		planning:  m.planning.WithLabelValues(name),
+	}
+}
+
+// KindMetrics count what is done to the pods of workloads of one kind.
+type KindMetrics struct {
+	inPlace, recreated prometheus.Counter
+	planning           prometheus.Observer
+}
+
+// plan makes a plan, and measures how long that takes.
+func (e *Executor) plan(w inplace.Workload, now time.Time) inplace.Plan {
+	if e.Metrics == nil {
+		return inplace.MakePlan(w, now)
+	}
+	began := e.clock.Now()
+	plan := inplace.MakePlan(w, now)
+	e.Metrics.planning.Observe(e.clock.Since(began).Seconds())
+	return plan
+}
+
+// count counts a move to a revision that was carried out.
+func (e *Executor) count(revision string, move inplace.Move) {
+	step := move.Step
+	isAtRevision := move.Pod.Labels[appsv1beta1.ControllerRevisionHashLabel] == revision
+	switch {
+	case e.Metrics == nil:
+	case step.Action == inplace.Patch && !isAtRevision, step.Action == inplace.Resize && step.Record != nil && !isAtRevision:
+		e.Metrics.inPlace.Inc()
+	case step.Action != inplace.Recreate, step.Reason == inplace.ReasonSpecifiedDelete, step.Reason == inplace.ReasonEnded:
+	case !isAtRevision, step.Evict, len(step.Claims) > 0:
+		e.Metrics.recreated.Inc()
+	}
+}

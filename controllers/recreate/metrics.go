@@ -1,0 +1,70 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package recreate
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/volumes/recreate"
+)
+
+// Values of the label outcome.
+const (
+	// outcomeDone: the claim was made anew, and its pod is ready on it.
+	outcomeDone = "Done"
+	// outcomeUndone: it has an earlier volume back, as a user asked.
+	outcomeUndone = "Undone"
+	// outcomeFailed: it keeps, or gets back, the volume that it had.
+	outcomeFailed = "Failed"
+	// outcomeAbandoned: it was not to be made anew any more.
+	outcomeAbandoned = "Abandoned"
+)
+
+// Metrics count claims that were made anew. They are safe for concurrent use.
+type Metrics struct {
+	recreations *prometheus.CounterVec
+}
+
+// NewMetrics returns metrics that have counted nothing.
+func NewMetrics() *Metrics {
+	m := &Metrics{recreations: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "insitu_claim_recreations_total",
+		Help: "Claims that were to be made anew, by what has come of them: made and in use by a pod that is ready, given an earlier volume back as a user asked, failed, or given up since it was not wanted any more.",
+	}, []string{"outcome"})}
+	for _, outcome := range []string{outcomeDone, outcomeUndone, outcomeFailed, outcomeAbandoned} {
+		m.recreations.WithLabelValues(outcome)
+	}
+	return m
+}
+
+// Collectors returns what is to be registered.
+func (m *Metrics) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{m.recreations}
+}
+
+// count counts a step that was written, if it is the one by which it is known what
+// becomes of a claim. Each is written once.
+func (m *Metrics) count(step recreate.Step) {
+	if outcome := outcomeOf(step); m != nil && outcome != "" {
+		m.recreations.WithLabelValues(outcome).Inc()
+	}
+}
+
+func outcomeOf(step recreate.Step) string {
+	switch {
+	case step.Failed && step.Reason == recreate.ReasonRecreateUndone:
+		return outcomeUndone
+	case step.Failed:
+		return outcomeFailed
+	case step.Action == recreate.Note && step.Record.Recreate != nil && step.Record.Recreate.Abandoned != "":
+		return outcomeAbandoned
+	case step.Action != recreate.HoldVolume || step.State.ProvedTimestamp == nil:
+		return ""
+	case step.State.Recreate.Source == appsv1beta1.VolumeRecreateSource:
+		return outcomeUndone
+	default:
+		return outcomeDone
+	}
+}
