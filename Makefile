@@ -103,12 +103,13 @@ vulncheck: ## Look for known vulnerabilities (needs the network)
 ##@ Change it
 
 .PHONY: generate
-generate: ## Make deep copies, CRDs, RBAC rules, the chart and the patch for Argo CD again
+generate: ## Make deep copies, CRDs, RBAC rules, the chart, config/argocd and docs/reasons.md again
 	hack/tool controller-gen object:headerFile=hack/boilerplate.go.txt paths=./apis/...
 	hack/tool controller-gen rbac:roleName=insitu-manager paths=./controllers/... paths=./cmd/... output:rbac:dir=config/rbac
 	go run ./hack/crd
 	go run ./hack/chart
 	go run ./hack/argocd
+	go run ./hack/reasons
 
 .PHONY: fmt
 fmt: ## Format the code as make verify wants it
