@@ -136,7 +136,7 @@ func TestPodsAndBlockersAreCounted(t *testing.T) {
 				{Pod: at("d", "").Pod, Claim: &corev1.PersistentVolumeClaim{}, State: inplace.Stuck, Reason: volumes.ReasonClaimOverdue},
 			},
 		},
-		Failed: map[string]error{"d": errors.New("refused")}, Stalled: "ImagePullBackOff",
+		Failed: map[string]error{"c": errors.New("refused")}, Stalled: "ImagePullBackOff",
 	})
 	f.Expect(f.series()).To(Equal(map[string]float64{
 		"insitu_rollout_pods Waiting": 2, "insitu_rollout_pods Draining": 1, "insitu_rollout_pods Stuck": 1,
