@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/insitu-dev/insitu/cmd/build"
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/report"
 )
 
@@ -20,7 +21,7 @@ func TestAdviceNamesCommandsThatExist(t *testing.T) {
 	for _, known := range report.KubeletReasons() {
 		reasons = append(reasons, known.Reason)
 	}
-	root := NewCommand(genericiooptions.NewTestIOStreamsDiscard())
+	root := NewCommand(genericiooptions.NewTestIOStreamsDiscard(), build.Build{})
 	said := regexp.MustCompile("`kubectl insitu ([^`]+)`")
 	named := 0
 	for _, reason := range reasons {
