@@ -43,12 +43,16 @@ lab-down: ## Take it down; nothing is left behind
 ##@ Test it
 
 .PHONY: test
-test: ## Run every suite: unit, API server, browser, lab, end to end
-	@hack/test unit apiserver browser lab e2e
+test: ## Run every suite: unit, alerts, API server, browser, lab, end to end
+	@hack/test unit monitoring apiserver browser lab e2e
 
 .PHONY: test-unit
 test-unit: ## Run the tests that need nothing but Go
 	@hack/test unit
+
+.PHONY: test-monitoring
+test-monitoring: ## Run the tests of the alerts and the Grafana board, with Debian's promtool
+	@hack/test monitoring
 
 .PHONY: test-apiserver
 test-apiserver: ## Run the tests that need an API server

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	sigsyaml "sigs.k8s.io/yaml"
 )
 
 // withoutCRDs keeps half a megabyte out of what is compared.
@@ -130,6 +131,14 @@ func (o objects) ofKind(kinds ...string) objects {
 	}
 
 	return found
+}
+
+// decodeStrictly reads one document.
+func decodeStrictly(t *testing.T, document string, into any) {
+	t.Helper()
+	if err := sigsyaml.UnmarshalStrict([]byte(document), into); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func readFile(t *testing.T, path string) string {

@@ -37,6 +37,9 @@ func TestValuesAreRefused(t *testing.T) {
 		"a port that needs root":     {set: "metrics.port=443", want: "at '/metrics/port': minimum: got 443, want 1,024"},
 		"one port for two":           {set: "health.port=8443", want: "health.port: found 8443, which is metrics.port: accepted is another port"},
 		"replicas without a leader":  {set: "config.leaderElection.enabled=false", want: "replicas: found more than 1 with config.leaderElection.enabled false"},
+		"metrics of nobody":          {set: "metrics.enabled=false,metrics.serviceMonitor.enabled=true", want: "metrics.serviceMonitor.enabled: found true with metrics.enabled false"},
+		"an interval without a unit": {set: "metrics.serviceMonitor.interval=30x", want: "at '/metrics/serviceMonitor/interval': '30x' does not match pattern"},
+		"an unknown alert":           {set: "metrics.prometheusRule.disabled={InsituDown}", want: "at '/metrics/prometheusRule/disabled/0': value must be one of"},
 		"a useless certificate":      {set: "metrics.secure=false,metrics.certSecret=tls", want: "metrics.certSecret: found a certificate with metrics.secure false"},
 	}
 	for name, test := range tests {
@@ -55,6 +58,9 @@ func TestValuesAreRefused(t *testing.T) {
 type node struct {
 	Properties           map[string]node `json:"properties"`
 	AdditionalProperties any             `json:"additionalProperties"`
+	Items                struct {
+		Enum []string `json:"enum"`
+	} `json:"items"`
 }
 
 func schema(t *testing.T) node {

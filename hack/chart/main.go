@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command chart writes those parts of charts/insitu that have their source in
-// config/: the CustomResourceDefinitions, the rules of the roles and the admission
-// policies. The other templates have no other source and are written by hand; a test
-// of the chart compares them with config/.
+// config/: the CustomResourceDefinitions, the rules of the roles, the admission
+// policies, the alerts and the Grafana board. The other templates have no other source
+// and are written by hand; a test of the chart compares them with config/.
 //
 // Run it from the root of the repository: go run ./hack/chart
 package main
@@ -22,7 +22,8 @@ func main() {
 	}
 }
 
-// generate reads config/ below source and writes charts/insitu below target.
+// generate reads config/ below source and writes charts/insitu below target, and the
+// alerts as an object beside their source.
 func generate(source, target string) error {
 	templates := filepath.Join(target, "charts", "insitu", "templates")
 	if err := generateTemplates("definitions", filepath.Join(source, "config", "crd"), filepath.Join(templates, "crds"), crdTemplate); err != nil {
@@ -33,6 +34,9 @@ func generate(source, target string) error {
 	}
 	if err := generateTemplates("policies", filepath.Join(source, "config", "policies"), filepath.Join(templates, "policies"), policyTemplate); err != nil {
 		return fmt.Errorf("generate policies: %w", err)
+	}
+	if err := generateMonitoring(source, target); err != nil {
+		return fmt.Errorf("generate monitoring: %w", err)
 	}
 
 	return nil
