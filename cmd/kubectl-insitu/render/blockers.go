@@ -4,7 +4,6 @@
 package render
 
 import (
-	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -110,7 +109,7 @@ func blockerLines(w report.Workload, options Options, advises func(report.Blocke
 		}
 		advice := ""
 		if advises(g.Blocker) {
-			advice = adviceOf(w, g.Blocker)
+			advice = g.Advice
 		}
 		lines = append(lines, advised(append(label, span{plain, rest}), advice, options.Width)...)
 	}
@@ -142,17 +141,4 @@ func withCommands(advice string) line {
 		}
 	}
 	return l
-}
-
-// adviceOf says what to do about a blocker.
-func adviceOf(w report.Workload, b report.Blocker) string {
-	claim := ""
-	for _, pod := range w.Pods {
-		for _, c := range pod.Claims {
-			if pod.Name == b.Pod && c.Reason == b.Reason {
-				claim = cmp.Or(claim, c.Name)
-			}
-		}
-	}
-	return report.FillIn(cmp.Or(b.Advice, report.Advice(b.Reason)), w.Ref, b.Pod, claim)
 }

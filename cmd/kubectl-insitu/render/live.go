@@ -89,8 +89,10 @@ func (v *view) draw(now time.Time) error {
 	return v.redraw(now, fit)
 }
 
-// end leaves the workload behind in full.
+// end leaves the workload behind in full, also if it looks the same: what a person has
+// typed, such as Ctrl-C, is gone then.
 func (v *view) end(now time.Time) error {
+	v.shown = ""
 	return v.redraw(now, func(workload report.Workload, options Options, _ int) []line {
 		return treeOf(workload, options).all()
 	})

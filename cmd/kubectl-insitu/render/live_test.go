@@ -71,6 +71,7 @@ func TestLive(t *testing.T) {
 			f.clock.Step(time.Minute)
 			g.Eventually(f.seen).Should(HaveSuffix(drawn(t, badImage(), 100, f.clock.Now())), "ages grow")
 
+			fmt.Fprint(f, "^C")
 			f.stop()
 			g.Eventually(f.ended).Should(Receive(BeNil()))
 			g.Expect(f.seen()).To(HaveSuffix(drawn(t, badImage(), 100, f.clock.Now())))

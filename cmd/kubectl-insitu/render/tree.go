@@ -74,7 +74,7 @@ func header(w report.Workload, options Options) []line {
 	say("Updated by", when(w.Driver == report.Kubernetes, "Kubernetes: the workload has no label insitu.dev/update-policy"))
 	say("Rollout", list(", ", when(w.Paused, "paused"), when(w.Partition != "", "partition "+w.Partition), when(w.Held, "held for the update")))
 	say("Pods", fmt.Sprintf("%d wanted, %d updated, %d ready, %d available", w.Replicas, w.Updated, w.Ready, w.Available))
-	say("Updates", fmt.Sprintf("%d in place, %d recreated", w.InPlace, w.Recreated))
+	say("Updates", fmt.Sprintf("%d in place, %d as new pods", w.InPlace, w.Recreated))
 	return lines
 }
 

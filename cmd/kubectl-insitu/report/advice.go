@@ -198,13 +198,7 @@ func Advice(reason string) string {
 // AdviceOn is Advice for a workload, a pod and a claim of it: its commands can be run as
 // they are. Names that are empty are not filled in.
 func AdviceOn(reason string, workload Ref, pod, claim string) string {
-	return FillIn(Advice(reason), workload, pod, claim)
-}
-
-// FillIn fills the names into advice whose words stand for names. Those that are empty
-// stay words.
-func FillIn(text string, workload Ref, pod, claim string) string {
-	text = replaceWord(text, namespaceWord, workload.Namespace)
+	text := replaceWord(Advice(reason), namespaceWord, workload.Namespace)
 	for word, name := range map[string]string{workloadWord: workload.String(), podWord: pod, claimWord: claim} {
 		if name != "" {
 			text = replaceWord(text, word, name+" -n "+workload.Namespace)

@@ -43,7 +43,7 @@ func blockers(f Facts, w Workload) []Blocker {
 	}
 	if isWorkloadsOwn(w) {
 		found = append(found, Blocker{
-			Reason: w.Reason, Message: w.Message, Advice: Advice(w.Reason), Since: transition(f.Object), NeedsHelp: w.Phase == Stalled,
+			Reason: w.Reason, Message: w.Message, Since: transition(f.Object), NeedsHelp: w.Phase == Stalled,
 		})
 	}
 	slices.SortStableFunc(found, func(a, b Blocker) int { return cmp.Compare(rank(a), rank(b)) })
@@ -82,7 +82,7 @@ var helpless = sets.New(
 func newBlocker(b appsv1beta1.Blocker, now time.Time) Blocker {
 	isHelpless := helpless.Has(b.Reason) && !b.Since.IsZero() && now.Sub(b.Since.Time) >= patience
 	return Blocker{
-		Pod: b.Pod, Step: b.Step, Reason: b.Reason, Message: b.Message, Advice: Advice(b.Reason), Since: b.Since,
+		Pod: b.Pod, Step: b.Step, Reason: b.Reason, Message: b.Message, Since: b.Since,
 		NeedsHelp: b.Step == string(inplace.Stuck) || isHelpless,
 	}
 }

@@ -42,6 +42,7 @@ func New(f Facts) Workload {
 	w = w.unlessHelpless()
 	w.Pods = pods(f, w)
 	w.Revisions = revisionsInUse(f, w)
+	w.advise()
 	if w.Driver == Insitu && w.Held {
 		w.InPlace, w.Recreated = countWays(w.Pods)
 	}
