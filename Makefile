@@ -43,8 +43,8 @@ lab-down: ## Take it down; nothing is left behind
 ##@ Test it
 
 .PHONY: test
-test: ## Run every suite: unit, alerts, API server, lab, end to end
-	@hack/test unit monitoring apiserver lab e2e
+test: ## Run every suite: unit, alerts, API server, browser, lab, end to end
+	@hack/test unit monitoring apiserver browser lab e2e
 
 .PHONY: test-unit
 test-unit: ## Run the tests that need nothing but Go
@@ -61,6 +61,10 @@ test-apiserver: ## Run the tests that need an API server
 .PHONY: test-floor
 test-floor: ## Run the same against the oldest supported Kubernetes
 	@hack/test floor
+
+.PHONY: test-browser
+test-browser: ## Drive the dashboard's page in a headless Chromium
+	@hack/test browser
 
 .PHONY: test-lab
 test-lab: ## Run the lab's own tests
@@ -107,12 +111,14 @@ vulncheck: ## Look for known vulnerabilities (needs the network)
 ##@ Change it
 
 .PHONY: generate
-generate: ## Make deep copies, CRDs, RBAC rules, the chart and the table of metrics again
+generate: ## Make everything again that is made from code: deep copies, CRDs, RBAC rules, the chart, pages
 	hack/tool controller-gen object:headerFile=hack/boilerplate.go.txt paths=./apis/...
 	hack/tool controller-gen rbac:roleName=insitu-manager paths=./controllers/... paths=./cmd/... output:rbac:dir=config/rbac
 	go run ./hack/crd
 	go run ./hack/chart
 	go run ./hack/metricsdoc
+	go run ./hack/reasons
+	go run ./hack/argocd
 
 .PHONY: fmt
 fmt: ## Format the code as make verify wants it

@@ -88,11 +88,11 @@ func (c ImageChange) String() string {
 // isEmpty reports whether the change leaves the pod as it is, but for the label of
 // its revision.
 func (c Change) isEmpty() bool {
-	return len(c.Images)+len(c.Labels)+len(c.Annotations)+len(c.resizes()) == 0
+	return len(c.Images)+len(c.Labels)+len(c.Annotations)+len(c.Resizes()) == 0
 }
 
-// resizes returns all amounts that are changed.
-func (c Change) resizes() resize.Change {
+// Resizes returns all amounts that are changed, now and later.
+func (c Change) Resizes() resize.Change {
 	return slices.Concat(c.Grow, c.Resize, c.Shrink)
 }
 
@@ -106,9 +106,9 @@ func (c Change) all() []ImageChange {
 	return slices.Concat(c.Images, c.Later)
 }
 
-// containers returns the names of the containers that the change restarts, now and
-// later.
-func (c Change) containers() []string {
+// RestartedContainers returns the names of the containers that the change restarts, now
+// and later.
+func (c Change) RestartedContainers() []string {
 	return withNames(containersOf(c.all()), c.Resize.Restarted())
 }
 

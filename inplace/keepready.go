@@ -18,7 +18,7 @@ import (
 // earlier change is still restarting does not count: the pod is out of service
 // for that one, and stays so until it is complete.
 func (t Target) keepsReady(change Change) bool {
-	return change.Restarts() && !slices.ContainsFunc(change.containers(), func(container string) bool {
+	return change.Restarts() && !slices.ContainsFunc(change.RestartedContainers(), func(container string) bool {
 		return !slices.Contains(t.KeepReady, container)
 	})
 }
@@ -30,7 +30,7 @@ func (t Target) whyNotDrained(pod *corev1.Pod, change Change) string {
 	case !change.Restarts() || IsMarkedNotReady(pod):
 		return ""
 	case t.keepsReady(change) && t.canDrain(pod):
-		return "keepReady names " + strings.Join(change.containers(), ", ")
+		return "keepReady names " + strings.Join(change.RestartedContainers(), ", ")
 	default:
 		return fmt.Sprintf("the pod has no readiness gate %s", appsv1beta1.InPlaceUpdateReady)
 	}

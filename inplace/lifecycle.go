@@ -178,7 +178,7 @@ func newPendingUpdate(before *past, change Change, revision string) *appsv1beta1
 			Name: image.Container, Image: image.From, NewImage: image.To,
 		})
 	}
-	announceSizes(before, pending, change.resizes())
+	announceSizes(before, pending, change.Resizes())
 	return pending
 }
 

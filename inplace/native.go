@@ -18,22 +18,19 @@ import (
 
 // Templates of the workloads of Kubernetes itself differ from those of ours in three
 // things: the API server has filled in the defaults, ReplicaSets add a label of
-// their own, and kubectl rollout restart changes an annotation to have all
-// containers started again.
-
-// RestartedAtAnnotation is what kubectl rollout restart changes in a pod template.
-const RestartedAtAnnotation = "kubectl.kubernetes.io/restartedAt"
+// their own, and people change other annotations, too, to have all containers started
+// again.
 
 // Native returns the template as that of a workload of Kubernetes: without the label
-// that ReplicaSets add, and such that every container that runs is restarted when
-// RestartedAtAnnotation changes, or another annotation that asks for that.
+// that ReplicaSets add, and such that every container that runs is restarted when an
+// annotation changes that people change for that.
 func (t *Template) Native() *Template {
 	fields := runtime.DeepCopyJSON(t.fields)
 	unstructured.RemoveNestedField(fields, "metadata", "labels", appsv1beta1.PodTemplateHashLabel)
 	native := newTemplate(fields)
-	for _, key := range restartKeys(native.annotations) {
-		for _, c := range native.live {
-			native.fieldRefs = append(native.fieldRefs, fieldRef{field: annotationField(key), container: c.Name})
+	for _, key := range slices.Sorted(maps.Keys(native.annotations)) {
+		if asksForRestart(key) {
+			native.fieldRefs = append(native.fieldRefs, restartedBy(key, native.live)...)
 		}
 	}
 	return native
@@ -44,20 +41,9 @@ func (t *Template) Native() *Template {
 // note of a tool that reloads configuration, a random text.
 var restartPrefixes = []string{"checksum/", "reloader.stakater.com/", "rollme"}
 
-// restartKeys returns the annotations whose change asks for a restart.
-func restartKeys(annotations map[string]string) []string {
-	keys := []string{RestartedAtAnnotation}
-	for _, key := range slices.Sorted(maps.Keys(annotations)) {
-		if slices.ContainsFunc(restartPrefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) }) {
-			keys = append(keys, key)
-		}
-	}
-	return keys
-}
-
-// annotationField returns the path of an annotation in the words of the downward API.
-func annotationField(key string) string {
-	return "metadata.annotations['" + key + "']"
+// asksForRestart reports whether a change of the annotation asks for a restart.
+func asksForRestart(key string) bool {
+	return slices.ContainsFunc(restartPrefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 }
 
 // DefaultedLike returns the template with the pull policies of another one, where in

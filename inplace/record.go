@@ -66,7 +66,7 @@ func newState(p *past, change Change, revision string, now time.Time) *appsv1bet
 	}
 	recordBatches(state, p.state, change)
 	state.NextContainerResources = change.Shrink.Amounts().Requirements()
-	state.Resized, state.ResizedFrom = stillAnswered(p, change.resizes())
+	state.Resized, state.ResizedFrom = stillAnswered(p, change.Resizes())
 	return state
 }
 

@@ -23,7 +23,7 @@ func ResizePatch(pod *corev1.Pod, step Step) ([]byte, error) {
 // TrialResize returns the patch of pods/resize to all the sizes that a step leads
 // to, for a dry run, and whether there are any.
 func TrialResize(pod *corev1.Pod, step Step) (body []byte, resizes bool, err error) {
-	all := step.Change.resizes()
+	all := step.Change.Resizes()
 	if len(all) == 0 {
 		return nil, false, nil
 	}

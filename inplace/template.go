@@ -109,6 +109,7 @@ func newTemplate(fields map[string]any) *Template {
 			t.live = append(t.live, c)
 		}
 	}
+	t.fieldRefs = append(t.fieldRefs, askedRestarts(t.annotations, t.live)...)
 	return t
 }
 

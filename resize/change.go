@@ -123,8 +123,8 @@ func (c Change) Split(pod *corev1.Pod, restarted []string) (before, with, after 
 			after = append(after, delta)
 		}
 	}
-	grown := before.applied(pod)
-	if isResizable(pod, grown) && isResizable(grown, with.applied(grown)) {
+	grown := before.Applied(pod)
+	if isResizable(pod, grown) && isResizable(grown, with.Applied(grown)) {
 		return before, with, after
 	}
 	return nil, c, nil
@@ -153,9 +153,9 @@ func isResizable(before, after *corev1.Pod) bool {
 	return true
 }
 
-// applied returns a pod with the amounts that the change leads to, and nothing
+// Applied returns a pod with the amounts that the change leads to, and nothing
 // that other decisions read.
-func (c Change) applied(pod *corev1.Pod) *corev1.Pod {
+func (c Change) Applied(pod *corev1.Pod) *corev1.Pod {
 	changed := &corev1.Pod{Spec: *c.Amounts().in(&pod.Spec)}
 	completePod(&changed.Spec)
 	return changed

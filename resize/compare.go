@@ -160,7 +160,7 @@ func removed(field Field) *Refusal {
 // refuse says why the server would not accept a change; nil if nothing is known
 // against it.
 func refuse(pod *corev1.Pod, change Change) *Refusal {
-	if before, after := qos.GetPodQOS(pod), qos.ComputePodQOS(change.applied(pod)); before != after {
+	if before, after := qos.GetPodQOS(pod), qos.ComputePodQOS(change.Applied(pod)); before != after {
 		return &Refusal{
 			Reason: OtherQOSClass, Field: change[0].Field.String(),
 			Message: fmt.Sprintf("%s would make the pod %s instead of %s: Pod QOS Class may not change as a result of resizing",

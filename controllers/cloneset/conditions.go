@@ -16,9 +16,13 @@ import (
 // setConditions sets every condition of the status, one function each. before is
 // the status that was reported last.
 //
-// A reconciliation that failed before it had a plan says only that.
+// A reconciliation that failed before it had a plan says only that. If the spec is
+// why, nothing is ready: Ready=True would be of the spec before.
 func setConditions(s *scope, before appsv1beta1.CloneSetStatus, failure error) {
 	if !s.planned {
+		if stall, invalid := workload.InvalidSpec(failure); invalid {
+			setCondition(s, appsv1beta1.ConditionReady, false, stall.Reason, stall.Message)
+		}
 		setStalled(s, failure)
 		return
 	}
@@ -68,7 +72,8 @@ func setReady(s *scope) {
 }
 
 // setStalled reports what needs somebody: a spec that cannot be carried out, a
-// write that the server refuses, or a pod that is stuck.
+// write that the server refuses, a pod that is stuck, or progressDeadlineSeconds
+// without progress, which setProgressing has found out before.
 func setStalled(s *scope, failure error) {
 	stall, invalid := workload.InvalidSpec(failure)
 	switch {
@@ -77,6 +82,10 @@ func setStalled(s *scope, failure error) {
 		return // it passes by itself; what was reported stands
 	default:
 		stall = workload.FindStall(s.plan, slices.Concat(s.updating.Errs, s.scaling.Errs))
+	}
+	progressing := findCondition(s.set.Status.Conditions, appsv1beta1.ConditionProgressing)
+	if !stall.Stalled && progressing != nil && progressing.Reason == appsv1beta1.ReasonProgressDeadlineExceeded {
+		stall = workload.Stall{Stalled: true, Reason: progressing.Reason, Message: progressing.Message}
 	}
 	setCondition(s, appsv1beta1.ConditionStalled, stall.Stalled, stall.Reason, stall.Message)
 }

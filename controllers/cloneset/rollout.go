@@ -70,14 +70,14 @@ func (s *scope) isBetweenBatches(pod inplace.PodState) bool {
 
 // update lets the pods that stay take their next steps towards their revisions.
 func (r *Reconciler) update(ctx context.Context, s *scope) error {
-	w := s.workload(s.staying())
-	for _, pod := range w.Pods {
+	s.asked = s.workload(s.staying())
+	for _, pod := range s.asked.Pods {
 		if pod.Held {
 			delete(s.claimSteps, pod.Pod.Name)
 		}
 	}
 	s.claimCounts = s.countClaims()
-	plan, tried := r.executor.Preflight(ctx, s.set, w, s.now)
+	plan, tried := r.executor.Preflight(ctx, s.set, s.asked, s.now)
 	plan.Blockers = append(plan.Blockers, s.away...)
 	s.plan, s.planned = withWaiting(plan, s.scaled.waiting), true
 	if s.isUpdated() {

@@ -54,7 +54,9 @@ type scope struct {
 	// scaled is what was decided on the number of pods.
 	scaled scalePlan
 
-	// plan, counts and claimCounts are valid when planned is true.
+	// asked is what the planner was told; plan, counts and claimCounts are what came of
+	// it. They are valid when planned is true.
+	asked       inplace.Workload
 	plan        inplace.Plan
 	planned     bool
 	counts      counts

@@ -26,9 +26,11 @@ func (r *Reconciler) patchStatus(ctx context.Context, s *scope, failure error) e
 		setCounts(s, status)
 		status.Resize = workload.ResizeStatus(s.plan)
 		status.Blockers = workload.Blockers(s.plan, s.failedMoves, before.Status.Blockers, s.now)
-		if failure == nil {
-			status.ObservedGeneration = s.set.Generation
-		}
+	}
+	// That nothing can come of a spec is an observation, too: who compares generations
+	// would wait for ever.
+	if _, invalid := workload.InvalidSpec(failure); invalid || s.planned && failure == nil {
+		status.ObservedGeneration = s.set.Generation
 	}
 	setConditions(s, before.Status, failure)
 	r.metrics.Report(client.ObjectKeyFromObject(s.set), s.rollout(), s.now)
@@ -41,7 +43,7 @@ func (r *Reconciler) patchStatus(ctx context.Context, s *scope, failure error) e
 	if err := r.client.Status().Patch(ctx, s.set, patch); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("patch status of %s: %w", s.owner, err)
 	}
-	workload.ReportStuck(r.recorder, s.set, s.plan, before.Status.Blockers)
+	workload.ReportStuck(r.recorder, s.set, s.plan, before.Status.Blockers, status.Blockers)
 	return nil
 }
 

@@ -73,9 +73,9 @@ type History struct {
 func Read(objects []appsv1.ControllerRevision) (*History, error) {
 	h := &History{}
 	for i := range objects {
-		content, err := decode(objects[i].Data.Raw)
+		content, err := Decode(&objects[i])
 		if err != nil {
-			return nil, fmt.Errorf("read ControllerRevision %s/%s: %w", objects[i].Namespace, objects[i].Name, err)
+			return nil, err
 		}
 		h.revisions = append(h.revisions, &Revision{Content: content, object: &objects[i]})
 	}

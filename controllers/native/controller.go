@@ -148,7 +148,8 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) error {
 
 // update carries out the plan.
 func (r *Reconciler) update(ctx context.Context, s *scope) error {
-	plan, tried := r.executor.Preflight(ctx, s.object, s.workloadFacts(), s.now)
+	s.asked = s.workloadFacts()
+	plan, tried := r.executor.Preflight(ctx, s.object, s.asked, s.now)
 	s.plan, s.planned = plan, true
 	if s.ending = s.recreation(); s.ending != nil {
 		return r.release(ctx, s)

@@ -34,17 +34,12 @@ func (w daemonSet) spec() spec {
 }
 
 func (w daemonSet) observe(ctx context.Context, r *Reconciler, s *scope) error {
-	if w.Status.ObservedGeneration < w.Generation {
-		return nil // it has not seen the template yet
-	}
 	if err := s.readHistory(ctx, r.client); err != nil {
 		return err
 	}
-	update := s.history.Find(s.template)
-	if update == nil {
+	if w.setTarget(s); s.target == nil {
 		return nil
 	}
-	s.setTarget(update.Hash(), update.Template.Native())
 	pods, err := s.readPods(ctx, r.client, w.DaemonSet)
 	if err != nil {
 		return err
@@ -61,6 +56,17 @@ func (w daemonSet) observe(ctx context.Context, r *Reconciler, s *scope) error {
 		}
 	}
 	return nil
+}
+
+// setTarget says what the pods become, if Kubernetes has a revision for it.
+func (w daemonSet) setTarget(s *scope) {
+	switch update := s.history.Find(s.template); {
+	case s.ahead:
+		s.setTargetAhead()
+	case w.Status.ObservedGeneration < w.Generation: // it has not seen the template yet
+	case update != nil:
+		s.setTarget(update.Hash(), update.Template.Native())
+	}
 }
 
 func (w daemonSet) conclude(context.Context, *Reconciler, *scope) (bool, error) {

@@ -70,7 +70,7 @@ func (r *Reconciler) withdraw(ctx context.Context, s *scope) error {
 
 // tell records events for what was not reported before.
 func (r *Reconciler) tell(s *scope, before, after native.Status) {
-	workloads.ReportStuck(r.recorder, s.object, s.plan, before.Blockers)
+	workloads.ReportStuck(r.recorder, s.object, s.plan, before.Blockers, after.Blockers)
 	if before.State == after.State && before.Message == after.Message {
 		return
 	}

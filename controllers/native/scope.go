@@ -33,8 +33,10 @@ type scope struct {
 	// cannotResize is true when the API server does not serve pods/resize.
 	cannotResize bool
 
-	// template is that of the spec.
+	// template is that of the spec. ahead is true where nobody has seen it yet: it is
+	// looked at before it is applied.
 	template *inplace.Template
+	ahead    bool
 	history  *history.History
 	// target is what pods become; nil while Kubernetes has made no revision for it.
 	target *inplace.Revision
@@ -49,6 +51,8 @@ type scope struct {
 	// lastNumber is the last one in the history of a Deployment.
 	lastNumber int
 
+	// asked is what the planner was told, plan what came of it, where planned is true.
+	asked   inplace.Workload
 	plan    inplace.Plan
 	planned bool
 	result  executor.Result
@@ -113,6 +117,16 @@ func (s *scope) readHistory(ctx context.Context, reader client.Reader) error {
 // setTarget says what the pods become.
 func (s *scope) setTarget(name string, template *inplace.Template) {
 	s.target = &inplace.Revision{Name: name, Template: template}
+}
+
+// setTargetAhead says what the pods would become by a template that Kubernetes has made
+// no revision for.
+func (s *scope) setTargetAhead() {
+	if found := s.history.Find(s.template); found != nil {
+		s.setTarget(found.Name(), found.Template.Native())
+		return
+	}
+	s.setTarget(s.object.GetName()+"-to-come", s.template.Native())
 }
 
 // revisionByName returns a revision as what pods may have been made from; nil if it

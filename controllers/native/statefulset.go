@@ -38,17 +38,12 @@ func (w statefulSet) spec() spec {
 }
 
 func (w statefulSet) observe(ctx context.Context, r *Reconciler, s *scope) error {
-	if w.Status.ObservedGeneration < w.Generation {
-		return nil // its status names the revision before
-	}
 	if err := s.readHistory(ctx, r.client); err != nil {
 		return err
 	}
-	update := s.history.Get(w.Status.UpdateRevision)
-	if update == nil {
+	if w.setTarget(s); s.target == nil {
 		return nil
 	}
-	s.setTarget(update.Name(), update.Template.Native())
 	pods, err := s.readPods(ctx, r.client, w.StatefulSet)
 	if err != nil {
 		return err
@@ -67,6 +62,17 @@ func (w statefulSet) observe(ctx context.Context, r *Reconciler, s *scope) error
 		}
 	}
 	return nil
+}
+
+// setTarget says what the pods become, if Kubernetes has a revision for it.
+func (w statefulSet) setTarget(s *scope) {
+	switch update := s.history.Get(w.Status.UpdateRevision); {
+	case s.ahead:
+		s.setTargetAhead()
+	case w.Status.ObservedGeneration < w.Generation: // its status names the revision before
+	case update != nil:
+		s.setTarget(update.Name(), update.Template.Native())
+	}
 }
 
 func (w statefulSet) conclude(context.Context, *Reconciler, *scope) (bool, error) {

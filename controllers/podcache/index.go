@@ -23,19 +23,32 @@ const OwnerIndex = "metadata.controller"
 // looks like it.
 const orphan = "none"
 
+// Index is an index of a cache: the values by which objects of a kind are found.
+type Index struct {
+	Object client.Object
+	Field  string
+	Values client.IndexerFunc
+}
+
+// Indexes returns every index of this package.
+func Indexes() []Index {
+	return []Index{
+		{&corev1.Pod{}, OwnerIndex, ownerOf},
+		{&corev1.PersistentVolumeClaim{}, OwnerIndex, ownerOf},
+		{&appsv1.ControllerRevision{}, OwnerIndex, ownerOf},
+		{&appsv1.ReplicaSet{}, OwnerIndex, ownerOf},
+		{&corev1.Pod{}, DrainingIndex, drainingOf},
+		{&discoveryv1.EndpointSlice{}, TargetIndex, targetsOf},
+	}
+}
+
 // AddIndexes adds every index of this package. It must be called before the
 // cache starts.
 func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
-	for _, obj := range []client.Object{&corev1.Pod{}, &corev1.PersistentVolumeClaim{}, &appsv1.ControllerRevision{}, &appsv1.ReplicaSet{}} {
-		if err := indexer.IndexField(ctx, obj, OwnerIndex, ownerOf); err != nil {
-			return fmt.Errorf("index %T by owner: %w", obj, err)
+	for _, index := range Indexes() {
+		if err := indexer.IndexField(ctx, index.Object, index.Field, index.Values); err != nil {
+			return fmt.Errorf("index %T by %s: %w", index.Object, index.Field, err)
 		}
-	}
-	if err := indexer.IndexField(ctx, &corev1.Pod{}, DrainingIndex, drainingOf); err != nil {
-		return fmt.Errorf("index pods out of service: %w", err)
-	}
-	if err := indexer.IndexField(ctx, &discoveryv1.EndpointSlice{}, TargetIndex, targetsOf); err != nil {
-		return fmt.Errorf("index EndpointSlices by target: %w", err)
 	}
 
 	return nil

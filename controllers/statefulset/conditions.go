@@ -17,9 +17,14 @@ import (
 
 // setConditions sets every condition of the status, one function each.
 //
-// A reconciliation that failed before it had a plan says only that.
+// A reconciliation that failed before it had a plan says only that. If the spec is
+// why, nothing is ready: Ready=True would be of the spec before.
 func setConditions(s *scope, failure error) {
 	if !s.planned {
+		if stall, invalid := workload.InvalidSpec(failure); invalid {
+			setReady(s, progress{reason: stall.Reason, message: stall.Message})
+			setProgressing(s, progress{reason: stall.Reason, message: stall.Message})
+		}
 		setStalled(s, failure)
 		return
 	}

@@ -20,7 +20,8 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	plan, tried := r.executor.Preflight(ctx, s.set, s.workload(facts), s.now)
+	s.asked = s.workload(facts)
+	plan, tried := r.executor.Preflight(ctx, s.set, s.asked, s.now)
 	plan.Blockers = append(append(plan.Blockers, s.away...), s.waiting...)
 	s.plan, s.planned = plan, true
 	s.counts, s.claimCounts = countPods(s), s.countClaims()

@@ -59,7 +59,9 @@ type scope struct {
 	// revision, whether they have a pod or not.
 	held sets.Set[int]
 
-	// plan, counts and claimCounts are valid when planned is true.
+	// asked is what the planner was told; plan, counts and claimCounts are what came of
+	// it. They are valid when planned is true.
+	asked       inplace.Workload
 	plan        inplace.Plan
 	planned     bool
 	counts      counts

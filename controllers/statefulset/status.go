@@ -29,9 +29,11 @@ func (r *Reconciler) patchStatus(ctx context.Context, s *scope, failure error) e
 		}
 		status.Resize = workload.ResizeStatus(s.plan)
 		status.Blockers = workload.Blockers(s.plan, s.failedMoves, before.Status.Blockers, s.now)
-		if failure == nil {
-			status.ObservedGeneration = s.set.Generation
-		}
+	}
+	// That nothing can come of a spec is an observation, too: who compares generations
+	// would wait for ever.
+	if _, invalid := workload.InvalidSpec(failure); invalid || s.planned && failure == nil {
+		status.ObservedGeneration = s.set.Generation
 	}
 	setConditions(s, failure)
 	r.metrics.Report(client.ObjectKeyFromObject(s.set), s.rollout(), s.now)
@@ -44,7 +46,7 @@ func (r *Reconciler) patchStatus(ctx context.Context, s *scope, failure error) e
 	if err := r.client.Status().Patch(ctx, s.set, patch); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("patch status of StatefulSet %s/%s: %w", before.Namespace, before.Name, err)
 	}
-	workload.ReportStuck(r.recorder, s.set, s.plan, before.Status.Blockers)
+	workload.ReportStuck(r.recorder, s.set, s.plan, before.Status.Blockers, status.Blockers)
 	return nil
 }
 

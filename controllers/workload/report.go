@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/executor"
 	"github.com/insitu-dev/insitu/inplace"
 )
 
@@ -149,18 +150,23 @@ func failedMoves(plan inplace.Plan, failed map[string]error) []inplace.Blocker {
 	return blockers
 }
 
-// ReportStuck records an event for every pod that was not reported as stuck
-// before, in the words of the blocker.
-func ReportStuck(recorder events.EventRecorder, owner client.Object, plan inplace.Plan, before []appsv1beta1.Blocker) {
-	for _, b := range plan.Blockers[:min(len(plan.Blockers), MaxBlockers)] {
-		known := slices.ContainsFunc(before, func(old appsv1beta1.Blocker) bool {
-			return old.Pod == b.Pod.Name && old.Reason == b.Reason && old.Step == string(inplace.Stuck)
-		})
+// ReportStuck records an event for every pod that is reported as stuck after a
+// reconciliation and was not before, in the words of the blocker.
+//
+// What is reported is bounded, and what is not reported cannot be known again: a pod
+// for which there is no room is told of when it comes into the report.
+func ReportStuck(recorder events.EventRecorder, owner client.Object, plan inplace.Plan, before, after []appsv1beta1.Blocker) {
+	for _, b := range plan.Blockers {
+		isThis := func(reported appsv1beta1.Blocker) bool {
+			return reported.Pod == b.Pod.Name && reported.Reason == b.Reason && reported.Step == string(inplace.Stuck)
+		}
+		isNew := slices.ContainsFunc(after, isThis) && !slices.ContainsFunc(before, isThis)
 		// The executor tells of denials, once for all pods that they hold for.
-		if b.State == inplace.Stuck && !known && !b.Denied {
-			recorder.Eventf(owner, b.Pod, corev1.EventTypeWarning, b.Reason, ActionUpdate, "pod %s: %s", b.Pod.Name, b.Message)
+		if b.State == inplace.Stuck && isNew && !b.Denied {
+			note := executor.Shorten(b.Message)
+			recorder.Eventf(owner, b.Pod, corev1.EventTypeWarning, b.Reason, ActionUpdate, "pod %s: %s", b.Pod.Name, note)
 			if b.Claim != nil {
-				recorder.Eventf(b.Claim, owner, corev1.EventTypeWarning, b.Reason, ActionUpdate, "%s", b.Message)
+				recorder.Eventf(b.Claim, owner, corev1.EventTypeWarning, b.Reason, ActionUpdate, "%s", note)
 			}
 		}
 	}

@@ -42,11 +42,13 @@ type worker struct {
 	kubelet *kubelet
 	uid     types.UID
 	name    string
-	// seen is the generation that it works on, wanted the images in it, and levels
-	// what containers that read it get from the pod's annotation.
+	// seen is the generation that it works on, wanted the images in it, levels what
+	// containers that read it get from the pod's annotation, and asks what the pod asks
+	// to be restarted.
 	seen   int64
 	wanted map[string]string
 	levels map[string]string
+	asks   asked
 	// running holds the containers, by name; gone once they were stopped.
 	running map[string]*container
 	// stopping are being stopped until stopUntil.
@@ -67,6 +69,8 @@ type container struct {
 	id, image string
 	// level is what its environment read when it was started.
 	level string
+	// asked is what asked for its restart then.
+	asked asked
 	// ran is the image that the container with this ID was started from, which is
 	// not the present one while that cannot be had.
 	ran      string
@@ -176,7 +180,7 @@ func (w *worker) sync(pod *corev1.Pod) {
 		return
 	}
 	pod = w.view(pod)
-	w.levels = levels(pod)
+	w.levels, w.asks = levels(pod), restartsAsked(pod.Annotations)
 	isNew := w.seen != pod.Generation
 	if isNew {
 		w.seen, w.wanted = pod.Generation, images(pod)
@@ -278,7 +282,7 @@ func (w *worker) start(name string) {
 	c := &container{image: image}
 	if before != nil {
 		c.id, c.ran, c.restarts, c.started, c.level = before.id, before.ran, before.restarts, before.started, before.level
-		c.size = before.size
+		c.size, c.asked = before.size, before.asked
 		c.crashed = before.crashed
 		if before.image == image {
 			c.tries = before.tries
@@ -295,7 +299,7 @@ func (w *worker) start(name string) {
 		}
 		w.kubelet.world.containers++
 		c.id = fmt.Sprintf("containerd://c%d", w.kubelet.world.containers)
-		c.ran, c.started, c.level = image, w.now(), w.levels[name]
+		c.ran, c.started, c.level, c.asked = image, w.now(), w.levels[name], w.asks
 		c.size, w.size.actual[name] = w.size.granted[name], w.size.granted[name]
 		w.say("runs %s from %s%s", name, image, c.level)
 	}
@@ -312,9 +316,9 @@ func (w *worker) crash(name string) {
 		return
 	}
 	if w.kubelet.world.choices.oneIn(2) {
-		w.levels = levels(pod)
+		w.levels, w.asks = levels(pod), restartsAsked(pod.Annotations)
 	}
-	c.level, c.crashed = w.levels[name], true
+	c.level, c.asked, c.crashed = w.levels[name], w.asks, true
 	c.size, w.size.actual[name] = w.size.granted[name], w.size.granted[name]
 	w.say("%s restarts by itself%s", name, c.level)
 	w.kubelet.world.containers++
@@ -442,7 +446,7 @@ func (k *kubelet) rebooted() {
 		if !ok || pod.UID != w.uid {
 			continue
 		}
-		w.seen, w.wanted, w.levels = pod.Generation, images(pod), levels(pod)
+		w.seen, w.wanted, w.levels, w.asks = pod.Generation, images(pod), levels(pod), restartsAsked(pod.Annotations)
 		w.grant(pod)
 		for _, name := range slices.Sorted(maps.Keys(w.running)) {
 			w.running[name].crashed = true

@@ -218,6 +218,7 @@ func (l *law) whatIsOutOfDate(pod *corev1.Pod, set *appsv1beta1.StatefulSet) []s
 	if isKeptOut(pod) {
 		say("it is kept out of service")
 	}
+	words = append(words, l.world.whatWasNotRestarted(pod, &template)...)
 	return append(words, l.whatCountsWrong(pod)...)
 }
 

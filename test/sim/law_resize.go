@@ -127,7 +127,8 @@ func (l *law) isShownReady(pod *corev1.Pod) bool {
 func (l *law) getsImages(pod *corev1.Pod) bool {
 	template := l.seenSet.Spec.Template
 	rereads := l.world.settings.reads && pod.Annotations[levelKey] != template.Annotations[levelKey]
-	return rereads || !maps.EqualFunc(images(pod), images(&corev1.Pod{Spec: template.Spec}), means)
+	restarts := !restartsAsked(pod.Annotations).hasAll(restartsAsked(template.Annotations))
+	return rereads || restarts || !maps.EqualFunc(images(pod), images(&corev1.Pod{Spec: template.Spec}), means)
 }
 
 // isBeingResized reports whether a kubelet has not made what the operator wants a

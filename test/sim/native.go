@@ -24,7 +24,6 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/apis/native"
 	nativecontroller "github.com/insitu-dev/insitu/controllers/native"
-	"github.com/insitu-dev/insitu/inplace"
 )
 
 // nativeWorkload is a workload of Kubernetes itself, and what its controllers do
@@ -62,20 +61,7 @@ func (w wish) String() string {
 		w.revision.name, w.replicas, w.policy, w.maxUnavailable, w.partition, w.paused, w.history, w.ordered, w.bare)
 }
 
-// restartRevision is what kubectl rollout restart makes of a template.
-var restartRevision = revision{"restart", func(t *corev1.PodTemplateSpec) {
-	t.Annotations[inplace.RestartedAtAnnotation] = "2026-01-02T12:00:00Z"
-}}
-
-// nativeRevisions are what the user may ask for, those that become ready first.
-func nativeRevisions() []revision {
-	return append(slices.Insert(slices.Clone(revisions), goodRevisions, restartRevision, revision{"restart b", func(t *corev1.PodTemplateSpec) {
-		restartRevision.write(t)
-		t.Spec.Containers[0].Image = bImage
-	}})[:goodRevisions+2], revisions[goodRevisions:]...)
-}
-
-func goodNativeRevisions() []revision { return nativeRevisions()[:goodRevisions+2] }
+func goodNativeRevisions() []revision { return revisions[:goodRevisions] }
 
 // newNativeWorld returns a world with a workload of Kubernetes, whose pods are still
 // to be made.

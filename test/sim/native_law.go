@@ -20,7 +20,6 @@ import (
 
 	"github.com/insitu-dev/insitu/apis/native"
 	nativecontroller "github.com/insitu-dev/insitu/controllers/native"
-	"github.com/insitu-dev/insitu/inplace"
 )
 
 // nativeLaw is what is asserted of native workloads: our acts stay within the
@@ -223,10 +222,11 @@ func (l *nativeLaw) whatIsWrong(pod *corev1.Pod) []string {
 	if pod.Labels["tier"] != template.Labels["tier"] {
 		words = append(words, fmt.Sprintf("%s has label %q", pod.Name, pod.Labels["tier"]))
 	}
-	for _, key := range []string{levelKey, inplace.RestartedAtAnnotation} {
-		if pod.Annotations[key] != template.Annotations[key] {
-			words = append(words, fmt.Sprintf("%s has annotation %s=%q", pod.Name, key, pod.Annotations[key]))
-		}
+	if pod.Annotations[levelKey] != template.Annotations[levelKey] {
+		words = append(words, fmt.Sprintf("%s has annotation %s=%q", pod.Name, levelKey, pod.Annotations[levelKey]))
+	}
+	for _, why := range l.n.world.whatWasNotRestarted(pod, &template) {
+		words = append(words, pod.Name+": "+why)
 	}
 	if len(pod.Spec.Containers[0].Env) != len(template.Spec.Containers[0].Env) {
 		words = append(words, pod.Name+" has another environment")

@@ -79,7 +79,7 @@ func (n *nativeWorkload) to(r revision) {
 	}
 }
 
-func (n *nativeWorkload) changeRevision() { n.to(pick(n.world.choices, nativeRevisions())) }
+func (n *nativeWorkload) changeRevision() { n.to(pick(n.world.choices, revisions)) }
 
 func (n *nativeWorkload) undo() {
 	if n.world.previous.name != "" {
@@ -219,6 +219,5 @@ func RunNative(choices *Choices) Result {
 }
 
 func nativeRevisionNamed(name string) revision {
-	all := nativeRevisions()
-	return all[slices.IndexFunc(all, func(r revision) bool { return r.name == name })]
+	return revisions[slices.IndexFunc(revisions, func(r revision) bool { return r.name == name })]
 }

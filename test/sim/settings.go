@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/inplace"
 )
 
 // settings are what a run keeps from its beginning to its end.
@@ -184,12 +185,20 @@ var revisions = []revision{
 		t.Spec.Containers[0].Image = bImage
 		t.Spec.Containers[0].Env = append(t.Spec.Containers[0].Env, corev1.EnvVar{Name: "MODE", Value: "fast"})
 	}},
+	{"restart", func(t *corev1.PodTemplateSpec) { t.Annotations[inplace.RestartedAtAnnotation] = "2026-01-02T12:00:00Z" }},
+	{"restart b", func(t *corev1.PodTemplateSpec) {
+		t.Annotations[inplace.RestartedAtAnnotation] = "2026-01-02T12:00:00Z"
+		t.Spec.Containers[0].Image = bImage
+	}},
+	{"restart log", func(t *corev1.PodTemplateSpec) {
+		t.Annotations[appsv1beta1.RestartAnnotationPrefix+"log"] = "2026-01-02T13:00:00Z"
+	}},
 	{"missing", func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Image = missingImage }},
 	{"crash", func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Image = crashImage }},
 }
 
 // goodRevisions is how many of the revisions become ready.
-const goodRevisions = 11
+const goodRevisions = 14
 
 func (s settings) template(r revision) corev1.PodTemplateSpec {
 	t := corev1.PodTemplateSpec{

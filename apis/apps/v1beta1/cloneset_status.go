@@ -9,7 +9,8 @@ import (
 
 // CloneSetStatus is the observed state of a CloneSet.
 type CloneSetStatus struct {
-	// observedGeneration is the metadata.generation that this status reflects.
+	// observedGeneration is the metadata.generation that this status reflects;
+	// -1 until the operator has seen the object.
 	//
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`

@@ -44,6 +44,7 @@ type CloneSet struct {
 	// status is the observed state. It is written by the operator.
 	//
 	// +optional
+	// +kubebuilder:default={"observedGeneration":-1,"replicas":0,"readyReplicas":0,"availableReplicas":0,"updatedReplicas":0,"updatedReadyReplicas":0}
 	Status CloneSetStatus `json:"status,omitzero"`
 }
 

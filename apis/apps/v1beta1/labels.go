@@ -164,6 +164,10 @@ const (
 	// RestoreFromAnnotation meant when the claim was made.
 	RestoredFromAnnotation = "insitu.dev/restored-from"
 
+	// RestartAnnotationPrefix and the name of a container are an annotation of pod
+	// templates: the container is restarted when it is set to another value.
+	RestartAnnotationPrefix = "restart.insitu.dev/"
+
 	// UpdatePolicyLabel asks for in-place updates of a native Deployment,
 	// StatefulSet or DaemonSet, with InPlaceIfPossible or InPlaceOnly.
 	UpdatePolicyLabel = "insitu.dev/update-policy"

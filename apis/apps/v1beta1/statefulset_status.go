@@ -9,7 +9,8 @@ import (
 
 // StatefulSetStatus is the observed state of a StatefulSet.
 type StatefulSetStatus struct {
-	// observedGeneration is the metadata.generation that this status reflects.
+	// observedGeneration is the metadata.generation that this status reflects;
+	// -1 until the operator has seen the object.
 	//
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`

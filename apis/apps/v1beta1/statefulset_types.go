@@ -45,6 +45,7 @@ type StatefulSet struct {
 	// status is the observed state. It is written by the operator.
 	//
 	// +optional
+	// +kubebuilder:default={"observedGeneration":-1,"replicas":0,"readyReplicas":0,"availableReplicas":0,"currentReplicas":0,"updatedReplicas":0}
 	Status StatefulSetStatus `json:"status,omitzero"`
 }
 

@@ -82,6 +82,15 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	env.flags.AddFlags(root.PersistentFlags())
 	root.AddCommand(
 		newStatusCommand(env),
+		newWhyCommand(env),
+		newPlanCommand(env),
+		newHistoryCommand(env),
+		newUndoCommand(env),
+		newRestartCommand(env),
+		newPauseCommand(env),
+		newResumeCommand(env),
+		newPromoteCommand(env),
+		newSetCommand(env),
 	)
 	return root
 }

@@ -1,0 +1,213 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	nativeapi "github.com/insitu-dev/insitu/apis/native"
+	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/report"
+	"github.com/insitu-dev/insitu/controllers/cloneset"
+	"github.com/insitu-dev/insitu/controllers/native"
+	"github.com/insitu-dev/insitu/controllers/podcache"
+	"github.com/insitu-dev/insitu/controllers/statefulset"
+	"github.com/insitu-dev/insitu/controllers/workload"
+)
+
+// Report returns what is to be told of a workload.
+func (c *Cluster) Report(ctx context.Context, found Found) (report.Workload, error) {
+	return newObserver(newSnapshot(newLenient(c.Client)), c.Client).report(ctx, found)
+}
+
+// observer makes reports from what a reader with the indexes of package podcache shows.
+type observer struct {
+	reader client.Client
+	eyes   workload.Eyes
+	now    time.Time
+}
+
+func newObserver(reader, live client.Client) observer {
+	now := clock.RealClock{}
+	return observer{
+		reader: reader, now: now.Now(),
+		eyes: workload.Eyes{Client: workload.Withhold(reader, nil), Live: live, Clock: now},
+	}
+}
+
+func (o observer) report(ctx context.Context, found Found) (report.Workload, error) {
+	facts := report.Facts{Kind: found.Kind.GroupVersionKind, Object: found.Object, Now: o.now}
+	var err error
+	if facts.Pods, err = o.pods(ctx, found); err != nil {
+		return report.Workload{}, err
+	}
+	if facts.Claims, err = o.claims(ctx, facts.Pods); err != nil {
+		return report.Workload{}, err
+	}
+	facts.Inspection = o.inspect(ctx, found)
+	if facts.Revisions, facts.RevisionOf, err = o.revisions(ctx, found, facts.Inspection); err != nil {
+		return report.Workload{}, err
+	}
+	return report.New(facts), nil
+}
+
+// inspect returns what the operator would decide. A workload that is being deleted, and one
+// that Kubernetes drives, has no plan.
+func (o observer) inspect(ctx context.Context, found Found) workload.Inspection {
+	if found.Object.GetDeletionTimestamp() != nil {
+		return workload.Inspection{}
+	}
+	switch typed := found.Object.(type) {
+	case *appsv1beta1.StatefulSet:
+		return statefulset.Inspect(ctx, o.eyes, typed)
+	case *appsv1beta1.CloneSet:
+		return cloneset.Inspect(ctx, o.eyes, typed)
+	}
+	if found.Object.GetLabels()[nativeapi.HeldLabel] != nativeapi.Held {
+		return workload.Inspection{}
+	}
+	return native.Inspect(ctx, o.eyes, native.Kind(found.Kind.Kind), found.Object, false).Inspection
+}
+
+// pods returns the pods of a workload; of a Deployment, those of its ReplicaSets.
+func (o observer) pods(ctx context.Context, found Found) ([]*corev1.Pod, error) {
+	owners := []client.Object{found.Object}
+	if _, ok := found.Object.(*appsv1.Deployment); ok {
+		list := &appsv1.ReplicaSetList{}
+		if err := podcache.ByOwner(ctx, o.reader, found.Object, list); err != nil {
+			return nil, explain(err)
+		}
+		owners = nil
+		for i := range list.Items {
+			owners = append(owners, &list.Items[i])
+		}
+	}
+	var pods []*corev1.Pod
+	for _, owner := range owners {
+		list := &corev1.PodList{}
+		if err := podcache.ByOwner(ctx, o.reader, owner, list); err != nil {
+			return nil, explain(err)
+		}
+		for i := range list.Items {
+			pods = append(pods, &list.Items[i])
+		}
+	}
+	return pods, nil
+}
+
+// claims returns the claims that pods use, by name.
+func (o observer) claims(ctx context.Context, pods []*corev1.Pod) (map[string]*corev1.PersistentVolumeClaim, error) {
+	found := map[string]*corev1.PersistentVolumeClaim{}
+	for _, pod := range pods {
+		for _, volume := range pod.Spec.Volumes {
+			if volume.PersistentVolumeClaim == nil {
+				continue
+			}
+			claim := &corev1.PersistentVolumeClaim{}
+			key := client.ObjectKey{Namespace: pod.Namespace, Name: volume.PersistentVolumeClaim.ClaimName}
+			exists, err := workload.Find(ctx, o.reader, key, claim)
+			if err != nil {
+				return nil, explain(err)
+			}
+			if exists {
+				found[claim.Name] = claim
+			}
+		}
+	}
+	return found, nil
+}
+
+// List returns reports on all workloads of a namespace that the operator drives, or could:
+// those of ours, and those of Kubernetes with the label that opts in. An empty namespace
+// means all.
+func (c *Cluster) List(ctx context.Context, namespace string) ([]report.Workload, error) {
+	return newObserver(newSnapshot(newLenient(c.Client)), c.Client).list(ctx, namespace)
+}
+
+func (o observer) list(ctx context.Context, namespace string) ([]report.Workload, error) {
+	var reports []report.Workload
+	var errs []error
+	for _, kind := range Kinds() {
+		objects, err := o.objects(ctx, kind, namespace)
+		if err != nil {
+			return nil, err
+		}
+		for _, object := range objects {
+			told, err := o.report(ctx, Found{kind, object})
+			errs = append(errs, err)
+			if err == nil {
+				reports = append(reports, told)
+			}
+		}
+	}
+	if len(reports) == 0 {
+		return nil, errors.Join(errs...)
+	}
+	return reports, nil
+}
+
+// objects returns the workloads of a kind. A kind that the cluster does not serve has none.
+func (o observer) objects(ctx context.Context, kind Kind, namespace string) ([]client.Object, error) {
+	list := kind.NewList()
+	options := []client.ListOption{client.InNamespace(namespace)}
+	if kind.Group == appsv1.GroupName {
+		options = append(options, client.HasLabels{nativeapi.UpdatePolicyLabel})
+	}
+	if err := o.reader.List(ctx, list, options...); err != nil && !meta.IsNoMatchError(err) {
+		return nil, explain(fmt.Errorf("list %s: %w", kind, err))
+	}
+	return itemsOf(list), nil
+}
+
+// itemsOf returns the objects of a list of workloads.
+func itemsOf(list client.ObjectList) []client.Object {
+	switch typed := list.(type) {
+	case *appsv1beta1.StatefulSetList:
+		return pointers(typed.Items, func(i *appsv1beta1.StatefulSet) client.Object { return i })
+	case *appsv1beta1.CloneSetList:
+		return pointers(typed.Items, func(i *appsv1beta1.CloneSet) client.Object { return i })
+	case *appsv1.DeploymentList:
+		return pointers(typed.Items, func(i *appsv1.Deployment) client.Object { return i })
+	case *appsv1.StatefulSetList:
+		return pointers(typed.Items, func(i *appsv1.StatefulSet) client.Object { return i })
+	case *appsv1.DaemonSetList:
+		return pointers(typed.Items, func(i *appsv1.DaemonSet) client.Object { return i })
+	default:
+		return nil
+	}
+}
+
+func pointers[T any](items []T, object func(*T) client.Object) []client.Object {
+	found := make([]client.Object, len(items))
+	for i := range items {
+		found[i] = object(&items[i])
+	}
+	return slices.Clip(found)
+}
+
+// Names returns the workloads that List reports on. What cannot be read is left out.
+func (c *Cluster) Names(ctx context.Context, namespace string) []report.Ref {
+	o := newObserver(newSnapshot(c.Client), c.Client)
+	var names []report.Ref
+	for _, kind := range Kinds() {
+		objects, err := o.objects(ctx, kind, namespace)
+		if err != nil {
+			continue
+		}
+		for _, object := range objects {
+			names = append(names, report.RefOf(kind.GroupVersionKind, object))
+		}
+	}
+	return names
+}

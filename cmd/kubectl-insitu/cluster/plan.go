@@ -1,0 +1,270 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	nativeapi "github.com/insitu-dev/insitu/apis/native"
+	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/report"
+	"github.com/insitu-dev/insitu/controllers/cloneset"
+	"github.com/insitu-dev/insitu/controllers/native"
+	"github.com/insitu-dev/insitu/controllers/statefulset"
+	"github.com/insitu-dev/insitu/controllers/workload"
+	"github.com/insitu-dev/insitu/inplace"
+)
+
+// Plan returns what would come of a change: changed is the workload as a dry run of it
+// returned it. The operator's own decision is made for it, and the API server is asked by
+// dry runs what it says to the changes of the pods, if the user may change them.
+func (c *Cluster) Plan(ctx context.Context, found Found, changed client.Object) (report.Plan, error) {
+	reads := newLenient(c.Client)
+	p := &planner{observer: newObserver(newSnapshot(reads), c.Client), found: found, changed: changed}
+	p.plan = report.Plan{
+		Workload: report.RefOf(found.Kind.GroupVersionKind, found.Object),
+		Changes:  changesOf(found.Object, changed), Pods: []report.PlannedPod{},
+	}
+	if err := p.askWithRights(ctx, c.Client); err != nil {
+		return report.Plan{}, err
+	}
+	if err := p.decide(ctx); err != nil {
+		return report.Plan{}, err
+	}
+	p.measure(ctx, c.Client)
+	p.plan.Notes = append(p.plan.Notes, reads.said()...)
+	return p.plan, nil
+}
+
+// planner collects what would come of a change.
+type planner struct {
+	observer
+	found   Found
+	changed client.Object
+	plan    report.Plan
+	// resized are the pods as they would be, with what they are.
+	resized []resizedPod
+}
+
+type resizedPod struct {
+	before, after *corev1.Pod
+}
+
+// askWithRights has dry runs of the changes of pods made, where the user may change pods.
+// Those of others would be refused for lack of rights, which says nothing.
+func (p *planner) askWithRights(ctx context.Context, live client.Client) error {
+	for _, subresource := range []string{"", "resize"} {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Namespace: p.found.Object.GetNamespace(), Verb: "patch", Resource: "pods", Subresource: subresource,
+			},
+		}}
+		if err := live.Create(ctx, review); err != nil {
+			return fmt.Errorf("ask for your rights: %w", err)
+		}
+		if !review.Status.Allowed {
+			p.note("you may not patch pods: admission was not asked what it says to their changes")
+			return nil
+		}
+	}
+	p.eyes.Client = workload.Withhold(p.reader, live)
+	return nil
+}
+
+func (p *planner) note(format string, words ...any) {
+	p.plan.Notes = append(p.plan.Notes, fmt.Sprintf(format, words...))
+}
+
+// decide has the operator's decision made for the changed workload.
+func (p *planner) decide(ctx context.Context) error {
+	// What confirms the workload before something irreversible is done compares generations.
+	p.changed.SetGeneration(p.found.Object.GetGeneration())
+	p.resume()
+	switch typed := p.changed.(type) {
+	case *appsv1beta1.StatefulSet:
+		return p.take(statefulset.Inspect(ctx, p.eyes, typed))
+	case *appsv1beta1.CloneSet:
+		return p.take(cloneset.Inspect(ctx, p.eyes, typed))
+	}
+	if p.changed.GetLabels()[nativeapi.HeldLabel] == nativeapi.Held {
+		return p.decideHeld(ctx)
+	}
+	return p.leaveToKubernetes(ctx)
+}
+
+// resume plans for a paused workload what comes when it is not.
+func (p *planner) resume() {
+	paused := false
+	switch typed := p.changed.(type) {
+	case *appsv1beta1.StatefulSet:
+		if paused = typed.IsPaused(); paused {
+			typed.Spec.UpdateStrategy.RollingUpdate.Paused = false
+		}
+	case *appsv1beta1.CloneSet:
+		if paused = typed.IsPaused(); paused {
+			typed.Spec.UpdateStrategy.Paused = false
+			if typed.Spec.UpdateStrategy.RollingUpdate != nil {
+				typed.Spec.UpdateStrategy.RollingUpdate.Paused = false
+			}
+		}
+	default:
+		annotations := p.changed.GetAnnotations()
+		if paused = annotations[nativeapi.PausedAnnotation] == "true"; paused {
+			delete(annotations, nativeapi.PausedAnnotation)
+			p.changed.SetAnnotations(annotations)
+		}
+	}
+	if paused {
+		p.note("the update is paused: this is what comes when it is resumed")
+	}
+}
+
+// take notes what the operator decides.
+func (p *planner) take(found workload.Inspection) error {
+	if !found.Planned {
+		return fmt.Errorf("plan %s: %w", p.found, found.Failure)
+	}
+	p.plan.Pods = report.PlannedPods(found.Workload, found.Plan, p.now)
+	p.plan.Claims = report.PlannedClaims(found.Workload)
+	p.refusals(found.Plan)
+	p.size(found)
+	if found.Workload.Stopped {
+		p.note("updateStrategy OnDelete: pods get the new revision when they are deleted")
+	}
+	if missing := found.Workload.Replicas - len(found.Plan.Pods); missing > 0 {
+		p.note("%d pods are created", missing)
+	}
+	return nil
+}
+
+// refusals notes what the API server refuses, once each.
+func (p *planner) refusals(plan inplace.Plan) {
+	for _, b := range plan.Blockers {
+		if b.Denied && !slices.Contains(p.plan.Refusals, b.Message) {
+			p.plan.Refusals = append(p.plan.Refusals, b.Message)
+		}
+	}
+}
+
+// size notes the pods whose resources change.
+func (p *planner) size(found workload.Inspection) {
+	for i, state := range found.Plan.Pods {
+		step := state.Step
+		if step.State == inplace.UpdatingClaims {
+			facts := found.Workload.Pods[i]
+			facts.Claims = nil
+			step = inplace.Next(facts, found.Workload.Target, p.now)
+		}
+		if change := step.Change.Resizes(); len(change) > 0 {
+			p.resized = append(p.resized, resizedPod{state.Pod, change.Applied(state.Pod)})
+		}
+	}
+}
+
+// decideHeld has the decision made for a workload of Kubernetes that is held, or would be.
+func (p *planner) decideHeld(ctx context.Context) error {
+	found := native.Inspect(ctx, p.eyes, native.Kind(p.found.Kind.Kind), p.changed, true)
+	if found.Invalid != nil {
+		p.plan.Refusals = append(p.plan.Refusals, found.Invalid.Error())
+	}
+	if found.Ending == "" || found.Planned && len(p.plan.Changes) == 0 {
+		return p.take(found.Inspection)
+	}
+	return p.allByKubernetes(ctx, found.Ending)
+}
+
+// leaveToKubernetes says what Kubernetes does with a workload that is not held.
+func (p *planner) leaveToKubernetes(ctx context.Context) error {
+	same, err := sameTemplate(p.found.Object, p.changed)
+	if err != nil {
+		return err
+	}
+	if same {
+		pods, err := p.pods(ctx, p.found)
+		for _, pod := range pods {
+			p.plan.Pods = append(p.plan.Pods, report.PlannedPod{Name: pod.Name, Way: report.Unchanged})
+		}
+		return err
+	}
+	if _, optedIn := p.changed.GetLabels()[nativeapi.UpdatePolicyLabel]; optedIn {
+		return p.allByKubernetes(ctx, "the admission policies of Insitu did not hold it: are they installed?")
+	}
+	return p.allByKubernetes(ctx, fmt.Sprintf("%s is driven by Kubernetes alone: with the label %s=%s it would be changed in place where that can be",
+		p.found, nativeapi.UpdatePolicyLabel, appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType))
+}
+
+func (p *planner) allByKubernetes(ctx context.Context, why string) error {
+	pods, err := p.pods(ctx, p.found)
+	p.plan.Pods = report.ByKubernetes(pods, why)
+	return err
+}
+
+// changesOf returns the fields that the user changes: the spec, and labels and
+// annotations. The hold is no change of theirs.
+func changesOf(before, after client.Object) []string {
+	return report.Changes("", visible(before), visible(after))
+}
+
+// visible returns what users write of an object.
+func visible(object client.Object) map[string]any {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return nil // it was read from JSON
+	}
+	shown := map[string]any{"spec": fields["spec"]}
+	metadata := map[string]any{}
+	for kind, all := range map[string]map[string]string{"labels": object.GetLabels(), "annotations": object.GetAnnotations()} {
+		kept := map[string]any{}
+		for key, value := range all {
+			if !slices.Contains(notTheirs, key) {
+				kept[key] = value
+			}
+		}
+		metadata[kind] = kept
+	}
+	shown["metadata"] = metadata
+	if object.GetLabels()[nativeapi.HeldLabel] == nativeapi.Held {
+		hide(shown)
+	}
+	return shown
+}
+
+// notTheirs are labels and annotations that say nothing of what the user wants.
+var notTheirs = []string{
+	nativeapi.HeldLabel, nativeapi.StatusAnnotation, nativeapi.HeldPartitionAnnotation,
+	nativeapi.HeldMaxUnavailableAnnotation, nativeapi.HeldMaxSurgeAnnotation,
+	corev1.LastAppliedConfigAnnotation, "deployment.kubernetes.io/revision",
+}
+
+// hide takes out what the hold has put into a spec.
+func hide(shown map[string]any) {
+	if spec, ok := shown["spec"].(map[string]any); ok {
+		delete(spec, "paused")
+		if strategy, ok := spec["updateStrategy"].(map[string]any); ok && strategy["type"] == string(appsv1.OnDeleteStatefulSetStrategyType) {
+			spec["updateStrategy"] = map[string]any{"type": string(appsv1.RollingUpdateStatefulSetStrategyType)}
+		}
+	}
+}
+
+// sameTemplate reports whether two workloads have the same pod template.
+func sameTemplate(a, b client.Object) (bool, error) {
+	before, err := inplace.NewTemplate(ptr.Deref(report.TemplateOf(a), corev1.PodTemplateSpec{}))
+	if err != nil {
+		return false, err
+	}
+	after, err := inplace.NewTemplate(ptr.Deref(report.TemplateOf(b), corev1.PodTemplateSpec{}))
+	if err != nil {
+		return false, err
+	}
+	return before.Equal(after), nil
+}

@@ -1,0 +1,130 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/report"
+	"github.com/insitu-dev/insitu/controllers/podcache"
+)
+
+// Watcher watches the workloads of a namespace, or of all, and what belongs to them.
+type Watcher struct {
+	reader, live client.Client
+	changed      chan struct{}
+}
+
+// Watch watches a namespace, or all if it is empty, until ctx ends. It fails where the
+// user lacks the right to list and watch what reports are made of.
+func (c *Cluster) Watch(ctx context.Context, namespace string) (*Watcher, error) {
+	options := cache.Options{Scheme: c.Client.Scheme(), Mapper: c.Client.RESTMapper()}
+	if namespace != "" {
+		options.DefaultNamespaces = map[string]cache.Config{namespace: {}}
+	}
+	watched, err := cache.New(c.config, options)
+	if err != nil {
+		return nil, fmt.Errorf("watch the cluster: %w", err)
+	}
+	if err := podcache.AddIndexes(ctx, watched); err != nil {
+		return nil, err
+	}
+	reader, err := client.New(c.config, client.Options{
+		Scheme: c.Client.Scheme(), Mapper: c.Client.RESTMapper(),
+		Cache: &client.CacheOptions{Reader: watched, DisableFor: []client.Object{
+			// Few of them, and not everybody may watch them.
+			&storagev1.StorageClass{}, &storagev1.VolumeAttributesClass{},
+		}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watch the cluster: %w", err)
+	}
+	w := &Watcher{reader: newLenient(reader), live: c.Client, changed: make(chan struct{}, 1)}
+	if err := w.subscribe(ctx, c.Client, watched, namespace); err != nil {
+		return nil, err
+	}
+	go func() { _ = watched.Start(ctx) }() // it ends with ctx, and without an error then
+	if !watched.WaitForCacheSync(ctx) {
+		return nil, errors.New("watch the cluster: interrupted before everything was read")
+	}
+	return w, nil
+}
+
+// subscribe watches every kind that reports are made of, and that the cluster serves.
+func (w *Watcher) subscribe(ctx context.Context, live client.Client, watched cache.Cache, namespace string) error {
+	lists := []client.ObjectList{
+		&corev1.PodList{}, &corev1.PersistentVolumeClaimList{}, &appsv1.ControllerRevisionList{},
+		&appsv1.ReplicaSetList{}, &discoveryv1.EndpointSliceList{},
+	}
+	objects := []client.Object{
+		&corev1.Pod{}, &corev1.PersistentVolumeClaim{}, &appsv1.ControllerRevision{}, &appsv1.ReplicaSet{}, &discoveryv1.EndpointSlice{},
+	}
+	for _, kind := range Kinds() {
+		lists, objects = append(lists, kind.NewList()), append(objects, kind.New())
+	}
+	for i, object := range objects {
+		// A watch that is not allowed would be tried for ever.
+		err := live.List(ctx, lists[i], client.InNamespace(namespace), client.Limit(1))
+		if meta.IsNoMatchError(err) {
+			continue
+		}
+		if err != nil {
+			return explain(fmt.Errorf("list %T: %w", object, err))
+		}
+		informer, err := watched.GetInformer(ctx, object, cache.BlockUntilSynced(false))
+		if err != nil {
+			return fmt.Errorf("watch %T: %w", object, err)
+		}
+		if _, err := informer.AddEventHandler(w.handler()); err != nil {
+			return fmt.Errorf("watch %T: %w", object, err)
+		}
+	}
+	return nil
+}
+
+func (w *Watcher) handler() toolscache.ResourceEventHandler {
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { w.notify() },
+		UpdateFunc: func(any, any) { w.notify() },
+		DeleteFunc: func(any) { w.notify() },
+	}
+}
+
+func (w *Watcher) notify() {
+	select {
+	case w.changed <- struct{}{}:
+	default: // it is known already that something has changed
+	}
+}
+
+// Changed gets a value when something has changed since the last one was taken.
+func (w *Watcher) Changed() <-chan struct{} {
+	return w.changed
+}
+
+// Report returns what is to be told of a workload now. One that is gone is an error that
+// is not found.
+func (w *Watcher) Report(ctx context.Context, found Found) (report.Workload, error) {
+	object := found.Kind.New()
+	if err := w.reader.Get(ctx, client.ObjectKeyFromObject(found.Object), object); err != nil {
+		return report.Workload{}, fmt.Errorf("read %s: %w", found, err)
+	}
+	return newObserver(w.reader, w.live).report(ctx, Found{found.Kind, object})
+}
+
+// List is as that of Cluster.
+func (w *Watcher) List(ctx context.Context, namespace string) ([]report.Workload, error) {
+	return newObserver(w.reader, w.live).list(ctx, namespace)
+}

@@ -1,0 +1,127 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/apis/native"
+	"github.com/insitu-dev/insitu/inplace"
+)
+
+// blockers returns what a workload waits for: what the operator has reported comes first,
+// since it knows since when, and what the API server said. That list is bounded; the plan
+// has the others.
+func blockers(f Facts, w Workload) []Blocker {
+	found := []Blocker{}
+	known := sets.New[string]()
+	for _, b := range reported(f.Object) {
+		known.Insert(b.Pod + "/" + b.Reason)
+		found = append(found, newBlocker(b, f.Now))
+	}
+	told := sets.New[string]()
+	for _, b := range found {
+		told.Insert(b.Pod)
+	}
+	for _, b := range f.Inspection.Plan.Blockers {
+		if b.Pod == nil || known.Has(b.Pod.Name+"/"+b.Reason) || told.Has(b.Pod.Name) && b.Claim == nil {
+			continue
+		}
+		found = append(found, newBlocker(appsv1beta1.Blocker{
+			Pod: b.Pod.Name, Step: string(b.State), Reason: b.Reason, Message: b.Message, Since: metav1.NewTime(b.Since),
+		}, f.Now))
+	}
+	if isWorkloadsOwn(w) {
+		found = append(found, Blocker{
+			Reason: w.Reason, Message: w.Message, Advice: Advice(w.Reason), Since: transition(f.Object), NeedsHelp: w.Phase == Stalled,
+		})
+	}
+	slices.SortStableFunc(found, func(a, b Blocker) int { return cmp.Compare(rank(a), rank(b)) })
+	return found
+}
+
+// isWorkloadsOwn reports whether a workload waits for something that is no pod's: its
+// owner, or somebody who mends its spec.
+func isWorkloadsOwn(w Workload) bool {
+	switch w.Phase {
+	case Paused, Unknown:
+		return true
+	case Stalled:
+		return slices.Contains([]string{
+			appsv1beta1.ReasonInvalidSpec, appsv1beta1.ReasonRefused, "RolloutFailed",
+			string(native.InvalidOptions), string(native.ProgressDeadlineExceeded),
+		}, w.Reason)
+	case Healthy, Progressing:
+		return false
+	default:
+		return false
+	}
+}
+
+// patience is how long a container may fail to start before somebody is asked for help:
+// registries and configuration come late at times.
+const patience = 2 * time.Minute
+
+// helpless are reasons of the kubelet for which a container does not start, and will not
+// before something is mended.
+var helpless = sets.New(
+	"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
+	"CrashLoopBackOff", "CreateContainerConfigError", "CreateContainerError", "RunContainerError",
+)
+
+func newBlocker(b appsv1beta1.Blocker, now time.Time) Blocker {
+	isHelpless := helpless.Has(b.Reason) && !b.Since.IsZero() && now.Sub(b.Since.Time) >= patience
+	return Blocker{
+		Pod: b.Pod, Step: b.Step, Reason: b.Reason, Message: b.Message, Advice: Advice(b.Reason), Since: b.Since,
+		NeedsHelp: b.Step == string(inplace.Stuck) || isHelpless,
+	}
+}
+
+// rank orders blockers: what needs somebody comes first.
+func rank(b Blocker) int {
+	if b.NeedsHelp {
+		return 0
+	}
+	return 1
+}
+
+// reported returns the blockers that the operator has reported.
+func reported(object client.Object) []appsv1beta1.Blocker {
+	switch typed := object.(type) {
+	case *appsv1beta1.StatefulSet:
+		return typed.Status.Blockers
+	case *appsv1beta1.CloneSet:
+		return typed.Status.Blockers
+	default:
+		status := native.Status{}
+		if json.Unmarshal([]byte(object.GetAnnotations()[native.StatusAnnotation]), &status) != nil {
+			return nil
+		}
+		return status.Blockers
+	}
+}
+
+// transition returns since when the conditions of a workload of ours say what they say.
+func transition(object client.Object) metav1.Time {
+	latest := metav1.Time{}
+	for _, condition := range conditionsOf(object) {
+		if latest.Before(&condition.LastTransitionTime) {
+			latest = condition.LastTransitionTime
+		}
+	}
+	return latest
+}
+
+func trim(message string) string {
+	return strings.TrimSpace(strings.TrimSuffix(message, "\n"))
+}

@@ -1,0 +1,130 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/inplace"
+	"github.com/insitu-dev/insitu/volumes"
+)
+
+// Delete is the way of a pod that goes for good.
+const Delete Way = "Delete"
+
+// ReasonByKubernetes is why pods are recreated that nobody but Kubernetes updates.
+const ReasonByKubernetes = "ByKubernetes"
+
+// PlannedPods returns what would become of the pods of a workload that the operator
+// drives.
+func PlannedPods(w inplace.Workload, plan inplace.Plan, now time.Time) []PlannedPod {
+	planned := make([]PlannedPod, 0, len(plan.Pods))
+	for i, state := range plan.Pods {
+		planned = append(planned, plannedPod(w, w.Pods[i], state, now))
+	}
+	for _, pod := range w.Condemned {
+		planned = append(planned, PlannedPod{Name: pod.Name, Way: Delete, Reason: inplace.ReasonScaleIn, Message: "fewer pods are wanted"})
+	}
+	slices.SortFunc(planned, func(a, b PlannedPod) int { return compareNames(a.Name, b.Name) })
+	return planned
+}
+
+func plannedPod(w inplace.Workload, facts inplace.PodFacts, state inplace.PodState, now time.Time) PlannedPod {
+	told := PlannedPod{Name: facts.Pod.Name}
+	if facts.Held && !state.Updated {
+		told.Way, told.Reason, told.Message = Kept, "Partition", "the partition keeps it at its revision"
+		return told
+	}
+	step := state.Step
+	if step.State == inplace.UpdatingClaims && step.Action != inplace.Recreate {
+		facts.Claims = nil // what becomes of the pod then
+		step = inplace.Next(facts, w.Target, now)
+	}
+	told.Reason, told.Message = step.Reason, step.Message
+	switch {
+	case step.Action == inplace.Recreate, step.Reason == inplace.ReasonPreDeleteHook:
+		told.Way = Recreate
+	case step.LeadsToPatch(), !state.Updated && step.State != inplace.Stuck:
+		told.Way, told.Message = InPlace, wordsOn(step)
+		told.Restarts = step.Change.RestartedContainers()
+		for _, delta := range step.Change.Resizes() {
+			told.Resizes = append(told.Resizes, delta.String())
+		}
+		told.Drains = len(told.Restarts) > 0 && hasGate(facts.Pod)
+	case step.State == inplace.Stuck && !state.Updated:
+		told.Way = Refused
+	default:
+		told.Way, told.Reason, told.Message = Unchanged, "", ""
+	}
+	return told
+}
+
+// wordsOn says what changes in place beside the resources, and what holds it up.
+func wordsOn(step inplace.Step) string {
+	var words []string
+	for _, image := range slices.Concat(step.Change.Images, step.Change.Later) {
+		words = append(words, image.String())
+	}
+	if step.State == inplace.HookHeld {
+		words = append(words, step.Message)
+	}
+	return strings.Join(words, "; ")
+}
+
+// hasGate reports whether a pod can be taken out of service.
+func hasGate(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.ReadinessGates, func(gate corev1.PodReadinessGate) bool {
+		return gate.ConditionType == appsv1beta1.InPlaceUpdateReady
+	})
+}
+
+// PlannedClaims returns what would become of the claims of the pods.
+func PlannedClaims(w inplace.Workload) []PlannedClaim {
+	var planned []PlannedClaim
+	for _, facts := range w.Pods {
+		for _, step := range facts.Claims {
+			if step.State == volumes.Settled || step.Claim == nil {
+				continue
+			}
+			planned = append(planned, PlannedClaim{
+				Name: step.Claim.Name, Pod: facts.Pod.Name, Change: changeOf(step), Blocked: step.State == volumes.Blocked,
+				Reason: step.Reason, Message: step.Message,
+			})
+		}
+	}
+	slices.SortFunc(planned, func(a, b PlannedClaim) int { return compareNames(a.Name, b.Name) })
+	return planned
+}
+
+// changeOf says what changes of a claim.
+func changeOf(step volumes.Step) string {
+	has := step.Claim.Spec.Resources.Requests[corev1.ResourceStorage]
+	switch {
+	case step.Patch.Size != nil && step.Patch.AttributesClass != "":
+		return fmt.Sprintf("%s to %s, VolumeAttributesClass %s", has.String(), step.Patch.Size, step.Patch.AttributesClass)
+	case step.Patch.Size != nil:
+		return fmt.Sprintf("%s to %s", has.String(), step.Patch.Size)
+	case step.Patch.AttributesClass != "":
+		return "VolumeAttributesClass " + step.Patch.AttributesClass
+	default:
+		return ""
+	}
+}
+
+// ByKubernetes returns what Kubernetes does with the pods of a workload whose template
+// changes: it recreates all that it keeps not back.
+func ByKubernetes(pods []*corev1.Pod, why string) []PlannedPod {
+	planned := make([]PlannedPod, 0, len(pods))
+	for _, pod := range pods {
+		planned = append(planned, PlannedPod{Name: pod.Name, Way: Recreate, Reason: ReasonByKubernetes, Message: why})
+	}
+	slices.SortFunc(planned, func(a, b PlannedPod) int { return compareNames(a.Name, b.Name) })
+	return planned
+}

@@ -1,0 +1,45 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package native
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workloads "github.com/insitu-dev/insitu/controllers/workload"
+)
+
+// Inspection is what a reconciliation of a held workload decides.
+type Inspection struct {
+	workloads.Inspection
+	// Ending says why the hold ends now; empty if it goes on.
+	Ending string
+	// Invalid says which options are not as accepted; nil if all are.
+	Invalid error
+}
+
+// Inspect returns what a reconciliation of a held workload decides. Nothing is written.
+// ahead is true for a workload that is not what the API server has: its template may be
+// one that Kubernetes has made no revision for.
+func Inspect(ctx context.Context, eyes workloads.Eyes, kind Kind, obj client.Object, ahead bool) Inspection {
+	r := NewReconciler(kind, eyes.Client, eyes.Live, workloads.SilentRecorder(), eyes.Clock)
+	obj, _ = obj.DeepCopyObject().(client.Object)
+	s := newScope(obj, kind, eyes.Clock.Now())
+	s.cannotResize, s.ahead = !eyes.Capabilities.CanResize(ctx), ahead
+	failure := r.advance(ctx, s)
+	found := Inspection{
+		Inspection: workloads.Inspection{
+			Workload: s.asked, Plan: s.plan, Planned: s.planned, Failure: failure, Failed: s.result.Failed, History: s.history,
+		},
+		Invalid: s.invalid,
+	}
+	if s.ending != nil {
+		found.Ending = s.ending.note
+	}
+	if s.target != nil {
+		found.Update = s.target.Name
+	}
+	return found
+}
