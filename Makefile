@@ -116,9 +116,9 @@ generate: ## Make everything again that is made from code: deep copies, CRDs, RB
 	hack/tool controller-gen rbac:roleName=insitu-manager paths=./controllers/... paths=./cmd/... output:rbac:dir=config/rbac
 	go run ./hack/crd
 	go run ./hack/chart
-	go run ./hack/metricsdoc
 	go run ./hack/reasons
 	go run ./hack/argocd
+	go run ./hack/metricsdoc
 
 .PHONY: fmt
 fmt: ## Format the code as make verify wants it

@@ -32,7 +32,7 @@ func run(ctx context.Context, args []string) error {
 	case flags.help:
 		return nil
 	case flags.version:
-		fmt.Println(thisBuild())
+		fmt.Println(thisBuild().Line("insitu"))
 		return nil
 	}
 	config, err := configv1alpha1.Load(flags.config)

@@ -57,7 +57,7 @@ func runManager(ctx context.Context, config *configv1alpha1.InsituConfiguration)
 		return fmt.Errorf("find the cluster: %w", err)
 	}
 	measured := metrics.New()
-	if err := measured.Register(ctrlmetrics.Registry, thisBuild().measured()); err != nil {
+	if err := measured.Register(ctrlmetrics.Registry, measuredBuild()); err != nil {
 		return err
 	}
 	manager, err := newManager(ctx, connection, config, measured)
@@ -65,7 +65,7 @@ func runManager(ctx context.Context, config *configv1alpha1.InsituConfiguration)
 		return err
 	}
 	b := thisBuild()
-	klog.FromContext(ctx).Info("Starting manager", "version", b.version, "commit", b.commit, "namespaces", config.Namespaces)
+	klog.FromContext(ctx).Info("Starting manager", "version", b.Version, "commit", b.Commit, "namespaces", config.Namespaces)
 	if err := manager.Start(ctx); err != nil {
 		return fmt.Errorf("run manager: %w", err)
 	}
@@ -131,7 +131,7 @@ func newScheme() (*runtime.Scheme, error) {
 // and the configured limits.
 func limitConnection(connection *rest.Config, config configv1alpha1.ClientConnectionConfiguration) *rest.Config {
 	limited := rest.CopyConfig(connection)
-	limited.UserAgent = thisBuild().userAgent()
+	limited.UserAgent = userAgent()
 	limited.QPS = float32(*config.QPS)
 	limited.Burst = int(*config.Burst)
 

@@ -60,7 +60,7 @@ func TestManager(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	measured := metrics.New()
-	g.Expect(measured.Register(ctrlmetrics.Registry, thisBuild().measured())).To(Succeed())
+	g.Expect(measured.Register(ctrlmetrics.Registry, measuredBuild())).To(Succeed())
 	manager, err := newManager(ctx, withToken(tokenOf(t, "insitu-manager")), config, measured)
 	g.Expect(err).NotTo(HaveOccurred())
 	ended := make(chan error, 1)

@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"testing"
 	"time"
 
@@ -67,34 +66,6 @@ func TestRunSaysWhatIsWrongWithTheConfiguration(t *testing.T) {
 	err := run(t.Context(), []string{"--config=" + file})
 
 	g.Expect(err).To(MatchError(And(ContainSubstring(file), ContainSubstring(`unknown field "leaderElect"`))))
-}
-
-func TestBuild(t *testing.T) {
-	info := &debug.BuildInfo{
-		Main:     debug.Module{Version: "v0.3.0"},
-		Settings: []debug.BuildSetting{{Key: "GOOS", Value: "linux"}, {Key: "vcs.revision", Value: "0123abc"}},
-	}
-	tests := map[string]struct {
-		linked string
-		info   *debug.BuildInfo
-		want   build
-	}{
-		"from the linker": {linked: "v1.2.3", info: info, want: build{version: "v1.2.3", commit: "0123abc"}},
-		"from the module": {info: info, want: build{version: "v0.3.0", commit: "0123abc"}},
-		"from a folder":   {info: &debug.BuildInfo{Main: debug.Module{Version: "(devel)"}}, want: build{version: "devel", commit: "unknown"}},
-		"from nowhere":    {want: build{version: "unknown", commit: "unknown"}},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-
-			got := buildOf(test.linked, test.info)
-
-			g.Expect(got).To(Equal(test.want))
-			g.Expect(got.userAgent()).To(Equal("insitu/" + test.want.version))
-			g.Expect(got.String()).To(HavePrefix("insitu " + test.want.version + ", commit " + test.want.commit + ", go1."))
-		})
-	}
 }
 
 func TestLimitConnection(t *testing.T) {

@@ -11,10 +11,14 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/insitu-dev/insitu/cmd/build"
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/commands"
 )
 
+// version is set by the linker: -ldflags "-X main.version=v1.2.3".
+var version string
+
 func main() {
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
-	os.Exit(commands.Run(ctrl.SetupSignalHandler(), os.Args[1:], streams))
+	os.Exit(commands.Run(ctrl.SetupSignalHandler(), os.Args[1:], streams, build.This(version)))
 }

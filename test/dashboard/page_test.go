@@ -48,7 +48,7 @@ func TestFourStuckWorkloadsAreNamedOnOneScreenWithAdvice(t *testing.T) {
 	p.g.Expect(says["orders"]).To(And(ContainSubstring("ImagePullBackOff"), ContainSubstring("orders-4"), ContainSubstring("14 min"), ContainSubstring("Name an image that exists")))
 	p.g.Expect(says["orders"]).To(ContainSubstring("kubectl insitu undo statefulset.apps.kruise.io/orders -n shop"))
 	p.g.Expect(says["cart"]).To(And(ContainSubstring("HookHeld"), ContainSubstring("3 h"), ContainSubstring("kubectl insitu why cloneset.apps.kruise.io/cart -n shop")))
-	p.g.Expect(says["index"]).To(And(ContainSubstring("ResizeInfeasible"), ContainSubstring("Ask for less than the node has")))
+	p.g.Expect(says["index"]).To(And(ContainSubstring("ResizeInfeasible"), ContainSubstring("Ask for sizes that fit")))
 	p.g.Expect(says["ledger"]).To(And(ContainSubstring("ClaimCannotGrow"), ContainSubstring("2 d"), ContainSubstring("data-ledger-2")))
 	p.eventually(`[...document.querySelectorAll('#list b')].slice(0, 4).map((e) => e.innerText).sort().join()`, "cart,index,ledger,orders")
 }
@@ -223,9 +223,9 @@ func TestPlanBeforeApply(t *testing.T) {
 
 func TestCopyingACommand(t *testing.T) {
 	p := open(t, newSource(fourStuck()...), look{})
-	p.eventually(`document.querySelectorAll('.copy').length`, 4)
+	p.eventually(`document.querySelectorAll('.copy').length`, 5)
 	p.eval(`Object.defineProperty(navigator, 'clipboard', {value: {writeText: async (text) => { window.copied = text; }}})`)
-	p.run(chromedp.Click(`.copy[aria-label$="orders -n shop"]`, chromedp.ByQuery))
+	p.run(chromedp.Click(`.copy[aria-label$="undo statefulset.apps.kruise.io/orders -n shop"]`, chromedp.ByQuery))
 	p.eventually(`window.copied`, "kubectl insitu undo statefulset.apps.kruise.io/orders -n shop")
 	p.eventually(text("#announce"), "Copied")
 }

@@ -225,14 +225,15 @@ func fourStuck() []report.Workload {
 	stall(&image, report.Blocker{
 		Reason:  "ImagePullBackOff",
 		Message: "container api: registry.example/shop/api:1.9.O: manifest unknown",
-		Advice:  "Name an image that exists, or go back: `kubectl insitu undo statefulset.apps.kruise.io/orders -n shop`.",
-		Since:   ago(14 * time.Minute),
+		Advice: "Name an image that exists, or go back: `kubectl describe pod orders-4 -n shop`; " +
+			"`kubectl insitu undo statefulset.apps.kruise.io/orders -n shop`",
+		Since: ago(14 * time.Minute),
 	}, 4)
 	hook := makeWorkload("CloneSet", "shop", "cart", 6)
 	stall(&hook, report.Blocker{
 		Reason:  "HookHeld",
 		Message: "the label example.com/drained of lifecycle hook inPlaceUpdate is not set",
-		Advice:  "Whoever handles the hook sets the label once the pod is drained. See whether that controller runs.",
+		Advice:  "Have the owner of the hook set the label once the pod is drained",
 		Since:   ago(3 * time.Hour),
 	}, 0, 1, 2)
 	for i := range 3 {
@@ -243,7 +244,7 @@ func fourStuck() []report.Workload {
 	stall(&resize, report.Blocker{
 		Reason:  "ResizeInfeasible",
 		Message: "node node-3 has 8 CPUs, the pod asks for 12",
-		Advice:  "Ask for less than the node has, or set resizePolicy to recreate the pod on a larger node.",
+		Advice:  "Ask for sizes that fit, have such pods recreated by resize.onInfeasible Recreate, or go back: `kubectl insitu undo statefulset.apps.kruise.io/index -n search`",
 		Since:   ago(26 * time.Minute),
 	}, 2)
 	resize.Pods[2].Containers[0].WantedResources = func() *corev1.ResourceRequirements { r := resources("12", "16Gi"); return &r }()
@@ -251,7 +252,7 @@ func fourStuck() []report.Workload {
 	stall(&claim, report.Blocker{
 		Reason:  "ClaimCannotGrow",
 		Message: "claim data-ledger-2: storage class local-ssd does not allow volume expansion",
-		Advice:  "Move the claims to a class that grows, or take the larger size back: `kubectl insitu undo statefulset.apps.kruise.io/ledger -n billing`.",
+		Advice:  "Move the claims to a class that grows, or take the larger size back: `kubectl insitu undo statefulset.apps.kruise.io/ledger -n billing`",
 		Since:   ago(2 * 24 * time.Hour),
 	}, 2)
 	claim.Pods[2].Claims = []report.Claim{{

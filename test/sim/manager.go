@@ -18,6 +18,7 @@ import (
 
 	"github.com/insitu-dev/insitu/controllers/cloneset"
 	"github.com/insitu-dev/insitu/controllers/gates"
+	"github.com/insitu-dev/insitu/controllers/metrics"
 	nativecontroller "github.com/insitu-dev/insitu/controllers/native"
 	"github.com/insitu-dev/insitu/controllers/statefulset"
 	"github.com/insitu-dev/insitu/inplace"
@@ -31,6 +32,8 @@ type manager struct {
 	cache      *cache
 	client     *managerClient
 	reconciler reconcile.Reconciler
+	// measured is what it measures with.
+	measured metrics.Metrics
 	// gates opens gates of native pods; nil for other sets.
 	gates reconcile.Reconciler
 	// due is when the set is reconciled next; zero for not at all.
@@ -47,7 +50,10 @@ func (w *World) startManager(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m := &manager{world: w, cache: newCache(w.server, newTrimmer())}
+	if w.manager != nil {
+		w.checkMetrics(w.manager.measured)
+	}
+	m := &manager{world: w, cache: newCache(w.server, newTrimmer()), measured: metrics.New()}
 	m.cache.observe = m.observe
 	m.client = &managerClient{
 		server: w.server, cache: m.cache, indexes: indexes, scheme: scheme, written: map[string]int64{},
@@ -68,15 +74,18 @@ func (m *manager) newReconciler() reconcile.Reconciler {
 	if w.native != nil {
 		m.gates = gates.NewReconciler(m.client, live, w.clock)
 		r := nativecontroller.NewReconciler(w.native.kind, m.client, live, events, w.clock)
+		r.Measure(m.measured)
 		r.WriteInOrder()
 		return r
 	}
 	if w.settings.clones.is {
 		r := cloneset.NewReconciler(m.client, live, events, w.clock, w.newID)
+		r.Measure(m.measured)
 		r.WriteInOrder()
 		return r
 	}
 	r := statefulset.NewReconciler(m.client, live, events, w.clock)
+	r.Measure(m.measured)
 	r.WriteInOrder()
 	return r
 }

@@ -75,6 +75,7 @@ func (w *World) rest() {
 	if w.version() != version {
 		w.violate("invariant 6: a new manager writes to what is settled")
 	}
+	w.checkMetricsAtRest()
 }
 
 // replaceManager lets a new manager find what is there.

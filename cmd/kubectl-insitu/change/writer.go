@@ -35,7 +35,7 @@ type Outcome struct {
 	// Done says what was done, such as "paused". Nothing says instead why there is
 	// nothing to do, such as "already paused".
 	Done, Nothing string
-	// Notes say what the user may not expect of it.
+	// Notes say what the user may not expect of what was done.
 	Notes []string
 }
 
@@ -99,7 +99,7 @@ func (wr *Writer) write(ctx context.Context, kind cluster.Kind, key client.Objec
 	}
 	operations := difference("", w.Object, edited.Object)
 	if len(operations) == 0 {
-		return Result{Object: w.Unstructured, Words: outcome.Nothing + ": nothing to do", Notes: outcome.Notes}, nil
+		return Result{Object: w.Unstructured, Words: outcome.Nothing + ": nothing to do"}, nil
 	}
 	result := Result{Object: edited.Unstructured, Changed: true, Words: outcome.Done, Notes: outcome.Notes}
 	if wr.DryRun == ClientDryRun {

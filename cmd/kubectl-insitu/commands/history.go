@@ -161,15 +161,14 @@ func number(revision report.RecordedRevision) string {
 	return strconv.FormatInt(revision.Number, 10)
 }
 
-// state says which revision pods come from, and which they get to.
+// state says which revision pods come from, and which they get to, in the words of the
+// status of a StatefulSet.
 func state(revision report.RecordedRevision) string {
 	switch {
-	case revision.IsUpdate && revision.IsCurrent:
+	case revision.IsCurrent:
 		return "current"
 	case revision.IsUpdate:
 		return "update"
-	case revision.IsCurrent:
-		return "from"
 	default:
 		return ""
 	}

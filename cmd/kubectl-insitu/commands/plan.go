@@ -29,7 +29,7 @@ import (
 // planOptions are the flags of the command plan.
 type planOptions struct {
 	*environment
-	output           output
+	output           render.Output
 	files            resource.FilenameOptions
 	images           []string
 	requests, limits string
@@ -62,7 +62,7 @@ func newPlanCommand(env *environment) *cobra.Command {
 			return o.run(command.Context(), args)
 		},
 	}
-	o.output.addFlag(command.Flags())
+	o.output.AddFlag(command.Flags())
 	cmdutil.AddFilenameOptionFlags(command, &o.files, "that contains the workloads as they are to be applied")
 	command.Flags().StringArrayVar(&o.images, "image", nil, "a new image, as CONTAINER=IMAGE; * stands for all containers")
 	command.Flags().StringVar(&o.requests, "requests", "", "new requests, such as cpu=200m,memory=512Mi")
@@ -91,21 +91,33 @@ func (o *planOptions) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	err = o.output.print(o.Out, plans, func() error {
-		for i := range plans {
-			if i > 0 {
-				fmt.Fprintln(o.Out)
-			}
-			if err := render.Plan(o.Out, plans[i], render.OptionsFor(o.Out, time.Now())); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err == nil && o.detailedExitCode && disrupts(plans) {
+	if err := o.show(plans); err != nil {
+		return err
+	}
+	if o.detailedExitCode && disrupts(plans) {
 		return exitCode(ExitDisrupts)
 	}
-	return err
+	return nil
+}
+
+// show prints plans.
+func (o *planOptions) show(plans []report.Plan) error {
+	if o.output.ForPrograms() {
+		names := make([]report.Ref, len(plans))
+		for i := range plans {
+			names[i] = plans[i].Workload
+		}
+		return o.output.Print(o.Out, plans, names...)
+	}
+	for i := range plans {
+		if i > 0 {
+			fmt.Fprintln(o.Out)
+		}
+		if err := render.Plan(o.Out, plans[i], render.OptionsFor(o.Out, time.Now())); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // disrupts reports whether pods would be recreated, or something is refused.

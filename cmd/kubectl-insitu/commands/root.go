@@ -15,6 +15,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/insitu-dev/insitu/cmd/build"
 )
 
 // The exit codes. Everything that is no state of a workload is ExitError.
@@ -43,13 +45,13 @@ func (c exitCode) Error() string {
 	return fmt.Sprintf("exit code %d", int(c))
 }
 
-// Run runs the plugin with these arguments until it is done or ctx ends, and returns
-// its exit code.
-func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
+// Run runs the plugin of a build with these arguments until it is done or ctx ends, and
+// returns its exit code.
+func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams, b build.Build) int {
 	// What libraries log is for their authors; users read our errors.
 	klog.SetLogger(logr.Discard())
 	ctrl.SetLogger(logr.Discard())
-	root := NewCommand(streams)
+	root := NewCommand(streams, b)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	code := exitCode(ExitError)
@@ -65,7 +67,7 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams)
 }
 
 // NewCommand returns the command kubectl insitu with all others under it.
-func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
+func NewCommand(streams genericiooptions.IOStreams, b build.Build) *cobra.Command {
 	env := &environment{IOStreams: streams, flags: genericclioptions.NewConfigFlags(true).WithDeprecatedPasswordFlag()}
 	root := &cobra.Command{
 		Use:   "kubectl-insitu",
@@ -84,6 +86,8 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		newStatusCommand(env),
 		newWhyCommand(env),
 		newPlanCommand(env),
+		newDashboardCommand(env, env.newSource),
+		newVersionCommand(env, b),
 		newHistoryCommand(env),
 		newUndoCommand(env),
 		newRestartCommand(env),

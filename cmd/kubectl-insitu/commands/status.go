@@ -20,7 +20,7 @@ import (
 // statusOptions are the flags of the command status.
 type statusOptions struct {
 	*environment
-	output         output
+	output         render.Output
 	watch          bool
 	timeout        time.Duration
 	successOnPause bool
@@ -58,7 +58,7 @@ func newStatusCommand(env *environment) *cobra.Command {
 		},
 		ValidArgsFunction: env.completeWorkloads,
 	}
-	o.output.addFlag(command.Flags())
+	o.output.AddFlag(command.Flags())
 	command.Flags().BoolVarP(&o.watch, "watch", "w", false, "look on until the workload is Healthy, Paused or Stalled")
 	command.Flags().DurationVar(&o.timeout, "timeout", 0, "how long to look on at most; 0 is without limit")
 	command.Flags().BoolVar(&o.successOnPause, "success-on-pause", false, "exit with 0 also if the workload is Paused")
@@ -79,11 +79,18 @@ func (o *statusOptions) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	err = o.output.print(o.Out, told, func() error { return render.Tree(o.Out, told, o.rendering()) })
-	if err != nil {
+	if err := o.show(told); err != nil {
 		return err
 	}
 	return o.exit(told.Phase)
+}
+
+// show prints a report.
+func (o *statusOptions) show(told report.Workload) error {
+	if o.output.ForPrograms() {
+		return o.output.Print(o.Out, told, told.Ref)
+	}
+	return render.Tree(o.Out, told, o.rendering())
 }
 
 func (o *statusOptions) rendering() render.Options {
@@ -126,7 +133,18 @@ func (o *statusOptions) list(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return o.output.print(o.Out, all, func() error { return o.table(namespace, all) })
+	if o.output.ForPrograms() {
+		return o.output.Print(o.Out, all, refsOf(all)...)
+	}
+	return o.table(namespace, all)
+}
+
+func refsOf(all []report.Workload) []report.Ref {
+	names := make([]report.Ref, len(all))
+	for i := range all {
+		names[i] = all[i].Ref
+	}
+	return names
 }
 
 func (o *statusOptions) table(namespace string, all []report.Workload) error {

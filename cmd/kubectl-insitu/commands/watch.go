@@ -4,11 +4,15 @@
 package commands
 
 import (
+	"cmp"
 	"context"
-	"fmt"
+	"os"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/cluster"
+	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/render"
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/report"
 )
 
@@ -25,47 +29,76 @@ func (o *statusOptions) look(ctx context.Context, c *cluster.Cluster, found clus
 	}
 	watcher, err := c.Watch(ctx, found.Object.GetNamespace())
 	if err != nil {
+		return cmp.Or(context.Cause(ctx), err)
+	}
+	f := follower{watcher: watcher, found: found, reports: make(chan report.Workload)}
+	go f.run(ctx)
+	if err := o.draw(ctx, f.reports); err != nil {
 		return err
 	}
-	reports := make(chan report.Workload)
-	ended := make(chan error, 1)
-	go func() {
-		defer close(reports)
-		ended <- follow(ctx, watcher, found, reports)
-	}()
-	last := report.Workload{}
-	for told := range reports {
-		last = told
-		fmt.Fprintln(o.Out, told.Phase)
+	if f.err != nil {
+		return f.err
 	}
-	if err := <-ended; err != nil {
-		return err
+	if o.output.ForPrograms() {
+		if err := o.show(f.last); err != nil {
+			return err
+		}
 	}
-	return o.exit(last.Phase)
+	return o.exit(f.last.Phase)
 }
 
-// follow reports on a workload whenever something changes, until it has come to rest.
-func follow(ctx context.Context, watcher *cluster.Watcher, found cluster.Found, reports chan<- report.Workload) error {
+// draw shows reports as they come: in place in a terminal, else a line for each change.
+// Programs get the last one.
+func (o *statusOptions) draw(ctx context.Context, reports <-chan report.Workload) error {
+	if terminal, ok := o.Out.(*os.File); ok && render.IsTerminal(terminal) && !o.output.ForPrograms() {
+		return render.Live(context.WithoutCancel(ctx), render.Terminal{File: terminal}, reports, o.rendering(), clock.RealClock{})
+	}
+	before := report.Workload{}
+	for told := range reports {
+		if o.output.ForPrograms() {
+			continue
+		}
+		if err := render.Lines(o.Out, before, told, o.rendering()); err != nil {
+			return err
+		}
+		before = told
+	}
+	return nil
+}
+
+// follower reports on a workload whenever something changes, until it has come to rest.
+type follower struct {
+	watcher *cluster.Watcher
+	found   cluster.Found
+	// reports is closed at the end. What is last, and what ended it, may be read then.
+	reports chan report.Workload
+	last    report.Workload
+	err     error
+}
+
+func (f *follower) run(ctx context.Context) {
+	defer close(f.reports)
 	ticker := time.NewTicker(lookPeriod)
 	defer ticker.Stop()
 	for {
-		told, err := watcher.Report(ctx, found)
-		if err != nil {
-			return err
+		if f.last, f.err = f.watcher.Report(ctx, f.found); f.err != nil {
+			return
 		}
 		select {
-		case reports <- told:
+		case f.reports <- f.last:
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			f.err = context.Cause(ctx)
+			return
 		}
-		if isAtRest(told.Phase) {
-			return nil
+		if isAtRest(f.last.Phase) {
+			return
 		}
 		select {
-		case <-watcher.Changed():
+		case <-f.watcher.Changed():
 		case <-ticker.C:
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			f.err = context.Cause(ctx)
+			return
 		}
 	}
 }

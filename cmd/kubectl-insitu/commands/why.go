@@ -14,7 +14,7 @@ import (
 )
 
 func newWhyCommand(env *environment) *cobra.Command {
-	format := forPeople
+	format := render.Output{}
 	command := &cobra.Command{
 		Use:   "why KIND/NAME",
 		Short: "Say what a workload waits for, and what to do about it",
@@ -26,14 +26,14 @@ func newWhyCommand(env *environment) *cobra.Command {
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: env.completeWorkloads,
 		RunE: func(command *cobra.Command, args []string) error {
-			return env.why(command.Context(), args, format)
+			return env.why(command.Context(), args, &format)
 		},
 	}
-	format.addFlag(command.Flags())
+	format.AddFlag(command.Flags())
 	return command
 }
 
-func (e *environment) why(ctx context.Context, args []string, format output) error {
+func (e *environment) why(ctx context.Context, args []string, format *render.Output) error {
 	c, found, err := e.find(ctx, args)
 	if err != nil {
 		return err
@@ -42,7 +42,8 @@ func (e *environment) why(ctx context.Context, args []string, format output) err
 	if err != nil {
 		return err
 	}
-	return format.print(e.Out, told.Blockers, func() error {
-		return render.Why(e.Out, told, render.OptionsFor(e.Out, time.Now()))
-	})
+	if format.ForPrograms() {
+		return format.Print(e.Out, told.Blockers, told.Ref)
+	}
+	return render.Why(e.Out, told, render.OptionsFor(e.Out, time.Now()))
 }

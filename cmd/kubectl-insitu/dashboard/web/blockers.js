@@ -4,7 +4,7 @@
 // What workloads wait for, since when, and what to do about it.
 
 import {commandLine, h} from './dom.js';
-import {commandFor, known, plural, since, stateInfo} from './words.js';
+import {commandsFor, known, plural, since, stateInfo} from './words.js';
 
 const shownPods = 3;
 
@@ -13,7 +13,9 @@ const shownPods = 3;
 export function groups(blockers) {
   const found = new Map();
   for (const blocker of blockers) {
-    const key = [blocker.reason, blocker.step, blocker.advice, blocker.needsHelp].join('\n');
+    // Advice names the pod in its commands; that of the first one stands for all.
+    const advice = (blocker.advice || '').replaceAll(blocker.pod || '\n', 'POD');
+    const key = [blocker.reason, blocker.step, advice, blocker.needsHelp].join('\n');
     const group = found.get(key) || {...blocker, pods: []};
     if (blocker.pod) group.pods.push(blocker.pod);
     if (known(blocker.since) && (!known(group.since) || blocker.since < group.since)) group.since = blocker.since;
@@ -27,10 +29,9 @@ export function podNames(pods) {
   return pods.slice(0, more > 1 ? shownPods : pods.length).join(', ') + (more > 1 ? ` and ${more} more` : '');
 }
 
-// advice is without the backticks around its command, and without the command where it
-// comes last: that follows on a line of its own.
-function advice(words) {
-  return (words || '').replace(/:\s*`[^`]+`\.?$/, ':').replaceAll('`', '');
+// adviceText is advice without the commands at its end: they follow on lines of their own.
+function adviceText(advice) {
+  return (advice || '').replace(/:(\s*`[^`]+`[;.]?)+$/, ':').replaceAll('`', '');
 }
 
 export function blockerItem(group, workload) {
@@ -42,8 +43,8 @@ export function blockerItem(group, workload) {
       group.step && h('span', {class: 'quietly'}, stateInfo(group.step).label),
       when && h('span', {class: 'quietly'}, 'for ', when)),
     h('p', {class: 'message'}, group.message),
-    h('p', {class: 'advice'}, advice(group.advice)),
-    commandLine(commandFor(group, workload)));
+    h('p', {class: 'advice'}, adviceText(group.advice)),
+    commandsFor(group, workload).map(commandLine));
 }
 
 export function blockersSection(workload) {

@@ -74,11 +74,11 @@ export function command(verb, workload, ...rest) {
   return ['kubectl insitu', verb, nameOf(workload), '-n', workload.namespace, ...rest].join(' ');
 }
 
-// commandFor is what to run about a blocker: the command that its advice names in
-// backticks, or the one that explains it.
-export function commandFor(blocker, workload) {
-  const named = /`([^`]+)`/.exec(blocker.advice || '');
-  return named ? named[1] : command('why', workload);
+// commandsFor is what to run about a blocker: the commands that its advice names in
+// backticks, or the one that explains it where somebody has to do something.
+export function commandsFor(blocker, workload) {
+  const named = [...(blocker.advice || '').matchAll(/`([^`]+)`/g)].map((match) => match[1]);
+  return named.length || !blocker.needsHelp ? named : [command('why', workload)];
 }
 
 export function plural(count, one, many = one + 's') {

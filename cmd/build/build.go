@@ -1,0 +1,50 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package build says what a program of Insitu was made from.
+package build
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
+)
+
+// Build says what a program was made from. What is not known is "unknown".
+type Build struct {
+	Version, Commit string
+}
+
+// This returns the build of the running program. linked is the version that the linker
+// was told, if it was; without it, the version is what Go knows of the module.
+func This(linked string) Build {
+	info, _ := debug.ReadBuildInfo()
+
+	return of(linked, info)
+}
+
+func of(linked string, info *debug.BuildInfo) Build {
+	b := Build{Version: linked, Commit: "unknown"}
+	if info != nil {
+		if b.Version == "" {
+			// Go says "(devel)"; in a user agent, parentheses are a comment.
+			b.Version = strings.Trim(info.Main.Version, "()")
+		}
+		for _, setting := range info.Settings {
+			if setting.Key == "vcs.revision" {
+				b.Commit = setting.Value
+			}
+		}
+	}
+	if b.Version == "" {
+		b.Version = "unknown"
+	}
+
+	return b
+}
+
+// Line says it of a program in one line for people.
+func (b Build) Line(program string) string {
+	return fmt.Sprintf("%s %s, commit %s, %s, %s/%s", program, b.Version, b.Commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
