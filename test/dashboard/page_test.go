@@ -88,6 +88,7 @@ func TestTheClusterIsLostAndFoundAgain(t *testing.T) {
 	s.set(func() { s.err = errors.New("dial tcp 10.0.0.1:6443: connect: connection refused") })
 	p.eventually(text("#banner"), And(ContainSubstring("The cluster cannot be read: dial tcp 10.0.0.1:6443: connect: connection refused"), ContainSubstring("as of")))
 	p.eventually(text("#live"), "Cluster lost")
+	p.g.Expect(p.eval(`document.getElementById('banner').checkVisibility()`)).To(BeTrue())
 	p.g.Expect(p.eval(text(title))).To(Equal("web"), "what was read stays")
 	s.set(func() { s.err = nil })
 	p.eventually(text("#live"), "Live")

@@ -53,7 +53,7 @@ func Start(ctx context.Context, o Options) (*Prometheus, error) {
 	if err := o.configure(); err != nil {
 		return nil, fmt.Errorf("configure Prometheus: %w", err)
 	}
-	address, err := freeAddress()
+	address, err := freeAddress(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func Start(ctx context.Context, o Options) (*Prometheus, error) {
 		return nil, err
 	}
 	defer log.Close()
-	p := &Prometheus{command: exec.Command(program,
+	p := &Prometheus{command: exec.CommandContext(context.WithoutCancel(ctx), program,
 		"--config.file="+filepath.Join(o.Folder, "prometheus.yaml"), "--storage.tsdb.path="+filepath.Join(o.Folder, "data"),
 		"--web.listen-address="+address, "--query.lookback-delta="+o.Lookback.String())}
 	p.command.Stdout, p.command.Stderr = log, log
@@ -110,8 +110,8 @@ func (o Options) configure() error {
 }
 
 // freeAddress returns an address of this machine on which nobody listens.
-func freeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+func freeAddress(ctx context.Context) (string, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", fmt.Errorf("find a free port: %w", err)
 	}
@@ -124,9 +124,9 @@ func awaitReady(ctx context.Context, url string) error {
 		if err != nil {
 			return false, err
 		}
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			return false, nil // it does not listen yet
+		response, doesNotListenYet := http.DefaultClient.Do(request)
+		if doesNotListenYet != nil {
+			return false, nil
 		}
 		return response.StatusCode == http.StatusOK, response.Body.Close()
 	})

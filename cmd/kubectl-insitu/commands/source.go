@@ -7,10 +7,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/change"
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/cluster"
@@ -23,7 +26,13 @@ type source struct {
 	cluster   *cluster.Cluster
 	watcher   *cluster.Watcher
 	namespace string
+
+	mu     sync.Mutex
+	probed time.Time
 }
+
+// probeInterval is how often the dashboard makes sure that the cluster answers.
+const probeInterval = 5 * time.Second
 
 // newSource connects the dashboard with the cluster.
 func (e *environment) newSource(ctx context.Context, namespace string) (dashboard.Source, error) {
@@ -38,9 +47,27 @@ func (e *environment) newSource(ctx context.Context, namespace string) (dashboar
 	return &source{cluster: c, watcher: watcher, namespace: namespace}, nil
 }
 
-// List implements dashboard.Source.
+// List implements dashboard.Source. It fails where the API server does not answer: what
+// is watched would go on saying what it last was.
 func (s *source) List(ctx context.Context) ([]report.Workload, error) {
+	if err := s.probe(ctx); err != nil {
+		return nil, err
+	}
 	return s.watcher.List(ctx, s.namespace)
+}
+
+// probe reads one pod from the API server, unless that went well a moment ago.
+func (s *source) probe(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(s.probed) < probeInterval {
+		return nil
+	}
+	if err := s.cluster.Client.List(ctx, &corev1.PodList{}, client.InNamespace(s.namespace), client.Limit(1)); err != nil {
+		return err
+	}
+	s.probed = time.Now()
+	return nil
 }
 
 // Changed implements dashboard.Source.

@@ -51,7 +51,7 @@ export class Plan {
     const parts = [
       h('label', {class: 'container'}, h('span', {}, 'Container'), this.#fields.container),
       field('Image', 'image', ''),
-      sizes.map(([kind, resource]) => field(`${resource === 'cpu' ? 'CPU' : 'Memory'} ${kind === 'limits' ? 'limit' : 'request'}`, `${kind}-${resource}`, resource === 'cpu' ? '500m' : '256Mi')),
+      sizes.map(([kind, resource]) => field(`${resource === 'cpu' ? 'CPU' : 'Memory'} ${kind === 'limits' ? 'limit' : 'request'}`, `${kind}-${resource}`, resource === 'cpu' ? 'as 500m' : 'as 256Mi')),
       h('button', {class: 'primary', type: 'submit'}, 'Plan'),
     ];
     this.#fill();

@@ -46,6 +46,7 @@ export class Timeline {
       this.#key = key;
       this.#data = null;
       this.#all = false;
+      text(this.#note, 'Reading what happened…');
       this.#draw();
       this.#fetch();
       return;
