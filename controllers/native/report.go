@@ -25,9 +25,10 @@ import (
 const reportPeriod = 5 * time.Second
 
 // report says in the workload's annotation how far its update is, if that differs
-// from what it says already. A workload that was released says nothing.
+// from what it says already. A workload that was
+// released says nothing; one whose release failed says that.
 func (r *Reconciler) report(ctx context.Context, s *scope) error {
-	if s.ending != nil {
+	if s.ending != nil && s.failure == nil {
 		r.metrics.Report(client.ObjectKeyFromObject(s.object), s.rolloutAtEnd(), s.now)
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,9 +36,27 @@ func Pause() Edit {
 		}
 		if !w.isOurs() {
 			w.setAnnotation(native.PausedAnnotation, "true")
+			if !w.isHeld() && isReplacing(typed) {
+				outcome.Notes = append(outcome.Notes, fmt.Sprintf(
+					"Kubernetes is replacing pods of %s now, which this does not stop%s; it holds for the next update in place", w, w.kubectlPauses("pause")))
+			}
 			return outcome, nil
 		}
 		return outcome, w.writePaused(typed)
+	}
+}
+
+// isReplacing reports whether Kubernetes is in the middle of a rollout.
+func isReplacing(typed any) bool {
+	switch w := typed.(type) {
+	case *appsv1.Deployment:
+		return w.Status.ObservedGeneration < w.Generation || w.Status.UpdatedReplicas < orOne(w.Spec.Replicas)
+	case *appsv1.StatefulSet:
+		return w.Status.ObservedGeneration < w.Generation || w.Status.UpdateRevision != w.Status.CurrentRevision
+	case *appsv1.DaemonSet:
+		return w.Status.ObservedGeneration < w.Generation || w.Status.UpdatedNumberScheduled < w.Status.DesiredNumberScheduled
+	default:
+		return false
 	}
 }
 

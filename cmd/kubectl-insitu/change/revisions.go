@@ -212,7 +212,7 @@ func (h *History) CountPods(ctx context.Context, reader client.Reader) error {
 	for i := range list.Items {
 		pod := &list.Items[i]
 		owner := metav1.GetControllerOfNoCopy(pod)
-		if owner == nil || !h.owners.Has(string(owner.UID)) || pod.DeletionTimestamp != nil {
+		if owner == nil || !h.owners.Has(string(owner.UID)) || pod.DeletionTimestamp != nil || inplace.HasEnded(pod) {
 			continue
 		}
 		if revision := h.revisionOf(pod); revision != nil {

@@ -128,7 +128,18 @@ func (u Undo) restoreClaims(w *Workload, target *Revision) string {
 	if err := unstructured.SetNestedSlice(w.Object, runtime.DeepCopyJSONValue(target.Claims).([]any), "spec", "volumeClaimTemplates"); err != nil {
 		return err.Error()
 	}
-	return "volumeClaimTemplates go back, too"
+	note := "volumeClaimTemplates go back, too (not with --keep-claims)"
+	if makesClaimsAnew(typed) {
+		note += ": claims that cannot become so in place are made anew from snapshots"
+	}
+	return note
+}
+
+// makesClaimsAnew reports whether claims are deleted and made again where they cannot
+// change.
+func makesClaimsAnew(typed any) bool {
+	set, ok := typed.(*appsv1beta1.StatefulSet)
+	return ok && set.GetVolumeClaimUpdateStrategyType() == appsv1beta1.RecreateVolumeClaimUpdateStrategyType
 }
 
 // Undo goes back. Where the API server lets claim templates not go back, as it is with

@@ -23,6 +23,7 @@ func newUndoCommand(e *environment) *cobra.Command {
 	}
 	c := newChanges(e, command)
 	command.Flags().StringVar(&undo.ToRevision, "to-revision", "", "The number of the revision, or its name, as kubectl insitu history shows them")
+	command.Flags().BoolVar(&undo.KeepClaims, "keep-claims", false, "Leave the volumeClaimTemplates as they are")
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if undo.ToRevision == "0" {
 			undo.ToRevision = "" // as with kubectl rollout undo

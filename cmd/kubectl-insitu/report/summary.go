@@ -102,9 +102,8 @@ func conditionsOf(object client.Object) []metav1.Condition {
 	}
 }
 
-// withConditions says the phase that the conditions of a workload of ours mean. A spec
-// that cannot be carried out is never observed, and the condition says that of its
-// generation.
+// withConditions says the phase that the conditions of a workload of ours mean. They say
+// nothing of a spec that was not observed.
 func (w Workload) withConditions(conditions []metav1.Condition, lags bool) Workload {
 	ready := meta.FindStatusCondition(conditions, appsv1beta1.ConditionReady)
 	stalled := meta.FindStatusCondition(conditions, appsv1beta1.ConditionStalled)
@@ -113,7 +112,7 @@ func (w Workload) withConditions(conditions []metav1.Condition, lags bool) Workl
 		return w
 	}
 	switch {
-	case stalled != nil && stalled.Status == metav1.ConditionTrue && (!lags || stalled.Reason == appsv1beta1.ReasonInvalidSpec):
+	case stalled != nil && stalled.Status == metav1.ConditionTrue && !lags:
 		return said(Stalled, stalled)
 	case lags || ready == nil:
 		w.Phase, w.Reason = Unknown, reasonNotObserved
@@ -184,6 +183,9 @@ func (w Workload) whileHeld(object client.Object) Workload {
 
 // byKubernetes says the phase as kubectl rollout status does.
 func (w Workload) byKubernetes(object client.Object) Workload {
+	if updatesOnDelete(object) {
+		return w.onDelete()
+	}
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err == nil {
 		w.Message, w.Phase, err = rolloutStatus(object, &unstructured.Unstructured{Object: fields})
@@ -197,17 +199,41 @@ func (w Workload) byKubernetes(object client.Object) Workload {
 	return w
 }
 
-func rolloutStatus(object client.Object, fields *unstructured.Unstructured) (string, Phase, error) {
-	kind := appsv1.SchemeGroupVersion.WithKind("Deployment")
-	onDelete := false
+// onDelete says the phase of a workload whose pods get a revision when they are deleted,
+// of which kubectl rollout status says nothing.
+func (w Workload) onDelete() Workload {
+	switch {
+	case w.Updated < w.Replicas:
+		w.Phase, w.Reason = Paused, appsv1beta1.ReasonOnDelete
+		w.Message = fmt.Sprintf("%d pods get the new revision when they are deleted", w.Replicas-w.Updated)
+	case w.Available < w.Replicas:
+		w.Phase, w.Reason, w.Message = Progressing, appsv1beta1.ReasonUpdating, fmt.Sprintf("%d of %d pods are available", w.Available, w.Replicas)
+	default:
+		w.Phase, w.Reason, w.Message = Healthy, appsv1beta1.ReasonAvailable, fmt.Sprintf("%d pods are available", w.Available)
+	}
+	return w
+}
+
+// updatesOnDelete reports whether the pods of a workload of Kubernetes are updated when
+// somebody deletes them.
+func updatesOnDelete(object client.Object) bool {
 	switch typed := object.(type) {
 	case *appsv1.StatefulSet:
-		kind.Kind, onDelete = "StatefulSet", typed.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType
+		return typed.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType
 	case *appsv1.DaemonSet:
-		kind.Kind, onDelete = "DaemonSet", typed.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType
+		return typed.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType
+	default:
+		return false
 	}
-	if onDelete {
-		return "pods get the new revision when they are deleted", Paused, nil
+}
+
+func rolloutStatus(object client.Object, fields *unstructured.Unstructured) (string, Phase, error) {
+	kind := appsv1.SchemeGroupVersion.WithKind("Deployment")
+	switch object.(type) {
+	case *appsv1.StatefulSet:
+		kind.Kind = "StatefulSet"
+	case *appsv1.DaemonSet:
+		kind.Kind = "DaemonSet"
 	}
 	viewer, err := polymorphichelpers.StatusViewerFor(kind.GroupKind())
 	if err != nil {
