@@ -124,8 +124,9 @@ func awaitReady(ctx context.Context, url string) error {
 		if err != nil {
 			return false, err
 		}
-		response, doesNotListenYet := http.DefaultClient.Do(request)
-		if doesNotListenYet != nil {
+		response, err := http.DefaultClient.Do(request)
+		doesListen := err == nil
+		if !doesListen {
 			return false, nil
 		}
 		return response.StatusCode == http.StatusOK, response.Body.Close()

@@ -5,12 +5,9 @@ package dashboard
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"k8s.io/utils/clock"
-
-	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/report"
 )
 
 // The follower's times.
@@ -58,22 +55,7 @@ func (f *follower) read(ctx context.Context) error {
 	}
 	now := f.clock.Now()
 	f.timelines.record(list, now)
-	return f.state.replace(withNames(list), now)
-}
-
-// withNames returns the list with the names filled into what is advised, so that the
-// commands in it can be copied and run.
-func withNames(list []report.Workload) []report.Workload {
-	list = slices.Clone(list)
-	for i := range list {
-		w := &list[i]
-		w.Blockers = slices.Clone(w.Blockers)
-		for j := range w.Blockers {
-			blocker := &w.Blockers[j]
-			blocker.Advice = report.FillIn(blocker.Advice, w.Ref, blocker.Pod, "")
-		}
-	}
-	return list
+	return f.state.replace(list, now)
 }
 
 // sleep waits for a time or an earlier value, and reports false once ctx has ended.

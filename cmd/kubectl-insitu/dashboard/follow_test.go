@@ -11,8 +11,6 @@ import (
 
 	. "github.com/onsi/gomega"
 	"k8s.io/utils/clock"
-
-	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/report"
 )
 
 // follow runs a follower in a bubble, where time passes once everybody waits.
@@ -56,17 +54,6 @@ func TestFollowerRecovers(t *testing.T) {
 		m, _ = s.after(at)
 		g.Expect(m.Connection.State).To(Equal(connected))
 		g.Expect(m.Workloads).To(HaveLen(1))
-	})
-}
-
-func TestFollowerFillsNamesIntoAdvice(t *testing.T) {
-	stuck := workload("web", "Stuck")
-	stuck.Blockers = []report.Blocker{{Pod: "web-0", Advice: "See `kubectl logs POD`; `kubectl insitu undo KIND/NAME`"}}
-	source := newFakeSource(stuck)
-	follow(t, source, func(g Gomega, s *state) {
-		w, _, _ := s.get(webKey)
-		g.Expect(w.Blockers[0].Advice).To(Equal("See `kubectl logs web-0 -n shop`; `kubectl insitu undo deployment.apps/web -n shop`"))
-		g.Expect(stuck.Blockers[0].Advice).To(ContainSubstring("POD"), "what the source gave stays as it is")
 	})
 }
 
