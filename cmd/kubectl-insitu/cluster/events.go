@@ -17,7 +17,7 @@ import (
 func (c *Cluster) Events(ctx context.Context, namespace string, uids sets.Set[string]) ([]corev1.Event, error) {
 	list := &corev1.EventList{}
 	if err := c.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
-		return nil, explain(fmt.Errorf("list events: %w", err))
+		return nil, Explain(fmt.Errorf("list events: %w", err))
 	}
 	return slices.DeleteFunc(list.Items, func(event corev1.Event) bool { return !uids.Has(string(event.InvolvedObject.UID)) }), nil
 }
@@ -26,7 +26,7 @@ func (c *Cluster) Events(ctx context.Context, namespace string, uids sets.Set[st
 func (c *Cluster) Get(ctx context.Context, kind Kind, namespace, name string) (Found, error) {
 	found := Found{kind, kind.New()}
 	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, found.Object); err != nil {
-		return Found{}, explain(fmt.Errorf("read %s/%s in namespace %s: %w", kind, name, namespace, err))
+		return Found{}, Explain(fmt.Errorf("read %s/%s in namespace %s: %w", kind, name, namespace, err))
 	}
 	return found, nil
 }

@@ -86,7 +86,7 @@ func (o observer) pods(ctx context.Context, found Found) ([]*corev1.Pod, error) 
 	if _, ok := found.Object.(*appsv1.Deployment); ok {
 		list := &appsv1.ReplicaSetList{}
 		if err := podcache.ByOwner(ctx, o.reader, found.Object, list); err != nil {
-			return nil, explain(err)
+			return nil, Explain(err)
 		}
 		owners = nil
 		for i := range list.Items {
@@ -97,7 +97,7 @@ func (o observer) pods(ctx context.Context, found Found) ([]*corev1.Pod, error) 
 	for _, owner := range owners {
 		list := &corev1.PodList{}
 		if err := podcache.ByOwner(ctx, o.reader, owner, list); err != nil {
-			return nil, explain(err)
+			return nil, Explain(err)
 		}
 		for i := range list.Items {
 			pods = append(pods, &list.Items[i])
@@ -118,7 +118,7 @@ func (o observer) claims(ctx context.Context, pods []*corev1.Pod) (map[string]*c
 			key := client.ObjectKey{Namespace: pod.Namespace, Name: volume.PersistentVolumeClaim.ClaimName}
 			exists, err := workload.Find(ctx, o.reader, key, claim)
 			if err != nil {
-				return nil, explain(err)
+				return nil, Explain(err)
 			}
 			if exists {
 				found[claim.Name] = claim
@@ -165,7 +165,7 @@ func (o observer) objects(ctx context.Context, kind Kind, namespace string) ([]c
 		options = append(options, client.HasLabels{nativeapi.UpdatePolicyLabel})
 	}
 	if err := o.reader.List(ctx, list, options...); err != nil && !meta.IsNoMatchError(err) {
-		return nil, explain(fmt.Errorf("list %s: %w", kind, err))
+		return nil, Explain(fmt.Errorf("list %s: %w", kind, err))
 	}
 	return itemsOf(list), nil
 }

@@ -7,11 +7,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -96,7 +98,7 @@ func (p *planner) decide(ctx context.Context) error {
 	case *appsv1beta1.CloneSet:
 		return p.take(cloneset.Inspect(ctx, p.eyes, typed))
 	}
-	if p.changed.GetLabels()[nativeapi.HeldLabel] == nativeapi.Held {
+	if isHeld(p.changed) {
 		return p.decideHeld(ctx)
 	}
 	return p.leaveToKubernetes(ctx)
@@ -147,10 +149,13 @@ func (p *planner) take(found workload.Inspection) error {
 	return nil
 }
 
-// refusals notes what the API server refuses, once each.
+// refusals notes what the API server refuses, once for all pods of which it says the same.
 func (p *planner) refusals(plan inplace.Plan) {
+	said := sets.New[string]()
 	for _, b := range plan.Blockers {
-		if b.Denied && !slices.Contains(p.plan.Refusals, b.Message) {
+		words := strings.ReplaceAll(b.Message, b.Pod.Name, "POD")
+		if b.Denied && !said.Has(words) {
+			said.Insert(words)
 			p.plan.Refusals = append(p.plan.Refusals, b.Message)
 		}
 	}
@@ -205,14 +210,23 @@ func (p *planner) leaveToKubernetes(ctx context.Context) error {
 
 func (p *planner) allByKubernetes(ctx context.Context, why string) error {
 	pods, err := p.pods(ctx, p.found)
-	p.plan.Pods = report.ByKubernetes(pods, why)
+	p.plan.Pods = report.ByKubernetes(p.changed, pods, why)
 	return err
 }
 
 // changesOf returns the fields that the user changes: the spec, and labels and
 // annotations. The hold is no change of theirs.
 func changesOf(before, after client.Object) []string {
-	return report.Changes("", visible(before), visible(after))
+	was, will := visible(before), visible(after)
+	if isHeld(before) || isHeld(after) {
+		hide(was)
+		hide(will)
+	}
+	return report.Changes("", was, will)
+}
+
+func isHeld(object client.Object) bool {
+	return object.GetLabels()[nativeapi.HeldLabel] == nativeapi.Held
 }
 
 // visible returns what users write of an object.
@@ -233,9 +247,6 @@ func visible(object client.Object) map[string]any {
 		metadata[kind] = kept
 	}
 	shown["metadata"] = metadata
-	if object.GetLabels()[nativeapi.HeldLabel] == nativeapi.Held {
-		hide(shown)
-	}
 	return shown
 }
 
@@ -243,16 +254,14 @@ func visible(object client.Object) map[string]any {
 var notTheirs = []string{
 	nativeapi.HeldLabel, nativeapi.StatusAnnotation, nativeapi.HeldPartitionAnnotation,
 	nativeapi.HeldMaxUnavailableAnnotation, nativeapi.HeldMaxSurgeAnnotation,
-	corev1.LastAppliedConfigAnnotation, "deployment.kubernetes.io/revision",
+	corev1.LastAppliedConfigAnnotation, "deployment.kubernetes.io/revision", appsv1.DeprecatedTemplateGeneration,
 }
 
-// hide takes out what the hold has put into a spec.
+// hide takes out of a workload of Kubernetes what a hold replaces.
 func hide(shown map[string]any) {
 	if spec, ok := shown["spec"].(map[string]any); ok {
 		delete(spec, "paused")
-		if strategy, ok := spec["updateStrategy"].(map[string]any); ok && strategy["type"] == string(appsv1.OnDeleteStatefulSetStrategyType) {
-			spec["updateStrategy"] = map[string]any{"type": string(appsv1.RollingUpdateStatefulSetStrategyType)}
-		}
+		delete(spec, "updateStrategy")
 	}
 }
 

@@ -31,7 +31,7 @@ func (o observer) revisions(
 	}
 	list := &appsv1.ControllerRevisionList{}
 	if err := podcache.ByOwner(ctx, o.reader, found.Object, list); err != nil {
-		return nil, nil, explain(err)
+		return nil, nil, Explain(err)
 	}
 	slices.SortFunc(list.Items, func(a, b appsv1.ControllerRevision) int { return int(b.Revision - a.Revision) })
 	update, current := marks(found, list.Items, inspection)
@@ -86,7 +86,7 @@ func (o observer) revisionsOfDeployment(
 ) ([]report.Revision, func(*corev1.Pod) string, error) {
 	list := &appsv1.ReplicaSetList{}
 	if err := podcache.ByOwner(ctx, o.reader, deployment, list); err != nil {
-		return nil, nil, explain(err)
+		return nil, nil, Explain(err)
 	}
 	number := func(set *appsv1.ReplicaSet) int64 {
 		n, _ := strconv.ParseInt(set.Annotations[deploymentutil.RevisionAnnotation], 10, 64)

@@ -17,18 +17,6 @@ import (
 	"github.com/insitu-dev/insitu/inplace"
 )
 
-// What a node says to new resources of a pod.
-const (
-	// fits: the node has room now.
-	fits = "Fits"
-	// deferred: the node could hold the pod, and has no room now.
-	deferred = "Deferred"
-	// infeasible: the node can never hold the pod.
-	infeasible = "Infeasible"
-	// unknown: it could not be found out.
-	unknown = "Unknown"
-)
-
 // resizable are the resources that a live pod can change.
 var resizable = []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory}
 
@@ -84,29 +72,29 @@ func readNode(ctx context.Context, live client.Client, name string) *nodeRoom {
 
 // judge says whether a node has room for the new requests of a pod, as its kubelet will. A
 // pod that fits takes its room.
-func (n *nodeRoom) judge(pod resizedPod) (verdict, message string) {
+func (n *nodeRoom) judge(pod resizedPod) (verdict report.Feasibility, message string) {
 	if n.err != nil {
-		return unknown, fmt.Sprintf("the room of node %s could not be read: %v", n.name, n.err)
+		return report.UnknownRoom, fmt.Sprintf("the room of node %s could not be read: %v", n.name, n.err)
 	}
 	before, after := requestsOf(pod.before), requestsOf(pod.after)
-	verdict, message = fits, "node "+n.name+" has room"
+	verdict, message = report.Fits, "node "+n.name+" has room"
 	for _, name := range resizable {
 		wants, has, all := after[name], before[name], n.allocatable[name]
 		if wants.Cmp(has) <= 0 {
 			continue
 		}
 		if wants.Cmp(all) > 0 {
-			return infeasible, fmt.Sprintf("it requests %s of %s, and node %s has %s in all", wants.String(), name, n.name, all.String())
+			return report.Infeasible, fmt.Sprintf("it requests %s of %s, and node %s has %s in all", wants.String(), name, n.name, all.String())
 		}
 		total := n.taken[name].DeepCopy()
 		total.Sub(has)
 		total.Add(wants)
 		if total.Cmp(all) > 0 {
 			total.Sub(all)
-			verdict, message = deferred, fmt.Sprintf("node %s lacks %s of %s for it now", n.name, total.String(), name)
+			verdict, message = report.Deferred, fmt.Sprintf("node %s lacks %s of %s for it now", n.name, total.String(), name)
 		}
 	}
-	if verdict == fits {
+	if verdict == report.Fits {
 		for _, name := range resizable {
 			total := n.taken[name].DeepCopy()
 			wants, has := after[name], before[name]

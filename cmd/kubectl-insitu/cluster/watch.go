@@ -81,7 +81,7 @@ func (w *Watcher) subscribe(ctx context.Context, live client.Client, watched cac
 			continue
 		}
 		if err != nil {
-			return explain(fmt.Errorf("list %T: %w", object, err))
+			return Explain(fmt.Errorf("list %T: %w", object, err))
 		}
 		informer, err := watched.GetInformer(ctx, object, cache.BlockUntilSynced(false))
 		if err != nil {

@@ -4,9 +4,11 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/openapi3"
+	"k8s.io/kubectl/pkg/cmd/apply"
 	"k8s.io/kubectl/pkg/cmd/diff"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 	kubectlscheme "k8s.io/kubectl/pkg/scheme"
@@ -36,6 +39,7 @@ type planOptions struct {
 	containers       string
 	serverSide       bool
 	fieldManager     string
+	forceConflicts   bool
 	detailedExitCode bool
 }
 
@@ -50,7 +54,8 @@ func newPlanCommand(env *environment) *cobra.Command {
 			claims cannot grow, and who would refuse. Nothing is written: the API server is asked by dry
 			runs, and the operator's own decision is made on what it answers.
 
-			The exit code is 0; with --detailed-exitcode, 8 if pods would be recreated or the change is refused.`),
+			The exit code is 0; with --detailed-exitcode, 8 if pods would be recreated, or some of the
+			change is refused or cannot be made.`),
 		Example: templates.Examples(`
 			# What kubectl apply -f would do
 			kubectl insitu plan -f web.yaml
@@ -69,8 +74,10 @@ func newPlanCommand(env *environment) *cobra.Command {
 	command.Flags().StringVar(&o.limits, "limits", "", "new limits, such as memory=1Gi")
 	command.Flags().StringVarP(&o.containers, "container", "c", "", "the container whose requests and limits change; without it, all")
 	command.Flags().BoolVar(&o.serverSide, "server-side", false, "plan what kubectl apply --server-side does with the file")
-	command.Flags().StringVar(&o.fieldManager, "field-manager", "kubectl-client-side-apply", "the name of the manager of the fields that are applied")
-	command.Flags().BoolVar(&o.detailedExitCode, "detailed-exitcode", false, "exit with 8 if pods would be recreated, or the change is refused")
+	command.Flags().StringVar(&o.fieldManager, "field-manager", "",
+		"the name of the manager of the fields that are applied; without it, that of kubectl apply")
+	command.Flags().BoolVar(&o.forceConflicts, "force-conflicts", false, "with --server-side: take fields over that others manage")
+	command.Flags().BoolVar(&o.detailedExitCode, "detailed-exitcode", false, "exit with 8 if pods would be recreated, or the change is refused or cannot be made")
 	return command
 }
 
@@ -120,16 +127,20 @@ func (o *planOptions) show(plans []report.Plan) error {
 	return nil
 }
 
-// disrupts reports whether pods would be recreated, or something is refused.
+// disrupts reports whether pods would be recreated, or something is refused or cannot be.
 func disrupts(plans []report.Plan) bool {
 	for i := range plans {
 		if len(plans[i].Refusals) > 0 {
 			return true
 		}
-		for _, pod := range plans[i].Pods {
-			if pod.Way == report.Recreate || pod.Way == report.Refused {
-				return true
-			}
+		isDisrupted := func(pod report.PlannedPod) bool {
+			return pod.Way == report.Recreate || pod.Way == report.Refused || pod.Feasibility == report.Infeasible
+		}
+		if slices.ContainsFunc(plans[i].Pods, isDisrupted) {
+			return true
+		}
+		if slices.ContainsFunc(plans[i].Claims, func(claim report.PlannedClaim) bool { return claim.Blocked }) {
+			return true
 		}
 	}
 	return false
@@ -163,13 +174,16 @@ func planEdit(ctx context.Context, c *cluster.Cluster, found cluster.Found, edit
 	return c.Plan(ctx, found, changed)
 }
 
-// refusedPlan returns the plan of a change that the API server refuses.
+// refusedPlan returns the plan of a change that the API server refuses. That the user may
+// not make it at all is an error, and no plan.
 func refusedPlan(found cluster.Found, err error) (report.Plan, error) {
-	if !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) {
-		return report.Plan{}, err
+	isRefused := apierrors.IsInvalid(err) || apierrors.IsConflict(err) || apierrors.IsForbidden(err) && !cluster.IsForWantOfRights(err)
+	if !isRefused {
+		return report.Plan{}, cluster.Explain(err)
 	}
 	return report.Plan{
-		Workload: report.RefOf(found.Kind.GroupVersionKind, found.Object), Pods: []report.PlannedPod{}, Refusals: []string{err.Error()},
+		Workload: report.RefOf(found.Kind.GroupVersionKind, found.Object), Changes: []string{}, Pods: []report.PlannedPod{},
+		Refusals: []string{err.Error()},
 	}, nil
 }
 
@@ -241,6 +255,14 @@ func (o *planOptions) planFiles(ctx context.Context) ([]report.Plan, error) {
 	return plans, nil
 }
 
+// managerOfKubectl returns whom kubectl apply names as the manager of fields.
+func (o *planOptions) managerOfKubectl() string {
+	if o.serverSide {
+		return "kubectl"
+	}
+	return apply.FieldManagerClientSideApply
+}
+
 // planInfo plans what kubectl apply would do with one object of a file.
 func (o *planOptions) planInfo(
 	ctx context.Context, c *cluster.Cluster, factory cmdutil.Factory, kind cluster.Kind, info *resource.Info,
@@ -249,16 +271,11 @@ func (o *planOptions) planInfo(
 	found := cluster.Found{Kind: kind, Object: kind.New()}
 	found.Object.SetNamespace(info.Namespace)
 	found.Object.SetName(info.Name)
-	if err := c.Client.Get(ctx, client.ObjectKeyFromObject(found.Object), found.Object); apierrors.IsNotFound(err) {
-		return report.Plan{
-			Workload: report.RefOf(kind.GroupVersionKind, found.Object), Pods: []report.PlannedPod{},
-			Notes: []string{"there is no such workload: it is created, with all its pods"},
-		}, nil
+	isNew := false
+	if err := info.Get(); apierrors.IsNotFound(err) {
+		isNew, info.Object = true, nil
 	} else if err != nil {
-		return report.Plan{}, fmt.Errorf("read %s: %w", found, err)
-	}
-	if err := info.Get(); err != nil {
-		return report.Plan{}, fmt.Errorf("read %s: %w", found, err)
+		return report.Plan{}, cluster.Explain(fmt.Errorf("read %s: %w", found, err))
 	}
 	schema, err := factory.OpenAPIV3Client()
 	if err != nil {
@@ -266,11 +283,20 @@ func (o *planOptions) planInfo(
 	}
 	merged, err := diff.InfoObject{
 		LocalObj: local, Info: info, Encoder: kubectlscheme.DefaultJSONEncoder(), OpenAPIGetter: factory,
-		OpenAPIV3Root: openapi3.NewRoot(schema), Force: true, ServerSideApply: o.serverSide, FieldManager: o.fieldManager,
-		IOStreams: o.IOStreams,
+		OpenAPIV3Root: openapi3.NewRoot(schema), Force: true, ServerSideApply: o.serverSide, ForceConflicts: o.forceConflicts,
+		FieldManager: cmp.Or(o.fieldManager, o.managerOfKubectl()), IOStreams: o.IOStreams,
 	}.Merged()
 	if err != nil {
 		return refusedPlan(found, err)
+	}
+	if isNew {
+		return report.Plan{
+			Workload: report.RefOf(kind.GroupVersionKind, found.Object), Changes: []string{}, Pods: []report.PlannedPod{},
+			Notes: []string{"there is no such workload: it would be created, with all its pods"},
+		}, nil
+	}
+	if err := c.Client.Get(ctx, client.ObjectKeyFromObject(found.Object), found.Object); err != nil {
+		return report.Plan{}, fmt.Errorf("read %s: %w", found, err)
 	}
 	changed := kind.New()
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(merged)

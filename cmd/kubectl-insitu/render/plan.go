@@ -104,9 +104,9 @@ func (t *table) addFate(g fates, who string, options Options) {
 			drained = "yes"
 		}
 	}
-	room := styled(good, g.Feasibility)
-	if g.Feasibility != "Fits" {
-		room = styled(busy, g.Feasibility)
+	room := styled(good, string(g.Feasibility))
+	if g.Feasibility != report.Fits {
+		room = styled(busy, string(g.Feasibility))
 	}
 	t.add(text(who), styled(wayStyle(g.Way), string(g.Way)), text(g.Reason), text(strings.Join(g.Restarts, ", ")), text(drained), room)
 	for _, s := range append([]string{g.Message, g.FeasibilityMessage}, g.Resizes...) {

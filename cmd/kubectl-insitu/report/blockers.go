@@ -5,7 +5,6 @@ package report
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -103,11 +102,7 @@ func reported(object client.Object) []appsv1beta1.Blocker {
 	case *appsv1beta1.CloneSet:
 		return typed.Status.Blockers
 	default:
-		status := native.Status{}
-		if json.Unmarshal([]byte(object.GetAnnotations()[native.StatusAnnotation]), &status) != nil {
-			return nil
-		}
-		return status.Blockers
+		return statusOfHeld(object).Blockers
 	}
 }
 

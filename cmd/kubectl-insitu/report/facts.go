@@ -32,7 +32,7 @@ type Facts struct {
 
 // New returns the report on a workload.
 func New(f Facts) Workload {
-	w := summarise(f.Object)
+	w := summarise(f.Object).unlessOutdated(f)
 	w.Ref = RefOf(f.Kind, f.Object)
 	w.UID, w.CreationTimestamp = f.Object.GetUID(), f.Object.GetCreationTimestamp()
 	if f.Inspection.Planned {
@@ -45,6 +45,16 @@ func New(f Facts) Workload {
 	w.advise()
 	if w.Driver == Insitu && w.Held {
 		w.InPlace, w.Recreated = countWays(w.Pods)
+	}
+	return w
+}
+
+// unlessOutdated says of a held workload that the operator has not spoken of its present
+// template yet, if what it has reported is about another one.
+func (w Workload) unlessOutdated(f Facts) Workload {
+	said := statusOfHeld(f.Object).Revision
+	if w.Held && said != "" && f.Inspection.Update != "" && said != f.Inspection.Update {
+		w.Phase, w.Reason, w.Message = Unknown, reasonNotObserved, "the operator has not said anything of the present template yet"
 	}
 	return w
 }

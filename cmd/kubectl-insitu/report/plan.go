@@ -19,6 +19,23 @@ const (
 	Refused Way = "Refused"
 	// Kept: the partition, a pause or the strategy keeps the pod as it is.
 	Kept Way = "Kept"
+	// Delete: the pod goes for good.
+	Delete Way = "Delete"
+)
+
+// Feasibility is what a node says to new resources of a pod.
+type Feasibility string
+
+// The feasibilities.
+const (
+	// Fits: the node has room now.
+	Fits Feasibility = "Fits"
+	// Deferred: the node could hold the pod, and has no room now.
+	Deferred Feasibility = "Deferred"
+	// Infeasible: the node can never hold the pod.
+	Infeasible Feasibility = "Infeasible"
+	// UnknownRoom: it could not be found out.
+	UnknownRoom Feasibility = "Unknown"
 )
 
 // Plan is what would come of a change of a workload, if it were applied now.
@@ -47,10 +64,10 @@ type PlannedPod struct {
 	Resizes  []string `json:"resizes,omitempty"`
 	// Drains: the pod is taken out of service for it.
 	Drains bool `json:"drains,omitempty"`
-	// Feasibility says whether its node has room for its new resources: Fits, Deferred,
-	// Infeasible or Unknown; empty if they stay. FeasibilityMessage says why.
-	Feasibility        string `json:"feasibility,omitempty"`
-	FeasibilityMessage string `json:"feasibilityMessage,omitempty"`
+	// Feasibility says whether its node has room for its new resources; empty if they
+	// stay. FeasibilityMessage says why.
+	Feasibility        Feasibility `json:"feasibility,omitempty"`
+	FeasibilityMessage string      `json:"feasibilityMessage,omitempty"`
 }
 
 // PlannedClaim is what would become of a claim.

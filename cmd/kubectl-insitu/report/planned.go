@@ -6,18 +6,19 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/volumes"
 )
-
-// Delete is the way of a pod that goes for good.
-const Delete Way = "Delete"
 
 // ReasonByKubernetes is why pods are recreated that nobody but Kubernetes updates.
 const ReasonByKubernetes = "ByKubernetes"
@@ -51,6 +52,8 @@ func plannedPod(w inplace.Workload, facts inplace.PodFacts, state inplace.PodSta
 	switch {
 	case step.Action == inplace.Recreate, step.Reason == inplace.ReasonPreDeleteHook:
 		told.Way = Recreate
+	case step.LeadsToPatch() && isLabelOnly(step.Change):
+		told.Way, told.Reason, told.Message = Unchanged, "", ""
 	case step.LeadsToPatch(), !state.Updated && step.State != inplace.Stuck:
 		told.Way, told.Message = InPlace, wordsOn(step)
 		told.Restarts = step.Change.RestartedContainers()
@@ -64,6 +67,11 @@ func plannedPod(w inplace.Workload, facts inplace.PodFacts, state inplace.PodSta
 		told.Way, told.Reason, told.Message = Unchanged, "", ""
 	}
 	return told
+}
+
+// isLabelOnly reports whether nothing of a pod changes but the label of its revision.
+func isLabelOnly(change inplace.Change) bool {
+	return len(change.Images)+len(change.Later)+len(change.Labels)+len(change.Annotations)+len(change.Resizes()) == 0
 }
 
 // wordsOn says what changes in place beside the resources, and what holds it up.
@@ -119,12 +127,52 @@ func changeOf(step volumes.Step) string {
 }
 
 // ByKubernetes returns what Kubernetes does with the pods of a workload whose template
-// changes: it recreates all that it keeps not back.
-func ByKubernetes(pods []*corev1.Pod, why string) []PlannedPod {
+// changes: it recreates all that the workload does not keep.
+func ByKubernetes(object client.Object, pods []*corev1.Pod, why string) []PlannedPod {
 	planned := make([]PlannedPod, 0, len(pods))
 	for _, pod := range pods {
-		planned = append(planned, PlannedPod{Name: pod.Name, Way: Recreate, Reason: ReasonByKubernetes, Message: why})
+		told := PlannedPod{Name: pod.Name, Way: Recreate, Reason: ReasonByKubernetes, Message: why}
+		if reason, message := keptByKubernetes(object, pod); reason != "" {
+			told.Way, told.Reason, told.Message = Kept, reason, message
+		}
+		planned = append(planned, told)
 	}
 	slices.SortFunc(planned, func(a, b PlannedPod) int { return compareNames(a.Name, b.Name) })
 	return planned
+}
+
+// keptByKubernetes returns why Kubernetes does not recreate a pod for a new template;
+// empty if it does.
+func keptByKubernetes(object client.Object, pod *corev1.Pod) (reason, message string) {
+	if updatesOnDelete(object) {
+		return appsv1beta1.ReasonOnDelete, "updateStrategy OnDelete: it gets the new revision when it is deleted"
+	}
+	switch typed := object.(type) {
+	case *appsv1.Deployment:
+		if typed.Spec.Paused {
+			return appsv1beta1.ReasonPaused, "spec.paused keeps Kubernetes from rolling it out"
+		}
+	case *appsv1.StatefulSet:
+		rolling := typed.Spec.UpdateStrategy.RollingUpdate
+		if rolling != nil && ordinalOf(pod.Name) < firstOrdinal(typed)+int(ptr.Deref(rolling.Partition, 0)) {
+			return "Partition", "the partition keeps it at its revision"
+		}
+	}
+	return "", ""
+}
+
+func firstOrdinal(set *appsv1.StatefulSet) int {
+	if set.Spec.Ordinals == nil {
+		return 0
+	}
+	return int(set.Spec.Ordinals.Start)
+}
+
+// ordinalOf returns the number at the end of the name of a pod; -1 if there is none.
+func ordinalOf(name string) int {
+	ordinal, err := strconv.Atoi(name[strings.LastIndexByte(name, '-')+1:])
+	if err != nil {
+		return -1
+	}
+	return ordinal
 }

@@ -155,13 +155,12 @@ func summariseNative(object client.Object, w Workload) Workload {
 
 // whileHeld says the phase that the operator reports in an annotation.
 func (w Workload) whileHeld(object client.Object) Workload {
-	status := native.Status{}
-	annotations := object.GetAnnotations()
+	annotations, status := object.GetAnnotations(), statusOfHeld(object)
 	w.Paused = annotations[native.PausedAnnotation] == "true"
 	if kept, ok := annotations[native.HeldPartitionAnnotation]; ok && kept != "0" {
 		w.Partition = kept
 	}
-	if err := json.Unmarshal([]byte(annotations[native.StatusAnnotation]), &status); err != nil || status.State == "" {
+	if status.State == "" {
 		w.Phase, w.Reason, w.Updated = Unknown, reasonNotObserved, 0
 		w.Message = "the workload is held for an update in place, and the operator has not said anything of that yet"
 		return w
@@ -179,6 +178,16 @@ func (w Workload) whileHeld(object client.Object) Workload {
 		w.Phase = Unknown
 	}
 	return w
+}
+
+// statusOfHeld returns what the operator has reported on a held workload; the zero Status
+// if that is nothing, or cannot be read.
+func statusOfHeld(object client.Object) native.Status {
+	status := native.Status{}
+	if json.Unmarshal([]byte(object.GetAnnotations()[native.StatusAnnotation]), &status) != nil {
+		return native.Status{}
+	}
+	return status
 }
 
 // byKubernetes says the phase as kubectl rollout status does.
