@@ -35,6 +35,10 @@ func New(f Facts) Workload {
 	w := summarise(f.Object)
 	w.Ref = RefOf(f.Kind, f.Object)
 	w.UID, w.CreationTimestamp = f.Object.GetUID(), f.Object.GetCreationTimestamp()
+	if isOfAnotherUpdate(f, w) {
+		w.Updated = 0
+		w = w.notObserved("the operator has not said anything of the present revision yet")
+	}
 	if f.Inspection.Planned {
 		w.MaxUnavailable = int32(f.Inspection.Workload.MaxUnavailable) //nolint:gosec // a number of pods
 	}
@@ -46,6 +50,12 @@ func New(f Facts) Workload {
 		w.InPlace, w.Recreated = countWays(w.Pods)
 	}
 	return w
+}
+
+// isOfAnotherUpdate reports whether what the operator has said of a held workload is of
+// another revision than its pods are updated to now. There is no generation to tell.
+func isOfAnotherUpdate(f Facts, w Workload) bool {
+	return w.Held && f.Inspection.Planned && nativeStatus(f.Object).Revision != f.Inspection.Update
 }
 
 // unlessHelpless says of a workload that seems to progress that it does not: a pod needs
