@@ -52,7 +52,7 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "start", path+":", err)
 		return 1
 	}
-	browser = ctx
+	browser = ctx //nolint:fatcontext // TestMain can hand it to the tests in no other way.
 	return m.Run()
 }
 

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/accessibility"
-	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	. "github.com/onsi/gomega"
@@ -389,7 +388,7 @@ func (p *page) names() {
 			continue
 		}
 		interactive[role]++
-		p.g.Expect(value(node.Name)).NotTo(BeEmpty(), "a %s has no name: %v", role, cdp.BackendNodeID(node.BackendDOMNodeID))
+		p.g.Expect(value(node.Name)).NotTo(BeEmpty(), "a %s has no name: %v", role, node.BackendDOMNodeID)
 	}
 	p.g.Expect(interactive["link"]).To(BeNumerically(">", 5))
 	p.g.Expect(interactive["button"]).To(BeNumerically(">", 3))

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/insitu-dev/insitu/cmd/build"
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/commands"
 )
 
@@ -68,7 +69,7 @@ func (w *world) run(args ...string) (stdout, stderr string, code int) {
 	if w.as != "" {
 		all = append(all, "--as", w.as)
 	}
-	code = commands.Run(w.t.Context(), all, genericiooptions.IOStreams{In: os.Stdin, Out: &out, ErrOut: &errOut})
+	code = commands.Run(w.t.Context(), all, genericiooptions.IOStreams{In: os.Stdin, Out: &out, ErrOut: &errOut}, build.Build{})
 	return out.String(), errOut.String(), code
 }
 

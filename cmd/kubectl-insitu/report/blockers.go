@@ -5,6 +5,7 @@ package report
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -24,7 +25,7 @@ import (
 func blockers(f Facts, w Workload) []Blocker {
 	found := []Blocker{}
 	known := sets.New[string]()
-	for _, b := range reported(f.Object) {
+	for _, b := range reported(f, w) {
 		known.Insert(b.Pod + "/" + b.Reason)
 		found = append(found, newBlocker(b, f.Now))
 	}
@@ -40,7 +41,7 @@ func blockers(f Facts, w Workload) []Blocker {
 			Pod: b.Pod.Name, Step: string(b.State), Reason: b.Reason, Message: b.Message, Since: metav1.NewTime(b.Since),
 		}, f.Now))
 	}
-	if isWorkloadsOwn(w) {
+	if isWorkloadsOwn(w, found) {
 		found = append(found, Blocker{
 			Reason: w.Reason, Message: w.Message, Since: transition(f.Object), NeedsHelp: w.Phase == Stalled,
 		})
@@ -50,16 +51,17 @@ func blockers(f Facts, w Workload) []Blocker {
 }
 
 // isWorkloadsOwn reports whether a workload waits for something that is no pod's: its
-// owner, or somebody who mends its spec.
-func isWorkloadsOwn(w Workload) bool {
+// owner, or somebody who mends what none of its pods names.
+func isWorkloadsOwn(w Workload, ofPods []Blocker) bool {
 	switch w.Phase {
 	case Paused, Unknown:
 		return true
 	case Stalled:
-		return slices.Contains([]string{
-			appsv1beta1.ReasonInvalidSpec, appsv1beta1.ReasonRefused, "RolloutFailed",
+		isOwn := slices.Contains([]string{
+			appsv1beta1.ReasonInvalidSpec, appsv1beta1.ReasonRefused, reasonRolloutFailed,
 			string(native.InvalidOptions), string(native.ProgressDeadlineExceeded),
 		}, w.Reason)
+		return isOwn || !slices.ContainsFunc(ofPods, func(b Blocker) bool { return b.NeedsHelp })
 	case Healthy, Progressing:
 		return false
 	default:
@@ -94,16 +96,30 @@ func rank(b Blocker) int {
 	return 1
 }
 
-// reported returns the blockers that the operator has reported.
-func reported(object client.Object) []appsv1beta1.Blocker {
-	switch typed := object.(type) {
+// reported returns the blockers that the operator has reported. Those of another spec than
+// the present one say nothing where there is a plan.
+func reported(f Facts, w Workload) []appsv1beta1.Blocker {
+	if w.Phase == Unknown && f.Inspection.Planned {
+		return nil
+	}
+	switch typed := f.Object.(type) {
 	case *appsv1beta1.StatefulSet:
 		return typed.Status.Blockers
 	case *appsv1beta1.CloneSet:
 		return typed.Status.Blockers
 	default:
-		return statusOfHeld(object).Blockers
+		return nativeStatus(f.Object).Blockers
 	}
+}
+
+// nativeStatus returns what the operator has reported of a workload of Kubernetes; the zero
+// Status if that is nothing, or cannot be read.
+func nativeStatus(object client.Object) native.Status {
+	status := native.Status{}
+	if err := json.Unmarshal([]byte(object.GetAnnotations()[native.StatusAnnotation]), &status); err != nil {
+		return native.Status{}
+	}
+	return status
 }
 
 // transition returns since when the conditions of a workload of ours say what they say.

@@ -32,9 +32,13 @@ type Facts struct {
 
 // New returns the report on a workload.
 func New(f Facts) Workload {
-	w := summarise(f.Object).unlessOutdated(f)
+	w := summarise(f.Object)
 	w.Ref = RefOf(f.Kind, f.Object)
 	w.UID, w.CreationTimestamp = f.Object.GetUID(), f.Object.GetCreationTimestamp()
+	if isOfAnotherUpdate(f, w) {
+		w.Updated = 0
+		w = w.notObserved("the operator has not said anything of the present revision yet")
+	}
 	if f.Inspection.Planned {
 		w.MaxUnavailable = int32(f.Inspection.Workload.MaxUnavailable) //nolint:gosec // a number of pods
 	}
@@ -42,21 +46,17 @@ func New(f Facts) Workload {
 	w = w.unlessHelpless()
 	w.Pods = pods(f, w)
 	w.Revisions = revisionsInUse(f, w)
-	w.advise()
 	if w.Driver == Insitu && w.Held {
 		w.InPlace, w.Recreated = countWays(w.Pods)
 	}
+	w.advise()
 	return w
 }
 
-// unlessOutdated says of a held workload that the operator has not spoken of its present
-// template yet, if what it has reported is about another one.
-func (w Workload) unlessOutdated(f Facts) Workload {
-	said := statusOfHeld(f.Object).Revision
-	if w.Held && said != "" && f.Inspection.Update != "" && said != f.Inspection.Update {
-		w.Phase, w.Reason, w.Message = Unknown, reasonNotObserved, "the operator has not said anything of the present template yet"
-	}
-	return w
+// isOfAnotherUpdate reports whether what the operator has said of a held workload is of
+// another revision than its pods are updated to now. There is no generation to tell.
+func isOfAnotherUpdate(f Facts, w Workload) bool {
+	return w.Held && f.Inspection.Planned && nativeStatus(f.Object).Revision != f.Inspection.Update
 }
 
 // unlessHelpless says of a workload that seems to progress that it does not: a pod needs

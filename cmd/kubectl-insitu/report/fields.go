@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Changes returns the fields in which two values differ, both as JSON is decoded, one line
@@ -34,13 +35,21 @@ func Changes(path string, before, after any) []string {
 func changesOfMaps(path string, before, after map[string]any) []string {
 	var changes []string
 	for _, key := range keysOf(before, after) {
-		field := key
-		if path != "" {
-			field = path + "." + key
-		}
-		changes = append(changes, Changes(field, before[key], after[key])...)
+		changes = append(changes, Changes(fieldOf(path, key), before[key], after[key])...)
 	}
 	return changes
+}
+
+// fieldOf names a field of a map. Keys with dots, as of annotations, are put in brackets.
+func fieldOf(path, key string) string {
+	switch {
+	case strings.Contains(key, "."):
+		return path + "[" + key + "]"
+	case path == "":
+		return key
+	default:
+		return path + "." + key
+	}
 }
 
 func changesOfItems(path string, before, after map[string]any) []string {
@@ -85,18 +94,21 @@ func byName(value any) (map[string]any, bool) {
 // short says a value in a few words.
 func short(value any) string {
 	const most = 80
+	said := ""
 	switch typed := value.(type) {
 	case nil:
 		return "(none)"
 	case string:
-		return strconv.Quote(typed)
+		said = strconv.Quote(typed)
+	default:
+		raw, err := json.Marshal(value)
+		if err != nil {
+			return fmt.Sprint(value)
+		}
+		said = string(raw)
 	}
-	raw, err := json.Marshal(value)
-	if err != nil {
-		return fmt.Sprint(value)
+	if runes := []rune(said); len(runes) > most {
+		return string(runes[:most]) + "..."
 	}
-	if len(raw) > most {
-		return string(raw[:most]) + "..."
-	}
-	return string(raw)
+	return said
 }

@@ -144,7 +144,7 @@ func ByKubernetes(object client.Object, pods []*corev1.Pod, why string) []Planne
 // keptByKubernetes returns why Kubernetes does not recreate a pod for a new template;
 // empty if it does.
 func keptByKubernetes(object client.Object, pod *corev1.Pod) (reason, message string) {
-	if updatesOnDelete(object) {
+	if isOnDelete(object) {
 		return appsv1beta1.ReasonOnDelete, "updateStrategy OnDelete: it gets the new revision when it is deleted"
 	}
 	switch typed := object.(type) {

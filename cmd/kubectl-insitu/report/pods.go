@@ -56,7 +56,7 @@ func pods(f Facts, w Workload) []Pod {
 		}
 		if b, ok := blocked[pod.Name]; ok && told.State != Terminating {
 			told.Reason, told.Message, told.Since = b.Reason, b.Message, b.Since
-			if b.Step != "" && !isClaimsAlone(plan, b) {
+			if b.Step != "" && !isClaimsAlone(f.Inspection.Plan, b) {
 				told.State = b.Step
 			}
 		}
@@ -70,9 +70,9 @@ func pods(f Facts, w Workload) []Pod {
 
 // isClaimsAlone reports whether a blocker of a pod is about a claim, and the pod itself
 // goes on.
-func isClaimsAlone(plan planned, b Blocker) bool {
-	return slices.ContainsFunc(plan.claims, func(step volumes.Step) bool {
-		return step.Reason == b.Reason && step.State == volumes.Blocked
+func isClaimsAlone(plan inplace.Plan, b Blocker) bool {
+	return slices.ContainsFunc(plan.Blockers, func(planned inplace.Blocker) bool {
+		return planned.Claim != nil && planned.Pod.Name == b.Pod && planned.Reason == b.Reason
 	})
 }
 
@@ -121,13 +121,20 @@ func (p *Pod) stand(f Facts, pod *corev1.Pod, w Workload) {
 	}
 }
 
-// compareNames orders names, numbers at their ends as numbers.
+// compareNames orders names, numbers at their ends as numbers, and before what is none.
 func compareNames(a, b string) int {
-	i, j := strings.LastIndexByte(a, '-'), strings.LastIndexByte(b, '-')
-	m, errA := strconv.Atoi(a[i+1:])
-	n, errB := strconv.Atoi(b[j+1:])
-	if errA == nil && errB == nil && i >= 0 && j >= 0 {
-		return cmp.Or(strings.Compare(a[:i], b[:j]), cmp.Compare(m, n))
+	i, j := strings.LastIndexByte(a, '-')+1, strings.LastIndexByte(b, '-')+1
+	m, errA := strconv.Atoi(a[i:])
+	n, errB := strconv.Atoi(b[j:])
+	if c := strings.Compare(a[:i], b[:j]); c != 0 || errA != nil && errB != nil {
+		return cmp.Or(c, strings.Compare(a[i:], b[j:]))
 	}
-	return strings.Compare(a, b)
+	switch {
+	case errA != nil:
+		return 1
+	case errB != nil:
+		return -1
+	default:
+		return cmp.Or(cmp.Compare(m, n), strings.Compare(a[i:], b[j:]))
+	}
 }

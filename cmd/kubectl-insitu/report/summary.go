@@ -4,7 +4,7 @@
 package report
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -24,6 +24,9 @@ import (
 
 // reasonNotObserved: the operator has not said anything of the present spec.
 const reasonNotObserved = "NotObserved"
+
+// reasonRolloutFailed: Kubernetes says that a rollout of its own has failed.
+const reasonRolloutFailed = "RolloutFailed"
 
 // summarise returns what the object itself says.
 func summarise(object client.Object) Workload {
@@ -102,8 +105,7 @@ func conditionsOf(object client.Object) []metav1.Condition {
 	}
 }
 
-// withConditions says the phase that the conditions of a workload of ours mean. They say
-// nothing of a spec that was not observed.
+// withConditions says the phase that the conditions of a workload of ours mean.
 func (w Workload) withConditions(conditions []metav1.Condition, lags bool) Workload {
 	ready := meta.FindStatusCondition(conditions, appsv1beta1.ConditionReady)
 	stalled := meta.FindStatusCondition(conditions, appsv1beta1.ConditionStalled)
@@ -112,13 +114,11 @@ func (w Workload) withConditions(conditions []metav1.Condition, lags bool) Workl
 		return w
 	}
 	switch {
-	case stalled != nil && stalled.Status == metav1.ConditionTrue && !lags:
-		return said(Stalled, stalled)
 	case lags || ready == nil:
-		w.Phase, w.Reason = Unknown, reasonNotObserved
-		w.Message = "the operator has not said anything of the present spec yet"
-		return w
-	case isForOwner(ready.Reason):
+		return w.notObserved("the operator has not said anything of the present spec yet")
+	case stalled != nil && stalled.Status == metav1.ConditionTrue:
+		return said(Stalled, stalled)
+	case isForOwner(ready):
 		return said(Paused, ready)
 	case ready.Status == metav1.ConditionTrue:
 		return said(Healthy, ready)
@@ -129,14 +129,24 @@ func (w Workload) withConditions(conditions []metav1.Condition, lags bool) Workl
 	}
 }
 
-// isForOwner reports whether a reason says that what is left waits for the owner.
-func isForOwner(reason string) bool {
-	switch reason {
-	case appsv1beta1.ReasonPaused, appsv1beta1.ReasonPartitionReached, appsv1beta1.ReasonOnDelete:
+// isForOwner reports whether what is left waits for the owner. A partition is reached, and
+// what is updated by deletions is done, when the pods that have the new revision are
+// available, too.
+func isForOwner(ready *metav1.Condition) bool {
+	switch ready.Reason {
+	case appsv1beta1.ReasonPaused:
 		return true
+	case appsv1beta1.ReasonPartitionReached, appsv1beta1.ReasonOnDelete:
+		return ready.Status == metav1.ConditionTrue
 	default:
 		return false
 	}
+}
+
+// notObserved says that what the operator has reported is not of what is wanted now.
+func (w Workload) notObserved(message string) Workload {
+	w.Phase, w.Reason, w.Message = Unknown, reasonNotObserved, message
+	return w
 }
 
 // summariseNative completes what a workload of Kubernetes says of itself.
@@ -144,7 +154,7 @@ func summariseNative(object client.Object, w Workload) Workload {
 	w.Driver, w.Policy = Kubernetes, object.GetLabels()[native.UpdatePolicyLabel]
 	if w.Policy != "" {
 		w.Driver = Insitu
-		w.Partition = object.GetAnnotations()[native.PartitionAnnotation]
+		w.Partition = cmp.Or(w.Partition, object.GetAnnotations()[native.PartitionAnnotation])
 	}
 	w.Held = object.GetLabels()[native.HeldLabel] == native.Held
 	if w.Held {
@@ -155,15 +165,14 @@ func summariseNative(object client.Object, w Workload) Workload {
 
 // whileHeld says the phase that the operator reports in an annotation.
 func (w Workload) whileHeld(object client.Object) Workload {
-	annotations, status := object.GetAnnotations(), statusOfHeld(object)
+	status, annotations := nativeStatus(object), object.GetAnnotations()
 	w.Paused = annotations[native.PausedAnnotation] == "true"
 	if kept, ok := annotations[native.HeldPartitionAnnotation]; ok && kept != "0" {
 		w.Partition = kept
 	}
 	if status.State == "" {
-		w.Phase, w.Reason, w.Updated = Unknown, reasonNotObserved, 0
-		w.Message = "the workload is held for an update in place, and the operator has not said anything of that yet"
-		return w
+		w.Updated = 0
+		return w.notObserved("the workload is held for an update in place, and the operator has not said anything of that yet")
 	}
 	w.Updated, w.Available = status.Updated, status.Available
 	w.Reason, w.Message = string(status.State), status.Message
@@ -180,52 +189,45 @@ func (w Workload) whileHeld(object client.Object) Workload {
 	return w
 }
 
-// statusOfHeld returns what the operator has reported on a held workload; the zero Status
-// if that is nothing, or cannot be read.
-func statusOfHeld(object client.Object) native.Status {
-	status := native.Status{}
-	if json.Unmarshal([]byte(object.GetAnnotations()[native.StatusAnnotation]), &status) != nil {
-		return native.Status{}
-	}
-	return status
-}
-
-// byKubernetes says the phase as kubectl rollout status does.
+// byKubernetes says the phase as kubectl rollout status does. That knows neither pauses
+// nor what is left to the owner.
 func (w Workload) byKubernetes(object client.Object) Workload {
-	if updatesOnDelete(object) {
-		return w.onDelete()
+	if isOnDelete(object) {
+		return w.leftToDeletions(object)
 	}
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err == nil {
 		w.Message, w.Phase, err = rolloutStatus(object, &unstructured.Unstructured{Object: fields})
 	}
-	if err != nil {
-		w.Phase, w.Reason, w.Message = Stalled, "RolloutFailed", err.Error()
-	}
-	if w.Paused && w.Phase != Healthy {
+	switch {
+	case err != nil:
+		w.Phase, w.Reason, w.Message = Stalled, reasonRolloutFailed, err.Error()
+	case w.Paused && w.Phase != Healthy:
 		w.Phase, w.Reason = Paused, appsv1beta1.ReasonPaused
+	case w.Partition != "" && w.Phase == Healthy && w.Updated < w.Replicas:
+		w.Phase, w.Reason = Paused, appsv1beta1.ReasonPartitionReached
 	}
 	return w
 }
 
-// onDelete says the phase of a workload whose pods get a revision when they are deleted,
-// of which kubectl rollout status says nothing.
-func (w Workload) onDelete() Workload {
+// leftToDeletions says the phase of a workload whose pods are updated when they are
+// deleted. kubectl rollout status knows none.
+func (w Workload) leftToDeletions(object client.Object) Workload {
 	switch {
+	case observedGeneration(object) < object.GetGeneration():
+		w.Phase, w.Message = Progressing, "waiting for the present spec to be observed"
 	case w.Updated < w.Replicas:
 		w.Phase, w.Reason = Paused, appsv1beta1.ReasonOnDelete
 		w.Message = fmt.Sprintf("%d pods get the new revision when they are deleted", w.Replicas-w.Updated)
-	case w.Available < w.Replicas:
-		w.Phase, w.Reason, w.Message = Progressing, appsv1beta1.ReasonUpdating, fmt.Sprintf("%d of %d pods are available", w.Available, w.Replicas)
+	case w.Ready < w.Replicas:
+		w.Phase, w.Message = Progressing, fmt.Sprintf("%d of %d pods are ready", w.Ready, w.Replicas)
 	default:
-		w.Phase, w.Reason, w.Message = Healthy, appsv1beta1.ReasonAvailable, fmt.Sprintf("%d pods are available", w.Available)
+		w.Phase, w.Message = Healthy, fmt.Sprintf("%d pods are ready", w.Ready)
 	}
 	return w
 }
 
-// updatesOnDelete reports whether the pods of a workload of Kubernetes are updated when
-// somebody deletes them.
-func updatesOnDelete(object client.Object) bool {
+func isOnDelete(object client.Object) bool {
 	switch typed := object.(type) {
 	case *appsv1.StatefulSet:
 		return typed.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType
@@ -233,6 +235,18 @@ func updatesOnDelete(object client.Object) bool {
 		return typed.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType
 	default:
 		return false
+	}
+}
+
+// observedGeneration returns the one that the controllers of Kubernetes have acted on.
+func observedGeneration(object client.Object) int64 {
+	switch typed := object.(type) {
+	case *appsv1.StatefulSet:
+		return typed.Status.ObservedGeneration
+	case *appsv1.DaemonSet:
+		return typed.Status.ObservedGeneration
+	default:
+		return 0
 	}
 }
 
