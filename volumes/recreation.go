@@ -43,6 +43,7 @@ func (f Facts) recreation(now time.Time) *Step {
 	default:
 		return nil
 	}
+	step.Recreates = step.State != Blocked
 	return &step
 }
 

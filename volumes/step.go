@@ -145,6 +145,9 @@ type Step struct {
 	// InFlight is true for a claim of which another part is under way, and for one that
 	// was made anew and whose pod has not been ready since.
 	InFlight bool
+	// Recreates is true for a claim that is, or is to be, made anew: its pod is deleted
+	// for that.
+	Recreates bool
 	// KeepsPod is true while a new pod could not mount the volume: the one that is
 	// there must stay.
 	KeepsPod bool

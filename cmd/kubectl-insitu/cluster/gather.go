@@ -34,15 +34,16 @@ func (c *Cluster) Report(ctx context.Context, found Found) (report.Workload, err
 // observer makes reports from what a reader with the indexes of package podcache shows.
 type observer struct {
 	reader client.Client
+	live   *attentive
 	eyes   workload.Eyes
 	now    time.Time
 }
 
 func newObserver(reader, live client.Client) observer {
-	now := clock.RealClock{}
+	now, attentively := clock.RealClock{}, &attentive{Reader: live}
 	return observer{
-		reader: reader, now: now.Now(),
-		eyes: workload.Eyes{Client: workload.Withhold(reader, nil), Live: live, Clock: now},
+		reader: reader, live: attentively, now: now.Now(),
+		eyes: workload.Eyes{Client: workload.Withhold(reader, nil), Live: attentively, Clock: now},
 	}
 }
 
@@ -55,7 +56,9 @@ func (o observer) report(ctx context.Context, found Found) (report.Workload, err
 	if facts.Claims, err = o.claims(ctx, facts.Pods); err != nil {
 		return report.Workload{}, err
 	}
+	o.live.failed.Store(false)
 	facts.Inspection = o.inspect(ctx, found)
+	facts.Partial = o.live.failed.Load()
 	if facts.Revisions, facts.RevisionOf, err = o.revisions(ctx, found, facts.Inspection); err != nil {
 		return report.Workload{}, err
 	}

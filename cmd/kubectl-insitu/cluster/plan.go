@@ -25,6 +25,7 @@ import (
 	"github.com/insitu-dev/insitu/controllers/statefulset"
 	"github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/inplace"
+	"github.com/insitu-dev/insitu/resize"
 )
 
 // Plan returns what would come of a change: changed is the workload as a dry run of it
@@ -65,22 +66,41 @@ type resizedPod struct {
 // askWithRights has dry runs of the changes of pods made, where the user may change pods.
 // Those of others would be refused for lack of rights, which says nothing.
 func (p *planner) askWithRights(ctx context.Context, live client.Client) error {
-	for _, subresource := range []string{"", "resize"} {
-		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-			ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Namespace: p.found.Object.GetNamespace(), Verb: "patch", Resource: "pods", Subresource: subresource,
-			},
-		}}
-		if err := live.Create(ctx, review); err != nil {
-			return fmt.Errorf("ask for your rights: %w", err)
-		}
-		if !review.Status.Allowed {
-			p.note("you may not patch pods: admission was not asked what it says to their changes")
-			return nil
-		}
+	mayPatch, err := p.mayPatch(ctx, live, "")
+	if err != nil {
+		return err
 	}
-	p.eyes.Client = workload.Withhold(p.reader, live)
+	mayResize, err := p.mayPatch(ctx, live, resize.Subresource)
+	if err != nil {
+		return err
+	}
+	switch {
+	case !mayPatch:
+		p.note("you may not patch pods: admission was not asked what it says to their changes")
+	case !mayResize && p.resizes():
+		p.note("you may not patch pods/resize: admission was not asked what it says to the new sizes")
+	default:
+		p.eyes.Client = workload.Withhold(p.reader, live)
+	}
 	return nil
+}
+
+// resizes reports whether the change is one of requests or limits.
+func (p *planner) resizes() bool {
+	return slices.ContainsFunc(p.plan.Changes, func(change string) bool { return strings.Contains(change, ".resources") })
+}
+
+// mayPatch reports whether the user may patch the pods of the namespace.
+func (p *planner) mayPatch(ctx context.Context, live client.Client, subresource string) (bool, error) {
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: p.found.Object.GetNamespace(), Verb: "patch", Resource: "pods", Subresource: subresource,
+		},
+	}}
+	if err := live.Create(ctx, review); err != nil {
+		return false, fmt.Errorf("ask for your rights: %w", err)
+	}
+	return review.Status.Allowed, nil
 }
 
 func (p *planner) note(format string, words ...any) {

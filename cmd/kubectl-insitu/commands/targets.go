@@ -52,6 +52,8 @@ func (t *targets) resolve(ctx context.Context, e *environment, args []string) (*
 	switch {
 	case len(t.files.Filenames) > 0 && len(args) > 0:
 		err = fmt.Errorf("found -f and %q: accepted is one of them", strings.Join(args, " "))
+	case len(t.files.Filenames) > 0 && (t.selector != "" || t.all):
+		err = errors.New("found -f with -l or --all: accepted is one of them")
 	case len(t.files.Filenames) > 0:
 		found, err = t.inFiles(e, namespace)
 	case t.selector != "" || t.all:

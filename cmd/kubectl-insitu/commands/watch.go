@@ -36,15 +36,12 @@ func (o *statusOptions) look(ctx context.Context, c *cluster.Cluster, found clus
 	if err := o.draw(ctx, f.reports); err != nil {
 		return err
 	}
-	if f.err != nil {
-		return f.err
-	}
-	if o.output.ForPrograms() {
+	if o.output.ForPrograms() && f.last.Name != "" {
 		if err := o.show(f.last); err != nil {
 			return err
 		}
 	}
-	return o.exit(f.last.Phase)
+	return cmp.Or(f.err, o.exit(f.last.Phase))
 }
 
 // draw shows reports as they come: in place in a terminal, else a line for each change.
@@ -81,9 +78,12 @@ func (f *follower) run(ctx context.Context) {
 	ticker := time.NewTicker(lookPeriod)
 	defer ticker.Stop()
 	for {
-		if f.last, f.err = f.watcher.Report(ctx, f.found); f.err != nil {
+		told, err := f.watcher.Report(ctx, f.found)
+		if err != nil {
+			f.err = err
 			return
 		}
+		f.last = told
 		select {
 		case f.reports <- f.last:
 		case <-ctx.Done():

@@ -10,8 +10,10 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/kubectl/pkg/util/podutils"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
@@ -34,12 +36,18 @@ func blockers(f Facts, w Workload) []Blocker {
 		told.Insert(b.Pod)
 	}
 	for _, b := range f.Inspection.Plan.Blockers {
+		if f.Partial && (b.Claim != nil || b.State == inplace.UpdatingClaims) {
+			continue
+		}
 		if b.Pod == nil || known.Has(b.Pod.Name+"/"+b.Reason) || told.Has(b.Pod.Name) && b.Claim == nil {
 			continue
 		}
 		found = append(found, newBlocker(appsv1beta1.Blocker{
 			Pod: b.Pod.Name, Step: string(b.State), Reason: b.Reason, Message: b.Message, Since: metav1.NewTime(b.Since),
 		}, f.Now))
+	}
+	if !f.Inspection.Planned && w.Phase != Healthy {
+		found = append(found, ofPods(f, told)...)
 	}
 	if isWorkloadsOwn(w, found) {
 		found = append(found, Blocker{
@@ -48,6 +56,39 @@ func blockers(f Facts, w Workload) []Blocker {
 	}
 	slices.SortStableFunc(found, func(a, b Blocker) int { return cmp.Compare(rank(a), rank(b)) })
 	return found
+}
+
+// ofPods returns what the pods themselves say that do not start, where nobody plans for
+// them: Kubernetes recreates them.
+func ofPods(f Facts, told sets.Set[string]) []Blocker {
+	var found []Blocker
+	for _, pod := range f.Pods {
+		if told.Has(pod.Name) || pod.DeletionTimestamp != nil || inplace.HasEnded(pod) || podutils.IsPodReady(pod) {
+			continue
+		}
+		if reason, message := whyNotRunning(pod); reason != "" {
+			found = append(found, newBlocker(appsv1beta1.Blocker{
+				Pod: pod.Name, Step: Starting, Reason: reason, Message: message, Since: pod.CreationTimestamp,
+			}, f.Now))
+		}
+	}
+	return found
+}
+
+// whyNotRunning returns what keeps a pod from running, in the words of the kubelet or the
+// scheduler; empty if they say nothing.
+func whyNotRunning(pod *corev1.Pod) (reason, message string) {
+	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if waiting := status.State.Waiting; waiting != nil && helpless.Has(waiting.Reason) {
+			return waiting.Reason, "container " + status.Name + ": " + waiting.Message
+		}
+	}
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
+			return condition.Reason, condition.Message
+		}
+	}
+	return "", ""
 }
 
 // isWorkloadsOwn reports whether a workload waits for something that is no pod's: its

@@ -20,6 +20,9 @@ type Facts struct {
 	// Inspection is what the operator would decide. It has no plan for a native workload
 	// that is not held: nobody but Kubernetes decides on that.
 	Inspection workload.Inspection
+	// Partial is true where the decision on claims was made without something that could
+	// not be read. Only what the operator has reported counts then.
+	Partial bool
 	// Pods are those that the workload owns, Claims are those of its namespace by name.
 	Pods   []*corev1.Pod
 	Claims map[string]*corev1.PersistentVolumeClaim
@@ -96,7 +99,9 @@ func countWays(pods []Pod) (inPlace, recreated int32) {
 func revisionsInUse(f Facts, w Workload) []Revision {
 	count := map[string]int32{}
 	for i := range w.Pods {
-		count[w.Pods[i].Revision]++
+		if w.Pods[i].State != Ended {
+			count[w.Pods[i].Revision]++
+		}
 	}
 	var first, others []Revision
 	for _, revision := range f.Revisions {

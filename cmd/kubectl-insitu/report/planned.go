@@ -43,6 +43,10 @@ func plannedPod(w inplace.Workload, facts inplace.PodFacts, state inplace.PodSta
 		told.Way, told.Reason, told.Message = Kept, "Partition", "the partition keeps it at its revision"
 		return told
 	}
+	if i := slices.IndexFunc(facts.Claims, func(claim volumes.Step) bool { return claim.Recreates }); i >= 0 {
+		told.Way, told.Reason, told.Message = Recreate, facts.Claims[i].Reason, facts.Claims[i].Message
+		return told
+	}
 	step := state.Step
 	if step.State == inplace.UpdatingClaims && step.Action != inplace.Recreate {
 		facts.Claims = nil // what becomes of the pod then
@@ -115,6 +119,8 @@ func PlannedClaims(w inplace.Workload) []PlannedClaim {
 func changeOf(step volumes.Step) string {
 	has := step.Claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	switch {
+	case step.Recreates:
+		return "made anew"
 	case step.Patch.Size != nil && step.Patch.AttributesClass != "":
 		return fmt.Sprintf("%s to %s, VolumeAttributesClass %s", has.String(), step.Patch.Size, step.Patch.AttributesClass)
 	case step.Patch.Size != nil:

@@ -24,6 +24,8 @@ const (
 	Terminating = "Terminating"
 	// Starting: the pod is not ready, and Kubernetes alone acts on it.
 	Starting = "Starting"
+	// Ended: the pod has ended for good, and counts for nothing.
+	Ended = "Ended"
 )
 
 // planned is what the plan says of a pod.
@@ -112,6 +114,8 @@ func (p *Pod) stand(f Facts, pod *corev1.Pod, w Workload) {
 	switch {
 	case pod.DeletionTimestamp != nil:
 		p.State, p.Since = Terminating, *pod.DeletionTimestamp
+	case inplace.HasEnded(pod):
+		p.State, p.Reason, p.Message = Ended, pod.Status.Reason, pod.Status.Message
 	case !p.Ready:
 		p.State = Starting
 	case !p.Updated && w.Phase != Healthy:
