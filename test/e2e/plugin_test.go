@@ -98,6 +98,8 @@ var _ = Describe("The kubectl plugin", func() {
 			_, code := plugin(ctx, namespace, "status", "statefulset.apps.kruise.io/image")
 			g.Expect(code).To(Equal(commands.ExitStalled))
 		}).WithPolling(time.Second).Should(Succeed())
+		offered, _ := plugin(ctx, namespace, "__complete", "undo", "clone")
+		Expect(offered).To(HavePrefix("cloneset.apps.kruise.io/hook\n"), "the shell completes workloads")
 		for _, rollout := range stuckRollouts() {
 			why, code := plugin(ctx, namespace, "why", rollout.workload)
 			Expect(code).To(Equal(commands.ExitOK), why)

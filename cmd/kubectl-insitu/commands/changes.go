@@ -28,6 +28,7 @@ type changes struct {
 
 func newChanges(e *environment, command *cobra.Command) *changes {
 	c := &changes{environment: e, print: genericclioptions.NewPrintFlags("")}
+	command.ValidArgsFunction = e.completeWorkloads
 	c.addTo(command)
 	c.print.AddFlags(command)
 	command.Flags().StringVar(&c.dryRun, "dry-run", string(change.NoDryRun),

@@ -34,6 +34,7 @@ func newHistoryCommand(e *environment) *cobra.Command {
 		Example: "  kubectl insitu history statefulset.apps.kruise.io/db\n" +
 			"  kubectl insitu history deployment/web --revision 3     # the template of revision 3",
 	}
+	command.ValidArgsFunction = e.completeWorkloads
 	h.addTo(command)
 	command.Flags().StringVar(&h.revision, "revision", "", "Show the template of this revision: its number, or its name")
 	command.Flags().StringVarP(&h.output, "output", "o", "", "json or yaml")
