@@ -37,7 +37,8 @@ func (w daemonSet) observe(ctx context.Context, r *Reconciler, s *scope) error {
 	if err := s.readHistory(ctx, r.client); err != nil {
 		return err
 	}
-	if w.setTarget(s); s.target == nil {
+	w.setTarget(s)
+	if s.target == nil {
 		return nil
 	}
 	pods, err := s.readPods(ctx, r.client, w.DaemonSet)

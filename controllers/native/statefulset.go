@@ -41,7 +41,8 @@ func (w statefulSet) observe(ctx context.Context, r *Reconciler, s *scope) error
 	if err := s.readHistory(ctx, r.client); err != nil {
 		return err
 	}
-	if w.setTarget(s); s.target == nil {
+	w.setTarget(s)
+	if s.target == nil {
 		return nil
 	}
 	pods, err := s.readPods(ctx, r.client, w.StatefulSet)

@@ -14,7 +14,7 @@ import (
 // Withhold returns a client that reads as c does, and takes every write for done without
 // making it. Patches of dry runs go to asks, where that is not nil: they change nothing,
 // and their answers are what the API server says to the change.
-func Withhold(c client.Client, asks client.Client) client.Client {
+func Withhold(c, asks client.Client) client.Client {
 	return withheld{Client: c, asks: asks}
 }
 

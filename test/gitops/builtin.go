@@ -39,6 +39,11 @@ func ShippedHealth(obj *unstructured.Unstructured) HealthStatus {
 	}
 }
 
+// fields reads the fields of an object.
+type fields struct {
+	*unstructured.Unstructured
+}
+
 // partitioned is the part of ShippedHealth for a partition that is not 0.
 func (f fields) partitioned(partition int64, isNumber bool) HealthStatus {
 	updated := f.count("status", "updatedReplicas")
@@ -124,11 +129,6 @@ func (f fields) daemonSet() HealthStatus {
 	default:
 		return Healthy
 	}
-}
-
-// fields reads the fields of an object.
-type fields struct {
-	*unstructured.Unstructured
 }
 
 func (f fields) number(path ...string) (int64, bool) {

@@ -61,7 +61,8 @@ func TestRecordedObjects(t *testing.T) {
 					g.Expect(err).NotTo(HaveOccurred())
 					g.Expect(Health{verdicts.ArgoCD, verdicts.Message}).To(Equal(test.HealthStatus))
 					g.Expect(verdicts.Flux).To(Equal(fluxSays[name]))
-					g.Expect(verdicts.ArgoCD == Healthy).To(Equal(verdicts.Flux == Current), "Flux and Argo CD agree on what is done")
+					isHealthy, isCurrent := verdicts.ArgoCD == Healthy, verdicts.Flux == Current
+					g.Expect(isHealthy).To(Equal(isCurrent), "Flux and Argo CD agree on what is done")
 					if verdicts.Flux != Terminating {
 						g.Expect(verdicts.Waited).To(Equal(verdicts.Flux == Current), "kubectl wait --for=condition=Ready")
 					}

@@ -6,6 +6,7 @@ package steering_test
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -178,9 +179,7 @@ func (w *world) pod(name string, owner client.Object, labels map[string]string) 
 	gvk, err := w.c.GroupVersionKindFor(owner)
 	w.Expect(err).NotTo(HaveOccurred())
 	all := map[string]string{"app": "web"}
-	for key, value := range labels {
-		all[key] = value
-	}
+	maps.Copy(all, labels)
 	w.Expect(w.c.Create(w.t.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: w.namespace, Name: name, Labels: all, OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, gvk)},

@@ -140,7 +140,7 @@ func parametersOf(typed any) []string {
 		return nestedParameters
 	}
 	strategy := set.Spec.UpdateStrategy
-	switch strategy.Type {
+	switch strategy.Type { //nolint:exhaustive // the other types are those of flat parameters
 	case appsv1beta1.RollingUpdateCloneSetUpdateStrategyType:
 		return nestedParameters
 	case "", appsv1beta1.OnDeleteCloneSetUpdateStrategyType:

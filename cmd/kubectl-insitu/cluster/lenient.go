@@ -34,7 +34,7 @@ func (l *lenient) Get(ctx context.Context, key client.ObjectKey, object client.O
 	if !apierrors.IsForbidden(err) {
 		return err
 	}
-	what := ""
+	var what string
 	switch class := object.(type) {
 	case *storagev1.StorageClass:
 		what, class.Name, class.AllowVolumeExpansion = "StorageClass", key.Name, ptr.To(true)

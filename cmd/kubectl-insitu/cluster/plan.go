@@ -126,7 +126,7 @@ func (p *planner) decide(ctx context.Context) error {
 
 // resume plans for a paused workload what comes when it is not.
 func (p *planner) resume() {
-	paused := false
+	var paused bool
 	switch typed := p.changed.(type) {
 	case *appsv1beta1.StatefulSet:
 		if paused = typed.IsPaused(); paused {

@@ -102,7 +102,7 @@ func (o *planOptions) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if o.detailedExitCode && disrupts(plans) {
-		return exitCode(ExitDisrupts)
+		return exitError(ExitDisrupts)
 	}
 	return nil
 }

@@ -38,12 +38,12 @@ const (
 	ExitInterrupted = 130
 )
 
-// exitCode ends the program with a code other than 0 and 1, and without an error that
+// exitError ends the program with a code other than 0 and 1, and without an error that
 // is printed.
-type exitCode int
+type exitError int
 
 // Error implements error.
-func (c exitCode) Error() string {
+func (c exitError) Error() string {
 	return fmt.Sprintf("exit code %d", int(c))
 }
 
@@ -56,7 +56,7 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams,
 	root := NewCommand(streams, b)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	code := exitCode(ExitError)
+	code := exitError(ExitError)
 	switch {
 	case err == nil:
 		return ExitOK

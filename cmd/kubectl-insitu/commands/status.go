@@ -105,18 +105,18 @@ func (o *statusOptions) exit(phase report.Phase) error {
 	case report.Healthy:
 		return nil
 	case report.Progressing:
-		return exitCode(ExitProgressing)
+		return exitError(ExitProgressing)
 	case report.Paused:
 		if o.successOnPause {
 			return nil
 		}
-		return exitCode(ExitPaused)
+		return exitError(ExitPaused)
 	case report.Stalled:
-		return exitCode(ExitStalled)
+		return exitError(ExitStalled)
 	case report.Unknown:
-		return exitCode(ExitUnknown)
+		return exitError(ExitUnknown)
 	default:
-		return exitCode(ExitUnknown)
+		return exitError(ExitUnknown)
 	}
 }
 

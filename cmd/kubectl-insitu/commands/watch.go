@@ -24,7 +24,7 @@ const lookPeriod = time.Second
 func (o *statusOptions) look(ctx context.Context, c *cluster.Cluster, found cluster.Found) error {
 	if o.timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, o.timeout, exitCode(ExitTimeout))
+		ctx, cancel = context.WithTimeoutCause(ctx, o.timeout, exitError(ExitTimeout))
 		defer cancel()
 	}
 	watcher, err := c.Watch(ctx, found.Object.GetNamespace())

@@ -6,6 +6,7 @@ package render
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/report"
@@ -123,7 +124,7 @@ func advised(l line, advice string, width int) []line {
 	}
 	const arrow = "-> "
 	said := append(text(arrow), withCommands(advice)...)
-	if both := append(append(l[:len(l):len(l)], span{plain, "  "}), said...); width <= 0 || both.width() <= width {
+	if both := append(append(slices.Clip(l), span{plain, "  "}), said...); width <= 0 || both.width() <= width {
 		return []line{both}
 	}
 	below := append(text(strings.Repeat(" ", indent)), said...)

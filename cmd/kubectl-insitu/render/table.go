@@ -62,12 +62,13 @@ func (t *table) lines(width int) []line {
 
 // widths returns how wide the columns are: 0 for those without anything in them.
 func (t *table) widths() []int {
-	widths := make([]int, len(t.head))
+	columns := len(t.head)
+	for _, row := range t.rows {
+		columns = max(columns, len(row.cells))
+	}
+	widths := make([]int, columns)
 	for _, row := range t.rows {
 		for i, cell := range row.cells {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
 			widths[i] = max(widths[i], cell.width())
 		}
 	}

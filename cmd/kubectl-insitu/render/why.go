@@ -37,7 +37,7 @@ func unseen(w report.Workload, options Options) []line {
 // unblocked says what a workload does that waits for nothing.
 func unblocked(w report.Workload, options Options) []line {
 	updated := fmt.Sprintf("%d of %s updated", w.Updated, count(int(w.Replicas), "pod"))
-	said, advice := "", ""
+	var said, advice string
 	switch {
 	case w.Driver == report.Kubernetes:
 		said = "Kubernetes updates the pods, not Insitu: the workload has no label insitu.dev/update-policy"

@@ -55,13 +55,13 @@ func TestAdviseBlockers(t *testing.T) {
 			{Pod: "db-0", Reason: volumes.ReasonClaimOverdue}, {Pod: "db-1", Reason: "ErrImagePull"}, {Reason: "Paused"},
 		},
 	}
-	w.advise()
+	advise(&w)
 	g.Expect(w.Blockers[0].Advice).To(HaveSuffix("`kubectl describe pvc data-db-0 -n shop`"))
 	g.Expect(w.Blockers[1].Advice).To(ContainSubstring("`kubectl insitu undo statefulset.apps.kruise.io/db -n shop`"))
 	g.Expect(w.Blockers[2].Advice).To(ContainSubstring("`kubectl insitu resume statefulset.apps.kruise.io/db -n shop`"))
 
 	w.Phase = Unknown
-	w.advise()
+	advise(&w)
 	g.Expect(w.Blockers[2].Advice).To(Equal(AdviceOnOperator))
 	g.Expect(w.Blockers[1].Advice).To(ContainSubstring("undo"))
 }

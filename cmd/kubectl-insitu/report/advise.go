@@ -5,9 +5,9 @@ package report
 
 import "cmp"
 
-// advise says for every blocker what to do about it, with commands that can be run as they
+// advise says for every blocker of a workload what to do about it, with commands that can be run as they
 // are.
-func (w *Workload) advise() {
+func advise(w *Workload) {
 	claims := map[[2]string]string{}
 	for i := range w.Pods {
 		for _, claim := range w.Pods[i].Claims {

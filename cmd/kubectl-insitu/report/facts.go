@@ -35,7 +35,7 @@ type Facts struct {
 
 // New returns the report on a workload.
 func New(f Facts) Workload {
-	w := summarise(f.Object)
+	w := summarize(f.Object)
 	w.Ref = RefOf(f.Kind, f.Object)
 	w.UID, w.CreationTimestamp = f.Object.GetUID(), f.Object.GetCreationTimestamp()
 	if isOfAnotherUpdate(f, w) {
@@ -52,7 +52,7 @@ func New(f Facts) Workload {
 	if w.Driver == Insitu && w.Held {
 		w.InPlace, w.Recreated = countWays(w.Pods)
 	}
-	w.advise()
+	advise(&w)
 	return w
 }
 

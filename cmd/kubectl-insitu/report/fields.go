@@ -94,7 +94,7 @@ func byName(value any) (map[string]any, bool) {
 // short says a value in a few words.
 func short(value any) string {
 	const most = 80
-	said := ""
+	var said string
 	switch typed := value.(type) {
 	case nil:
 		return "(none)"

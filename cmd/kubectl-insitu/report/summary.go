@@ -28,15 +28,15 @@ const reasonNotObserved = "NotObserved"
 // reasonRolloutFailed: Kubernetes says that a rollout of its own has failed.
 const reasonRolloutFailed = "RolloutFailed"
 
-// summarise returns what the object itself says.
-func summarise(object client.Object) Workload {
+// summarize returns what the object itself says.
+func summarize(object client.Object) Workload {
 	switch typed := object.(type) {
 	case *appsv1beta1.StatefulSet:
-		return summariseStatefulSet(typed)
+		return summarizeStatefulSet(typed)
 	case *appsv1beta1.CloneSet:
-		return summariseCloneSet(typed)
+		return summarizeCloneSet(typed)
 	case *appsv1.Deployment:
-		return summariseNative(object, Workload{
+		return summarizeNative(object, Workload{
 			Replicas: ptr.Deref(typed.Spec.Replicas, 1), Updated: typed.Status.UpdatedReplicas,
 			Ready: typed.Status.ReadyReplicas, Available: typed.Status.AvailableReplicas, Paused: typed.Spec.Paused,
 		})
@@ -48,9 +48,9 @@ func summarise(object client.Object) Workload {
 		if rolling := typed.Spec.UpdateStrategy.RollingUpdate; rolling != nil && ptr.Deref(rolling.Partition, 0) > 0 {
 			w.Partition = strconv.Itoa(int(*rolling.Partition))
 		}
-		return summariseNative(object, w)
+		return summarizeNative(object, w)
 	case *appsv1.DaemonSet:
-		return summariseNative(object, Workload{
+		return summarizeNative(object, Workload{
 			Replicas: typed.Status.DesiredNumberScheduled, Updated: typed.Status.UpdatedNumberScheduled,
 			Ready: typed.Status.NumberReady, Available: typed.Status.NumberAvailable,
 		})
@@ -59,7 +59,7 @@ func summarise(object client.Object) Workload {
 	}
 }
 
-func summariseStatefulSet(set *appsv1beta1.StatefulSet) Workload {
+func summarizeStatefulSet(set *appsv1beta1.StatefulSet) Workload {
 	status := set.Status
 	w := Workload{
 		Driver: Insitu, Policy: string(set.GetPodUpdatePolicy()), Paused: set.IsPaused(),
@@ -73,7 +73,7 @@ func summariseStatefulSet(set *appsv1beta1.StatefulSet) Workload {
 	return w.withConditions(conditionsOf(set), status.ObservedGeneration < set.Generation)
 }
 
-func summariseCloneSet(set *appsv1beta1.CloneSet) Workload {
+func summarizeCloneSet(set *appsv1beta1.CloneSet) Workload {
 	status := set.Status
 	w := Workload{
 		Driver: Insitu, Policy: string(set.GetPodUpdatePolicy()), Paused: set.IsPaused(),
@@ -95,7 +95,7 @@ func conditionsOf(object client.Object) []metav1.Condition {
 		conditions := make([]metav1.Condition, 0, len(typed.Status.Conditions))
 		for _, c := range typed.Status.Conditions {
 			conditions = append(conditions, metav1.Condition{
-				Type: string(c.Type), Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message,
+				Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message,
 				LastTransitionTime: c.LastTransitionTime,
 			})
 		}
@@ -149,8 +149,8 @@ func (w Workload) notObserved(message string) Workload {
 	return w
 }
 
-// summariseNative completes what a workload of Kubernetes says of itself.
-func summariseNative(object client.Object, w Workload) Workload {
+// summarizeNative completes what a workload of Kubernetes says of itself.
+func summarizeNative(object client.Object, w Workload) Workload {
 	w.Driver, w.Policy = Kubernetes, object.GetLabels()[native.UpdatePolicyLabel]
 	if w.Policy != "" {
 		w.Driver = Insitu
