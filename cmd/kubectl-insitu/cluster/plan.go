@@ -6,6 +6,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"path"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -73,7 +74,7 @@ func (p *planner) askWithRights(ctx context.Context, live client.Client) error {
 			return fmt.Errorf("ask for your rights: %w", err)
 		}
 		if !review.Status.Allowed {
-			p.note("you may not patch pods: admission was not asked what it says to their changes")
+			p.note("you may not patch %s: admission was not asked what it says to the changes of pods", path.Join("pods", subresource))
 			return nil
 		}
 	}

@@ -82,6 +82,7 @@ func (f *follower) run(ctx context.Context) {
 	defer ticker.Stop()
 	for {
 		if f.last, f.err = f.watcher.Report(ctx, f.found); f.err != nil {
+			f.err = cmp.Or(context.Cause(ctx), f.err)
 			return
 		}
 		select {
