@@ -88,7 +88,7 @@ func (c *Cluster) Find(ctx context.Context, namespace string, args ...string) (F
 		case meta.IsNoMatchError(err):
 			missing = append(missing, kind)
 		default:
-			return Found{}, fmt.Errorf("read %s/%s in namespace %s: %w", kind, name, namespace, err)
+			return Found{}, Explain(fmt.Errorf("read %s/%s in namespace %s: %w", kind, name, namespace, err))
 		}
 	}
 	switch {

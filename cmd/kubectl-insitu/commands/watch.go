@@ -80,7 +80,7 @@ func (f *follower) run(ctx context.Context) {
 	for {
 		told, err := f.watcher.Report(ctx, f.found)
 		if err != nil {
-			f.err = err
+			f.err = cmp.Or(context.Cause(ctx), err)
 			return
 		}
 		f.last = told
