@@ -156,6 +156,7 @@ var _ = Describe("The kubectl plugin", func() {
 		Expect(files).To(And(
 			ContainSubstring("Plan for deployment.apps/size"),
 			MatchRegexp(`image-0, image-1, image-2 +Recreate +`+inplace.ReasonFieldImmutable),
+			MatchRegexp(`size-\w+-\w+, size-\w+-\w+ +Recreate +ByKubernetes`),
 			MatchRegexp(`data-claim-0: .*`+volumes.ReasonExpansionNotAllowed),
 		))
 

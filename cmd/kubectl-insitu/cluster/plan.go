@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -230,8 +231,31 @@ func (p *planner) leaveToKubernetes(ctx context.Context) error {
 
 func (p *planner) allByKubernetes(ctx context.Context, why string) error {
 	pods, err := p.pods(ctx, p.found)
-	p.plan.Pods = report.ByKubernetes(p.changed, pods, why)
+	p.plan.Pods = report.ByKubernetes(released(p.changed), pods, why)
 	return err
+}
+
+// released returns a workload of Kubernetes as it is when its hold ends.
+func released(object client.Object) client.Object {
+	if !isHeld(object) {
+		return object
+	}
+	switch typed := object.DeepCopyObject().(type) {
+	case *appsv1.Deployment:
+		typed.Spec.Paused = false
+		return typed
+	case *appsv1.StatefulSet:
+		typed.Spec.UpdateStrategy.Type = appsv1.RollingUpdateStatefulSetStrategyType
+		if partition, err := strconv.ParseInt(typed.Annotations[nativeapi.HeldPartitionAnnotation], 10, 32); err == nil {
+			typed.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: ptr.To(int32(partition))}
+		}
+		return typed
+	case *appsv1.DaemonSet:
+		typed.Spec.UpdateStrategy.Type = appsv1.RollingUpdateDaemonSetStrategyType
+		return typed
+	default:
+		return object
+	}
 }
 
 // changesOf returns the fields that the user changes: the spec, and labels and

@@ -137,3 +137,41 @@ func TestAStallThatABlockerNamesIsToldOnce(t *testing.T) {
 	facts.Object.(*appsv1beta1.StatefulSet).Status.Conditions[1] = condition(appsv1beta1.ConditionStalled, true, "ResizeInfeasible")
 	g.Expect(said(report.New(facts).Blockers)).To(Equal([]string{"db-2/ResizeInfeasible: reported"}))
 }
+
+// What the plugin could not read says nothing of the operator.
+func TestAPartialPlanBlocksNothing(t *testing.T) {
+	g := NewWithT(t)
+	facts := updating(nil, plannedBlocker("db-1", inplace.UpdatingClaims, "ClaimRecreating"), plannedBlocker("db-0", inplace.Waiting, "MaxUnavailable"))
+
+	g.Expect(said(report.New(facts).Blockers)).To(HaveLen(2))
+	facts.Partial = true
+	g.Expect(said(report.New(facts).Blockers)).To(Equal([]string{"db-0/MaxUnavailable: planned"}))
+}
+
+// Pods that Kubernetes recreates say themselves what they wait for.
+func TestPodsThatNobodyPlansFor(t *testing.T) {
+	g := NewWithT(t)
+	facts := factsOf(deploymentKind, deployment(1, 0, 0))
+	facts.Inspection = workload.Inspection{}
+	waiting := builders.Pod("web-1", "", "nginx:no").Ready(false, now).Status(corev1.ContainerStatus{
+		Name: "main", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "not found"}},
+	}).Build()
+	waiting.CreationTimestamp = metav1.NewTime(now.Add(-time.Minute))
+	unplaced := builders.Pod("web-2", "", "nginx:1").Ready(false, now).Condition(corev1.PodScheduled, corev1.ConditionFalse, now).Build()
+	for i := range unplaced.Status.Conditions {
+		if c := &unplaced.Status.Conditions[i]; c.Type == corev1.PodScheduled {
+			c.Reason, c.Message = "Unschedulable", "no node has room"
+		}
+	}
+	ended := builders.Pod("web-3", "", "nginx:1").Ready(false, now).With(func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodFailed }).Build()
+	facts.Pods = []*corev1.Pod{waiting, unplaced, ended}
+
+	told := report.New(facts)
+
+	g.Expect(said(told.Blockers)).To(ConsistOf("web-1/ErrImagePull: container main: not found", "web-2/Unschedulable: no node has room"))
+	g.Expect(told.Phase).To(Equal(report.Progressing))
+	g.Expect(told.Pods[2].State).To(Equal(report.Ended))
+
+	facts.Now = now.Add(3 * time.Minute)
+	g.Expect(report.New(facts).Phase).To(Equal(report.Stalled), "it does not end by itself")
+}

@@ -1,0 +1,92 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package report_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/report"
+	"github.com/insitu-dev/insitu/inplace"
+	"github.com/insitu-dev/insitu/test/builders"
+	"github.com/insitu-dev/insitu/volumes"
+)
+
+// Kubernetes recreates the pods of a workload, but for those that its spec keeps.
+func TestPlannedByKubernetes(t *testing.T) {
+	rolling := func(partition, start int32) *appsv1.StatefulSet {
+		return &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{
+			Ordinals: &appsv1.StatefulSetOrdinals{Start: start},
+			UpdateStrategy: appsv1.StatefulSetUpdateStrategy{
+				Type: appsv1.RollingUpdateStatefulSetStrategyType, RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: ptr.To(partition)},
+			},
+		}}
+	}
+	for name, test := range map[string]struct {
+		object client.Object
+		ways   []report.Way
+	}{
+		"Deployment":                    {&appsv1.Deployment{}, []report.Way{report.Recreate, report.Recreate}},
+		"paused Deployment":             {&appsv1.Deployment{Spec: appsv1.DeploymentSpec{Paused: true}}, []report.Way{report.Kept, report.Kept}},
+		"StatefulSet":                   {&appsv1.StatefulSet{}, []report.Way{report.Recreate, report.Recreate}},
+		"StatefulSet with a partition":  {rolling(10, 0), []report.Way{report.Kept, report.Recreate}},
+		"StatefulSet that starts later": {rolling(1, 9), []report.Way{report.Kept, report.Recreate}},
+		"StatefulSet OnDelete": {
+			&appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{UpdateStrategy: appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}}},
+			[]report.Way{report.Kept, report.Kept},
+		},
+		"DaemonSet OnDelete": {
+			&appsv1.DaemonSet{Spec: appsv1.DaemonSetSpec{UpdateStrategy: appsv1.DaemonSetUpdateStrategy{Type: appsv1.OnDeleteDaemonSetStrategyType}}},
+			[]report.Way{report.Kept, report.Kept},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			pods := []*corev1.Pod{
+				{ObjectMeta: metav1.ObjectMeta{Name: "db-10"}},
+				{ObjectMeta: metav1.ObjectMeta{Name: "db-9"}},
+			}
+
+			planned := report.ByKubernetes(test.object, pods, "a field cannot change in place")
+
+			g.Expect(planned).To(HaveLen(2))
+			g.Expect([]string{planned[0].Name, planned[1].Name}).To(Equal([]string{"db-9", "db-10"}))
+			g.Expect([]report.Way{planned[0].Way, planned[1].Way}).To(Equal(test.ways))
+			for _, pod := range planned {
+				g.Expect(pod.Reason).NotTo(BeEmpty())
+				g.Expect(pod.Message).NotTo(BeEmpty())
+			}
+		})
+	}
+}
+
+// A pod whose claim is made anew is deleted for that, also while the first snapshot is
+// taken and the pod runs.
+func TestPlannedPodOfAClaimThatIsMadeAnew(t *testing.T) {
+	g := NewWithT(t)
+	template, err := inplace.NewTemplate(corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "nginx:1"}}}})
+	g.Expect(err).NotTo(HaveOccurred())
+	target := inplace.Target{Revision: inplace.Revision{Name: "r2", Template: template}}
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data-db-0"}}
+	facts := inplace.PodFacts{
+		Pod: builders.Pod("db-0", "r1", "nginx:1").Build(), From: &inplace.Revision{Name: "r1", Template: template},
+		Claims: volumes.Claims{{State: volumes.Changing, Claim: claim, Recreates: true, Reason: "TakingSnapshot", Message: "claim data-db-0: is made anew"}},
+	}
+	w := inplace.Workload{Target: target, Replicas: 1, MaxUnavailable: 1, Pods: []inplace.PodFacts{facts}}
+
+	planned := report.PlannedPods(w, inplace.MakePlan(w, now), now)
+	claims := report.PlannedClaims(w)
+
+	g.Expect(planned).To(ConsistOf(And(HaveField("Way", report.Recreate), HaveField("Reason", "TakingSnapshot"))))
+	g.Expect(claims).To(ConsistOf(And(HaveField("Change", "made anew"), HaveField("Blocked", false))))
+
+	w.Pods[0].Claims = nil
+	g.Expect(report.PlannedPods(w, inplace.MakePlan(w, now), now)).To(ConsistOf(HaveField("Way", report.Unchanged)), "nothing but its label changes")
+}
