@@ -52,6 +52,18 @@ func TestFourStuckWorkloadsAreNamedOnOneScreenWithAdvice(t *testing.T) {
 	p.eventually(`[...document.querySelectorAll('#list b')].slice(0, 4).map((e) => e.innerText).sort().join()`, "cart,index,ledger,orders")
 }
 
+func TestWhatHoldsARolloutIsNamedInTheOverview(t *testing.T) {
+	w := makeWorkload("CloneSet", "shop", "basket", 2)
+	w.Phase, w.Message = report.Progressing, "2 of 2 pods are to be updated"
+	w.Blockers = []report.Blocker{
+		{Pod: "basket-1", Step: "Waiting", Reason: "MaxUnavailable", Message: "1 pods are unavailable"},
+		{Pod: "basket-0", Step: "HookHeld", Reason: "InPlaceUpdateHook", Message: "held by label example.com/hold"},
+	}
+	p := open(t, newSource(w), look{})
+	p.eventually(`document.querySelector('[aria-label="Under way"] tbody td:last-child')?.innerText`,
+		"InPlaceUpdateHook basket-0: held by label example.com/hold 2 of 2 pods are to be updated")
+}
+
 func TestARolloutIsSeenAsItHappens(t *testing.T) {
 	s := newSource(everything()...)
 	p := open(t, s, look{hash: webHash})

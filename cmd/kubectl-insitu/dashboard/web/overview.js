@@ -51,5 +51,14 @@ function movingTable(workloads) {
       h('td', {}, phaseBadge(workload.phase)),
       h('td', {class: 'number'}, `${workload.updated}/${workload.replicas}`),
       h('td', {class: 'number'}, `${workload.available}/${workload.replicas}`),
-      h('td', {}, workload.message || workload.reason || ''))))));
+      h('td', {}, waitsFor(workload)))))));
+}
+
+// waitsFor says what a workload that is under way waits for first: not that pods wait for
+// each other.
+function waitsFor(workload) {
+  const first = (workload.blockers || []).find((blocker) => blocker.step !== 'Waiting');
+  const words = workload.message || workload.reason || '';
+  if (!first) return words;
+  return [h('strong', {}, first.reason), ` ${first.pod || ''}: ${first.message}`, h('small', {class: 'quietly'}, ` ${words}`)];
 }
