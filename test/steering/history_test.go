@@ -181,7 +181,7 @@ func TestUndoTakesClaimTemplatesBack(t *testing.T) {
 
 	w.Expect(code).To(BeZero(), stderr)
 	w.Expect(stdout).To(Equal("statefulset.apps.kruise.io/web rolled back to revision 1\n"))
-	w.Expect(stderr).To(Equal("note: statefulset.apps.kruise.io/web: volumeClaimTemplates go back, too\n"))
+	w.Expect(stderr).To(Equal("note: statefulset.apps.kruise.io/web: volumeClaimTemplates go back, too (not with --keep-claims)\n"))
 	w.Expect(w.c.Get(t.Context(), client.ObjectKeyFromObject(set), set)).To(Succeed())
 	w.Expect(set.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests.Storage().String()).To(Equal("1Gi"))
 	stdout, _, _ = w.run("undo", "sts/web", "--to-revision=1")
@@ -211,4 +211,55 @@ func TestUndoGoesOnWithoutClaimTemplates(t *testing.T) {
 	w.Expect(w.c.Get(t.Context(), client.ObjectKeyFromObject(set), set)).To(Succeed())
 	w.Expect(set.Spec.Template.Spec.Containers[0].Image).To(Equal("nginx:alpine"))
 	w.Expect(*set.Spec.VolumeClaimTemplates[0].Spec.StorageClassName).To(Equal("fast"))
+}
+
+func TestUndoKeepsClaimTemplatesIfAsked(t *testing.T) {
+	w := newWorld(t)
+	set := w.claims("1Gi", "standard")
+	w.record(set, "first", 1, "")
+	w.change(set, func(set *appsv1beta1.StatefulSet) {
+		set.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("2Gi")
+		set.Spec.Template.Spec.Containers[0].Image = "nginx:2"
+	})
+	w.record(set, "second", 2, "")
+
+	_, stderr, code := w.run("undo", "sts/web", "--keep-claims")
+
+	w.Expect(code).To(BeZero(), stderr)
+	w.Expect(stderr).To(ContainSubstring("volumeClaimTemplates stay as they are"))
+	w.Expect(w.c.Get(t.Context(), client.ObjectKeyFromObject(set), set)).To(Succeed())
+	w.Expect(set.Spec.Template.Spec.Containers[0].Image).To(Equal("nginx:alpine"))
+	w.Expect(set.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests.Storage().String()).To(Equal("2Gi"))
+}
+
+// A pod that has ended, such as one that was evicted, may lie about for months. Nobody is
+// in the middle of a rollout from its revision.
+func TestUndoLooksAtNoPodThatHasEnded(t *testing.T) {
+	w := newWorld(t)
+	set := w.claims("1Gi", "standard")
+	for number, hash := range []string{"first", "second", "third"} {
+		w.change(set, func(set *appsv1beta1.StatefulSet) {
+			set.Spec.Template.Spec.Containers[0].Image = "nginx:" + hash
+		})
+		w.record(set, hash, int64(number)+1, "")
+	}
+	w.pod("web-7", set, map[string]string{appsv1beta1.ControllerRevisionHashLabel: "web-first"})
+	pod := &corev1.Pod{}
+	w.Expect(w.c.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "web-7"}, pod)).To(Succeed())
+	pod.Status.Phase = corev1.PodFailed
+	w.Expect(w.c.Status().Update(t.Context(), pod)).To(Succeed())
+
+	stdout, stderr, code := w.run("undo", "sts/web")
+
+	w.Expect(code).To(BeZero(), stderr)
+	w.Expect(stdout).To(Equal("statefulset.apps.kruise.io/web rolled back to revision 2\n"))
+}
+
+func TestAFileIsNotNarrowedDownByLabels(t *testing.T) {
+	w := newWorld(t)
+
+	_, stderr, code := w.run("restart", "-f", "web.yaml", "-l", "app=web")
+
+	w.Expect(code).To(Equal(1))
+	w.Expect(stderr).To(Equal("error: found -f with -l or --all: accepted is one of them\n"))
 }

@@ -50,11 +50,11 @@ func Pause() Edit {
 func isReplacing(typed any) bool {
 	switch w := typed.(type) {
 	case *appsv1.Deployment:
-		return w.Status.ObservedGeneration < w.Generation || w.Status.UpdatedReplicas < orOne(w.Spec.Replicas)
+		return w.Status.UpdatedReplicas < w.Status.Replicas
 	case *appsv1.StatefulSet:
-		return w.Status.ObservedGeneration < w.Generation || w.Status.UpdateRevision != w.Status.CurrentRevision
+		return w.Status.UpdateRevision != w.Status.CurrentRevision
 	case *appsv1.DaemonSet:
-		return w.Status.ObservedGeneration < w.Generation || w.Status.UpdatedNumberScheduled < w.Status.DesiredNumberScheduled
+		return w.Status.UpdatedNumberScheduled < w.Status.DesiredNumberScheduled
 	default:
 		return false
 	}
