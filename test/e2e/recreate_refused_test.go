@@ -255,7 +255,11 @@ var _ = Describe("A claim of a volume that no snapshot can be taken of", func() 
 	It("is refused, or made anew empty, as told, and the old volume is kept", func(ctx context.Context) {
 		namespace := newRecreateNamespace(ctx)
 		makeVolumes(ctx, namespace, 1)
-		set := create(ctx, nginxWithVolume(namespace, namespace).Replicas(1).With(edits(toSize("1Mi"), recreating(keepingNothing(3600)))))
+		// The volume is a folder of a node: the pod has its data there only.
+		onOneNode := func(s *appsv1beta1.StatefulSet) {
+			s.Spec.Template.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "node-1"}
+		}
+		set := create(ctx, nginxWithVolume(namespace, namespace).Replicas(1).With(edits(toSize("1Mi"), onOneNode, recreating(keepingNothing(3600)))))
 		fillVolumes(ctx, set)
 		volume, before := boundTo(ctx, namespace)["data-sample-0"], podUIDs(ctx, set)
 		change(ctx, set, edits(toClass(classStandard), toSize("1Gi")))
