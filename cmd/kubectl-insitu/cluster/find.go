@@ -13,18 +13,22 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/workload"
 )
 
 // Cluster is a cluster, as its user may see it.
 type Cluster struct {
 	// Client reads and writes without a cache.
-	Client client.Client
-	config *rest.Config
+	Client       client.Client
+	config       *rest.Config
+	capabilities *workload.Capabilities
 }
 
 // New returns the cluster of a connection. It does not ask the API server for anything
@@ -40,7 +44,11 @@ func New(config *rest.Config) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to the cluster: %w", err)
 	}
-	return &Cluster{Client: c, config: config}, nil
+	asks, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the cluster: %w", err)
+	}
+	return &Cluster{Client: c, config: config, capabilities: workload.NewCapabilities(asks, clock.RealClock{})}, nil
 }
 
 // NewScheme returns a scheme with all kinds that the plugin reads.
@@ -78,6 +86,7 @@ func (c *Cluster) Find(ctx context.Context, namespace string, args ...string) (F
 	}
 	var found []Found
 	var missing []Kind
+	var forbidden error
 	for _, kind := range kinds {
 		object := kind.New()
 		err := c.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
@@ -87,8 +96,10 @@ func (c *Cluster) Find(ctx context.Context, namespace string, args ...string) (F
 		case apierrors.IsNotFound(err):
 		case meta.IsNoMatchError(err):
 			missing = append(missing, kind)
+		case IsForWantOfRights(err):
+			forbidden = Explain(fmt.Errorf("read %s/%s in namespace %s: %w", kind, name, namespace, err))
 		default:
-			return Found{}, Explain(fmt.Errorf("read %s/%s in namespace %s: %w", kind, name, namespace, err))
+			return Found{}, fmt.Errorf("read %s/%s in namespace %s: %w", kind, name, namespace, err)
 		}
 	}
 	switch {
@@ -96,6 +107,8 @@ func (c *Cluster) Find(ctx context.Context, namespace string, args ...string) (F
 		return found[0], nil
 	case len(found) > 1:
 		return Found{}, fmt.Errorf("%s/%s is the name of two objects in namespace %s: accepted are %s and %s", word, name, namespace, found[0], found[1])
+	case forbidden != nil:
+		return Found{}, forbidden
 	case len(missing) == len(kinds):
 		return Found{}, fmt.Errorf("the cluster does not serve %s: Insitu is not installed, or without its CustomResourceDefinitions", missing[0])
 	default:

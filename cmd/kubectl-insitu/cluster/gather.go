@@ -28,7 +28,7 @@ import (
 
 // Report returns what is to be told of a workload.
 func (c *Cluster) Report(ctx context.Context, found Found) (report.Workload, error) {
-	return newObserver(newSnapshot(newLenient(c.Client)), c.Client).report(ctx, found)
+	return c.observer(newSnapshot(newLenient(c.Client))).report(ctx, found)
 }
 
 // observer makes reports from what a reader with the indexes of package podcache shows.
@@ -39,11 +39,12 @@ type observer struct {
 	now    time.Time
 }
 
-func newObserver(reader, live client.Client) observer {
-	now, attentively := clock.RealClock{}, &attentive{Reader: live}
+// observer returns one that reads by a client with the indexes of package podcache.
+func (c *Cluster) observer(reader client.Client) observer {
+	now, attentively := clock.RealClock{}, &attentive{Reader: c.Client}
 	return observer{
 		reader: reader, live: attentively, now: now.Now(),
-		eyes: workload.Eyes{Client: workload.Withhold(reader, nil), Live: attentively, Clock: now},
+		eyes: workload.Eyes{Client: workload.Withhold(reader, nil), Live: attentively, Clock: now, Capabilities: c.capabilities},
 	}
 }
 
@@ -135,7 +136,7 @@ func (o observer) claims(ctx context.Context, pods []*corev1.Pod) (map[string]*c
 // those of ours, and those of Kubernetes with the label that opts in. An empty namespace
 // means all.
 func (c *Cluster) List(ctx context.Context, namespace string) ([]report.Workload, error) {
-	return newObserver(newSnapshot(newLenient(c.Client)), c.Client).list(ctx, namespace)
+	return c.observer(newSnapshot(newLenient(c.Client))).list(ctx, namespace)
 }
 
 func (o observer) list(ctx context.Context, namespace string) ([]report.Workload, error) {
@@ -201,7 +202,7 @@ func pointers[T any](items []T, object func(*T) client.Object) []client.Object {
 
 // Names returns the workloads that List reports on. What cannot be read is left out.
 func (c *Cluster) Names(ctx context.Context, namespace string) []report.Ref {
-	o := newObserver(newSnapshot(c.Client), c.Client)
+	o := c.observer(newSnapshot(c.Client))
 	var names []report.Ref
 	for _, kind := range Kinds() {
 		objects, err := o.objects(ctx, kind, namespace)

@@ -34,7 +34,7 @@ import (
 // dry runs what it says to the changes of the pods, if the user may change them.
 func (c *Cluster) Plan(ctx context.Context, found Found, changed client.Object) (report.Plan, error) {
 	reads := newLenient(c.Client)
-	p := &planner{observer: newObserver(newSnapshot(reads), c.Client), found: found, changed: changed}
+	p := &planner{observer: c.observer(newSnapshot(reads)), found: found, changed: changed}
 	p.plan = report.Plan{
 		Workload: report.RefOf(found.Kind.GroupVersionKind, found.Object),
 		Changes:  changesOf(found.Object, changed), Pods: []report.PlannedPod{},

@@ -95,7 +95,12 @@ func (s *snapshot) List(ctx context.Context, list client.ObjectList, options ...
 	if err != nil {
 		return err
 	}
-	found := slices.DeleteFunc(slices.Clone(all), func(item runtime.Object) bool { return !matches(item, asked) })
+	var found []runtime.Object
+	for _, item := range all {
+		if matches(item, asked) {
+			found = append(found, item.DeepCopyObject()) // the caller may change it
+		}
+	}
 	if err := meta.SetList(list, found); err != nil {
 		return fmt.Errorf("list %s: %w", kind.Kind, err)
 	}

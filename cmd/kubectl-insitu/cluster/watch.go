@@ -23,8 +23,9 @@ import (
 
 // Watcher watches the workloads of a namespace, or of all, and what belongs to them.
 type Watcher struct {
-	reader, live client.Client
-	changed      chan struct{}
+	cluster *Cluster
+	reader  client.Client
+	changed chan struct{}
 }
 
 // Watch watches a namespace, or all if it is empty, until ctx ends. It fails where the
@@ -51,7 +52,7 @@ func (c *Cluster) Watch(ctx context.Context, namespace string) (*Watcher, error)
 	if err != nil {
 		return nil, fmt.Errorf("watch the cluster: %w", err)
 	}
-	w := &Watcher{reader: newLenient(reader), live: c.Client, changed: make(chan struct{}, 1)}
+	w := &Watcher{cluster: c, reader: newLenient(reader), changed: make(chan struct{}, 1)}
 	if err := w.subscribe(ctx, c.Client, watched, namespace); err != nil {
 		return nil, err
 	}
@@ -121,10 +122,10 @@ func (w *Watcher) Report(ctx context.Context, found Found) (report.Workload, err
 	if err := w.reader.Get(ctx, client.ObjectKeyFromObject(found.Object), object); err != nil {
 		return report.Workload{}, fmt.Errorf("read %s: %w", found, err)
 	}
-	return newObserver(w.reader, w.live).report(ctx, Found{found.Kind, object})
+	return w.cluster.observer(w.reader).report(ctx, Found{found.Kind, object})
 }
 
 // List is as that of Cluster.
 func (w *Watcher) List(ctx context.Context, namespace string) ([]report.Workload, error) {
-	return newObserver(w.reader, w.live).list(ctx, namespace)
+	return w.cluster.observer(w.reader).list(ctx, namespace)
 }
