@@ -31,7 +31,6 @@ import (
 // returns the address that it prints.
 func serveDashboard(namespace string) string {
 	GinkgoHelper()
-	//nolint:noctx // it is to outlive the context of this node; it ends as on Ctrl-C
 	command := exec.Command(filepath.Join(os.Getenv("INSITU_PLUGIN"), "kubectl-insitu"), "dashboard", "--namespace", namespace)
 	command.Stderr = GinkgoWriter
 	output, err := command.StdoutPipe()

@@ -176,7 +176,7 @@ func installUserRoles(ctx context.Context, c client.Client) {
 	GinkgoHelper()
 	raw, err := os.ReadFile(filepath.Join("..", "..", "..", "config", "rbac", "user_roles.yaml"))
 	Expect(err).NotTo(HaveOccurred())
-	for _, document := range bytes.Split(raw, []byte("\n---\n")) {
+	for document := range bytes.SplitSeq(raw, []byte("\n---\n")) {
 		role := &rbacv1.ClusterRole{}
 		Expect(yaml.Unmarshal(document, role)).To(Succeed())
 		Expect(c.Create(ctx, role)).To(Succeed())

@@ -53,7 +53,7 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams,
 	// What libraries log is for their authors; users read our errors.
 	klog.SetLogger(logr.Discard())
 	ctrl.SetLogger(logr.Discard())
-	root := NewCommand(streams, b)
+	root := NewCommand(streams, b) //nolint:contextcheck // cobra hands ctx to the commands
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	code := exitError(ExitError)
