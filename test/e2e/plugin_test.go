@@ -46,7 +46,7 @@ func plugin(ctx context.Context, namespace string, args ...string) (string, int)
 // stuck is a rollout that does not end by itself.
 type stuck struct {
 	workload string
-	// patch is what breaks it, as a JSON patch of a workload.
+	// patch is what breaks it: the operations of a JSON patch of the workload.
 	patch string
 	// reason and advice are what people are to read.
 	reason, advice string
@@ -59,8 +59,9 @@ func stuckRollouts() []stuck {
 	size := `{"op":"replace","path":"/spec/template/spec/containers/0/resources","value":` +
 		`{"requests":{"cpu":"10m","memory":"900Gi"},"limits":{"cpu":"100m","memory":"900Gi"}}}`
 	claim := `{"op":"replace","path":"/spec/volumeClaimTemplates/0/spec/resources/requests/storage","value":"640Mi"}`
+	deadline := `,{"op":"add","path":"/spec/updateStrategy/rollingUpdate/inPlaceUpdateStrategy","value":{"deadlineSeconds":10}}`
 	return []stuck{
-		{"statefulset.apps.kruise.io/image", image(nginxMissing), "ImagePull", "kubectl insitu undo statefulset.apps.kruise.io/image"},
+		{"statefulset.apps.kruise.io/image", image(nginxMissing) + deadline, "ImagePull", "kubectl insitu undo statefulset.apps.kruise.io/image"},
 		{"cloneset.apps.kruise.io/hook", image(nginxLatest), inplace.ReasonInPlaceUpdateHook, "example.io/hold"},
 		{"deployment.apps/size", size, inplace.ReasonResizeInfeasible, "kubectl insitu undo deployment.apps/size"},
 		{"statefulset.apps.kruise.io/claim", claim, volumes.ReasonExpansionNotAllowed, "allowVolumeExpansion"},
