@@ -25,10 +25,10 @@ import (
 const reportPeriod = 5 * time.Second
 
 // report says in the workload's annotation how far its update is, if that differs
-// from what it says already. A workload that was
-// released says nothing; one whose release failed says that.
+// from what it says already. A workload that was released says nothing; one whose release
+// is refused says that. Where the answer was lost, it may have been released.
 func (r *Reconciler) report(ctx context.Context, s *scope) error {
-	if s.ending != nil && s.failure == nil {
+	if s.ending != nil && !executor.IsRefusal(s.failure) {
 		r.metrics.Report(client.ObjectKeyFromObject(s.object), s.rolloutAtEnd(), s.now)
 		return nil
 	}

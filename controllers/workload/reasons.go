@@ -4,6 +4,7 @@
 package workload
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
@@ -117,6 +118,9 @@ var reasons = sets.New(
 	recreate.ReasonRecreateUndone,
 	recreate.ReasonVolumeLost,
 	string(resize.Removed), string(resize.OtherQOSClass), string(resize.NodeUnsupported),
+
+	// The scheduler's own.
+	corev1.PodReasonUnschedulable, corev1.PodReasonSchedulingGated,
 
 	// The kubelet's own, of containers that it does not start.
 	"ContainerCreating", "PodInitializing", "CrashLoopBackOff", "RunContainerError", "PostStartHookError",
