@@ -48,6 +48,7 @@ func run(m *testing.M) int {
 	defer stop()
 	ctx, cancel := chromedp.NewContext(allocator)
 	defer cancel()
+	defer func() { _ = chromedp.Cancel(ctx) }() // it waits for the browser to end, with all its processes
 	if err := chromedp.Run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "start", path+":", err)
 		return 1

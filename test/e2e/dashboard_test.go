@@ -57,7 +57,10 @@ func browse(ctx context.Context, url string) context.Context {
 	allocator, stop := chromedp.NewExecAllocator(context.WithoutCancel(ctx), options...)
 	DeferCleanup(stop)
 	tab, cancel := chromedp.NewContext(allocator)
-	DeferCleanup(cancel)
+	DeferCleanup(func() {
+		Expect(chromedp.Cancel(tab)).To(Succeed(), "it waits for the browser to end, with all its processes")
+		cancel()
+	})
 	Expect(chromedp.Run(tab, chromedp.EmulateViewport(1440, 1200), chromedp.Navigate(url))).To(Succeed())
 	return tab
 }
