@@ -5,7 +5,10 @@ package native
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 
+	jsonpatch "github.com/evanphx/json-patch/v5"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workloads "github.com/insitu-dev/insitu/controllers/workload"
@@ -42,4 +45,25 @@ func Inspect(ctx context.Context, eyes workloads.Eyes, kind Kind, obj client.Obj
 		found.Update = s.target.Name
 	}
 	return found
+}
+
+// Released returns a held workload of a kind with the spec that it has when its hold ends.
+func Released(kind Kind, obj client.Object) (client.Object, error) {
+	patch, err := json.Marshal(map[string]any{"spec": workloadOf(obj).unheld()})
+	if err != nil {
+		return nil, err
+	}
+	held, err := json.Marshal(obj)
+	if err != nil {
+		return nil, err
+	}
+	merged, err := jsonpatch.MergePatch(held, patch)
+	if err != nil {
+		return nil, fmt.Errorf("release %s: %w", obj.GetName(), err)
+	}
+	released := kind.newObject()
+	if err := json.Unmarshal(merged, released); err != nil {
+		return nil, fmt.Errorf("release %s: %w", obj.GetName(), err)
+	}
+	return released, nil
 }

@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
-	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/report"
 )
 
 // Kind is a kind of workload that the plugin knows.
@@ -94,11 +93,4 @@ func spellings(kinds []Kind) []string {
 		words = append(words, kind.String())
 	}
 	return words
-}
-
-// Spelling returns how a workload is spelled where it must not be taken for another one:
-// statefulset.apps.kruise.io/db.
-func Spelling(ref report.Ref) string {
-	group, _, _ := strings.Cut(ref.APIVersion, "/")
-	return strings.ToLower(ref.Kind) + "." + group + "/" + ref.Name
 }

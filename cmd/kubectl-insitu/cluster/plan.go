@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -231,31 +230,17 @@ func (p *planner) leaveToKubernetes(ctx context.Context) error {
 
 func (p *planner) allByKubernetes(ctx context.Context, why string) error {
 	pods, err := p.pods(ctx, p.found)
-	p.plan.Pods = report.ByKubernetes(released(p.changed), pods, why)
-	return err
-}
-
-// released returns a workload of Kubernetes as it is when its hold ends.
-func released(object client.Object) client.Object {
-	if !isHeld(object) {
-		return object
+	if err != nil {
+		return err
 	}
-	switch typed := object.DeepCopyObject().(type) {
-	case *appsv1.Deployment:
-		typed.Spec.Paused = false
-		return typed
-	case *appsv1.StatefulSet:
-		typed.Spec.UpdateStrategy.Type = appsv1.RollingUpdateStatefulSetStrategyType
-		if partition, err := strconv.ParseInt(typed.Annotations[nativeapi.HeldPartitionAnnotation], 10, 32); err == nil {
-			typed.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: ptr.To(int32(partition))}
+	object := p.changed
+	if isHeld(object) {
+		if object, err = native.Released(native.Kind(p.found.Kind.Kind), object); err != nil {
+			return err
 		}
-		return typed
-	case *appsv1.DaemonSet:
-		typed.Spec.UpdateStrategy.Type = appsv1.RollingUpdateDaemonSetStrategyType
-		return typed
-	default:
-		return object
 	}
+	p.plan.Pods = report.ByKubernetes(object, pods, why)
+	return nil
 }
 
 // changesOf returns the fields that the user changes: the spec, and labels and

@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/cluster"
 )
 
 // completeWorkloads offers the workloads of the namespace that the operator drives. What
@@ -23,7 +21,7 @@ func (e *environment) completeWorkloads(command *cobra.Command, args []string, b
 	}
 	var names []string
 	for _, found := range c.Names(command.Context(), namespace) {
-		for _, name := range []string{cluster.Spelling(found), strings.ToLower(found.Kind) + "/" + found.Name} {
+		for _, name := range []string{found.String(), strings.ToLower(found.Kind) + "/" + found.Name} {
 			if strings.HasPrefix(name, begun) {
 				names = append(names, name)
 				break

@@ -12,7 +12,6 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/kubectl/pkg/util/templates"
 
-	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/cluster"
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/render"
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/report"
 )
@@ -167,7 +166,7 @@ func (o *statusOptions) table(namespace string, all []report.Workload) error {
 			fmt.Fprint(table, w.Namespace+"\t")
 		}
 		fmt.Fprintf(table, "%s\t%s\t%d/%d\t%d/%d\t%s\n",
-			cluster.Spelling(w.Ref), w.Phase, w.Updated, w.Replicas, w.Ready, w.Replicas, waitsFor(w))
+			w.Ref, w.Phase, w.Updated, w.Replicas, w.Ready, w.Replicas, waitsFor(w))
 	}
 	return table.Flush()
 }
