@@ -99,12 +99,16 @@ func uids(pods []observe.Pod) []types.UID {
 }
 
 // objects returns the objects of all kinds that kubectl get finds with some flags, but
-// for events. With "--namespaced=true" kinds without a namespace are left out.
+// for events and what is measured when it is read. With "--namespaced=true"
+// they are those of a namespace, with "--namespaced=false" the others.
 func objects(ctx context.Context, namespaced string, flags ...string) []string {
 	GinkgoHelper()
 	kinds := strings.Fields(kubectl(ctx, "api-resources", "--verbs=list", "-o", "name", namespaced))
 	kinds = slices.DeleteFunc(kinds, func(kind string) bool {
-		return kind == "events" || kind == "events.events.k8s.io" || strings.HasSuffix(kind, ".metrics.k8s.io")
+		return strings.HasPrefix(kind, "events") || strings.HasSuffix(kind, ".metrics.k8s.io")
 	})
-	return strings.Fields(kubectl(ctx, append([]string{"get", strings.Join(kinds, ","), "-o", "name", "--ignore-not-found"}, flags...)...))
+	found := strings.Split(kubectl(ctx, append([]string{"get", strings.Join(kinds, ","), "-o", "name", "--ignore-not-found"}, flags...)...), "\n")
+	return slices.DeleteFunc(found, func(line string) bool {
+		return line == "" || strings.HasPrefix(line, "Warning: ") || strings.HasPrefix(line, "componentstatus/")
+	})
 }
