@@ -119,6 +119,7 @@ generate: ## Make everything again that is made from code: deep copies, CRDs, RB
 	go run ./hack/reasons
 	go run ./hack/argocd
 	go run ./hack/metricsdoc
+	go run ./hack/concepts
 
 .PHONY: fmt
 fmt: ## Format the code as make verify wants it
