@@ -120,6 +120,7 @@ generate: ## Make everything again that is made from code: deep copies, CRDs, RB
 	go run ./hack/argocd
 	go run ./hack/metricsdoc
 	go run ./hack/concepts
+	hack/tool crd-ref-docs --source-path=apis --config=hack/apidocs/config.yaml --templates-dir=hack/apidocs/templates --renderer=markdown --output-path=docs/api.md --log-level=ERROR
 
 .PHONY: fmt
 fmt: ## Format the code as make verify wants it
