@@ -45,10 +45,8 @@ lab-down: ## Take it down; nothing is left behind
 ##@ Test it
 
 .PHONY: test
-test: ## Run every suite: unit, alerts, API server, browser, lab, installation, end to end
-	@hack/test unit monitoring apiserver browser lab install e2e
-test: ## Run every suite: unit, release, alerts, API server, browser, lab, end to end
-	@hack/test unit release monitoring apiserver browser lab e2e
+test: ## Run every suite: unit, release, alerts, API server, browser, lab, installation, pages, end to end
+	@hack/test unit release monitoring apiserver browser lab install docs e2e
 
 .PHONY: test-unit
 test-unit: ## Run the tests that need nothing but Go
@@ -81,6 +79,10 @@ test-e2e: ## Run the operator on a real kubelet, in a lab of its own
 .PHONY: test-install
 test-install: ## Install, upgrade and uninstall the chart, in a lab of its own
 	@hack/test install
+
+.PHONY: test-docs
+test-docs: ## Run the commands of the pages in docs/, in a lab of its own
+	@hack/test docs
 
 .PHONY: sim
 sim: ## Run SEEDS random rollouts in a simulated cluster, with faults and crashes
