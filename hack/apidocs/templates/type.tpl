@@ -3,9 +3,16 @@
 ### {{ .Name }}
 
 {{ .Doc }}
-{{- if .References }}
+{{- /* Others are what an annotation holds, which have no section. */ -}}
+{{- $users := list -}}
+{{- range .SortedReferences -}}
+{{- if and (markdownShouldRenderType .) (or .GVK .References) .Members -}}
+{{- $users = append $users (markdownRenderTypeLink .) -}}
+{{- end -}}
+{{- end -}}
+{{- if $users }}
 
-In: {{ range $i, $reference := .SortedReferences }}{{ if $i }}, {{ end }}{{ markdownRenderTypeLink $reference }}{{ end }}.
+In: {{ join ", " $users }}.
 {{- end }}
 {{ if .Members }}
 | Field | Type | What it is | Default | Accepted |
