@@ -6,6 +6,7 @@ package admission
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -33,8 +34,24 @@ const operatorUser = "system:serviceaccount:insitu-system:insitu-manager"
 // server is the API server that all tests of this package share.
 var server *rest.Config
 
+// auditLog is where the server writes what is done to pods.
+var auditLog string
+
 func TestMain(m *testing.M) {
-	os.Exit(apiserver.Main(m, func(config *rest.Config) { server = config }))
+	os.Exit(main(m))
+}
+
+func main(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "insitu-audit-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	auditLog = filepath.Join(dir, "audit.log")
+
+	return apiserver.MainAudited(m, auditLog, func(config *rest.Config) { server = config })
 }
 
 // ensureNode makes the node of all pods: resizes are compared with what it has.
