@@ -52,7 +52,9 @@ var _ = Describe("A leader that is killed in the middle of a rollout", func() {
 		taken := leader(ctx)
 		Expect(*taken.Spec.LeaseTransitions).To(Equal(*lease.Spec.LeaseTransitions+1), "the Lease was taken once")
 		duration := time.Duration(*lease.Spec.LeaseDurationSeconds) * time.Second
-		Expect(taken.Spec.AcquireTime.Sub(lease.Spec.RenewTime.Time)).To(And(
+		vacant := taken.Spec.AcquireTime.Sub(lease.Spec.RenewTime.Time)
+		AddReportEntry("Nobody led for", vacant.String())
+		Expect(vacant).To(And(
 			BeNumerically(">=", duration),
 			// The other replica sees the last renewal when it looks, and that it has run out
 			// when it looks again.
