@@ -35,7 +35,7 @@ import (
 const root = "../.."
 
 // patience is how long one command may take. Those that wait have timeouts of their own.
-const patience = 3 * time.Minute
+const patience = 5 * time.Minute
 
 // shownNamespace is what pages call the namespace that they are run in.
 const shownNamespace = "demo"
