@@ -30,6 +30,9 @@ var unasked = map[string]string{
 	"update clonesets/finalizers.apps.kruise.io":    "asked for by an admission plugin",
 	"update statefulsets/finalizers.apps.kruise.io": "asked for by an admission plugin",
 	"update deployments/finalizers.apps":            "asked for by an admission plugin",
+	// The recorder of the leader's event patches one that repeats. This one names the
+	// process, which leads once.
+	"patch events": "nothing repeats",
 }
 
 // It looks back at all specs: nothing was asked for that the chart's roles do not
