@@ -45,9 +45,10 @@ var ofCluster = sets.New(
 )
 
 // forRecreation are the verbs that serve nothing but to make claims anew. That takes
-// rights to volumes, which belong to the cluster: without those, these are of no use.
+// rights to volumes, which belong to the cluster: without those, these are of no use. To
+// delete claims is not among them: where the admission plugin
+// OwnerReferencesPermissionEnforcement is on, setting owners of claims takes it.
 var forRecreation = map[schema.GroupResource]sets.Set[string]{
-	{Resource: "persistentvolumeclaims"}:                            sets.New("delete"),
 	{Resource: "resourcequotas"}:                                    sets.New("list"),
 	{Group: "snapshot.storage.k8s.io", Resource: "volumesnapshots"}: sets.New("create", "delete", "get"),
 }

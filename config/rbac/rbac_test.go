@@ -31,6 +31,7 @@ func TestNamespaced(t *testing.T) {
 
 	got := rbac.Namespaced([]rbacv1.PolicyRule{
 		rule("", []string{"pods", "persistentvolumeclaims"}, []string{"get", "delete"}),
+		rule("", []string{"resourcequotas", "pods"}, []string{"list"}),
 		rule("", []string{"persistentvolumes"}, []string{"get"}),
 		rule("", []string{"configmaps", "persistentvolumeclaims"}, []string{"list"}),
 		rule("snapshot.storage.k8s.io", []string{"volumesnapshots", "volumesnapshotclasses"}, []string{"get"}),
@@ -40,8 +41,7 @@ func TestNamespaced(t *testing.T) {
 
 	g.Expect(got).To(Equal([]rbacv1.PolicyRule{
 		rule("", []string{"configmaps"}, []string{"list"}),
-		rule("", []string{"persistentvolumeclaims"}, []string{"get", "list"}),
-		rule("", []string{"pods"}, []string{"delete", "get"}),
+		rule("", []string{"persistentvolumeclaims", "pods"}, []string{"delete", "get", "list"}),
 		rule("apps", []string{"deployments", "statefulsets"}, []string{"get", "watch"}),
 	}), "the other snapshots are of no use without their classes")
 }

@@ -91,6 +91,14 @@ func helm(ctx context.Context, args ...string) string {
 	return output
 }
 
+// helmFails runs Helm, which has to fail, and returns what it printed.
+func helmFails(ctx context.Context, args ...string) string {
+	GinkgoHelper()
+	output, err := labtools.Helm(ctx, append([]string{"--namespace", releaseNamespace}, args...)...)
+	Expect(err).To(HaveOccurred(), "helm %s: %s", strings.Join(args, " "), output)
+	return output
+}
+
 // kubectl runs kubectl, and returns what it printed.
 func kubectl(ctx context.Context, args ...string) string {
 	GinkgoHelper()
