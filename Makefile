@@ -15,7 +15,9 @@ BENCH_CHANGES ?= image resize# what of them is changed
 BENCH_FLAGS ?=# flags for the measurement, e.g. --service
 BENCH_FOREIGN ?=# beside how many pods that nobody opted in make bench measures a manager at rest
 BENCH ?= .# which benchmarks make bench-go runs
-VERSION ?=# what make build calls itself, instead of what git says
+VERSION ?=# what make build calls itself, instead of what git says; what make release makes
+RELEASE_DIR ?= .out/release# where make release leaves a release
+RELEASE_FLAGS ?=# flags for the release, e.g. --allow-dirty
 CGO_ENABLED ?= 0# 1 with TEST_FLAGS=-race: needs a C compiler
 
 export LAB_DIR E2E_FLAGS TEST_FLAGS KEEP_LAB BENCH_PODS BENCH_KINDS BENCH_CHANGES BENCH_FLAGS BENCH_FOREIGN CGO_ENABLED
@@ -43,12 +45,12 @@ lab-down: ## Take it down; nothing is left behind
 ##@ Test it
 
 .PHONY: test
-test: ## Run every suite: unit, alerts, API server, browser, lab, installation, pages, end to end
-	@hack/test unit monitoring apiserver browser lab install docs e2e
+test: ## Run every suite: unit, release, alerts, API server, browser, lab, installation, pages, end to end
+	@hack/test unit release monitoring apiserver browser lab install docs e2e
 
 .PHONY: test-unit
 test-unit: ## Run the tests that need nothing but Go
-	@hack/test unit
+	@hack/test unit release
 
 .PHONY: test-monitoring
 test-monitoring: ## Run the tests of the alerts and the Grafana board, with Debian's promtool
@@ -116,6 +118,10 @@ lint: ## Run the linters, and prove that they notice broken rules
 vulncheck: ## Look for known vulnerabilities (needs the network)
 	@hack/vulncheck
 
+.PHONY: licenses
+licenses: ## Check that the licenses of all that is linked are allowed
+	go run -C hack/release . licenses
+
 ##@ Change it
 
 .PHONY: generate
@@ -127,6 +133,8 @@ generate: ## Make everything again that is made from code: deep copies, CRDs, RB
 	go run ./hack/reasons
 	go run ./hack/argocd
 	go run ./hack/metricsdoc
+	go run ./hack/concepts
+	hack/tool crd-ref-docs --source-path=apis --config=hack/apidocs/config.yaml --templates-dir=hack/apidocs/templates --renderer=markdown --output-path=docs/api.md --log-level=ERROR
 
 .PHONY: fmt
 fmt: ## Format the code as make verify wants it
@@ -139,6 +147,10 @@ tidy: ## Tidy the go.mod files
 .PHONY: build
 build: ## Build the binaries into bin/
 	go build -ldflags '-s -w -X main.version=$(or $(VERSION),$(shell git describe --tags --always --dirty))' -o bin/ ./cmd/...
+
+.PHONY: release
+release: ## Make all that a release consists of, as a dry run: nothing is published
+	go run -C hack/release . make --version '$(VERSION)' --out '$(RELEASE_DIR)' $(RELEASE_FLAGS)
 
 ##@ Help
 

@@ -11,6 +11,10 @@ import (
 	"strings"
 )
 
+// commit is set by the linker where git is not asked, as in a release:
+// -ldflags "-X github.com/insitu-dev/insitu/cmd/build.commit=0123abc".
+var commit string
+
 // Build says what a program was made from. What is not known is "unknown".
 type Build struct {
 	Version, Commit string
@@ -21,7 +25,12 @@ type Build struct {
 func This(linked string) Build {
 	info, _ := debug.ReadBuildInfo()
 
-	return of(linked, info)
+	b := of(linked, info)
+	if commit != "" {
+		b.Commit = commit
+	}
+
+	return b
 }
 
 func of(linked string, info *debug.BuildInfo) Build {

@@ -36,3 +36,12 @@ func TestBuild(t *testing.T) {
 		})
 	}
 }
+
+// A release is built without git, so the linker tells the commit.
+func TestCommitFromTheLinker(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(This("v1.2.3").Commit).To(Equal("unknown"))
+	commit = "4567def"
+	defer func() { commit = "" }()
+	g.Expect(This("v1.2.3")).To(Equal(Build{Version: "v1.2.3", Commit: "4567def"}))
+}

@@ -13,36 +13,16 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// Read returns the requests in an audit log, the oldest first. Those in files that
-// the API server has put aside, because the log had become large, are among them. With
-// users, it returns only the requests of these.
+// Read returns the requests in an audit log, the oldest first; with users, only theirs.
+// It is one file: see to it that the API server does not begin another when it has
+// become large.
 func Read(path string, users ...string) ([]auditv1.Event, error) {
-	extension := filepath.Ext(path)
-	// The names of these files have the time in them.
-	files, err := filepath.Glob(strings.TrimSuffix(path, extension) + "-*" + extension)
-	if err != nil {
-		return nil, fmt.Errorf("find audit logs: %w", err)
-	}
-	slices.Sort(files)
-	var all []auditv1.Event
-	for _, name := range append(files, path) {
-		events, err := readFile(name, users)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, events...)
-	}
-	return all, nil
-}
-
-func readFile(path string, users []string) ([]auditv1.Event, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open audit log: %w", err)

@@ -30,8 +30,10 @@ func Forbidden(events []auditv1.Event) []string {
 }
 
 // Unused returns what rules allow and no request asked for, each as "verb resource" or,
-// outside the core group, "verb resource.group": "patch pods/status" and "get
-// clonesets.apps.kruise.io".
+// outside the core group, "verb resource.group": "patch pods/status" and "watch
+// clonesets.apps.kruise.io". What is watched may also be read and listed: that tells
+// no more, and the list is what a client asks for where the API server does not begin
+// its watches with one.
 func Unused(rules []rbacv1.PolicyRule, events []auditv1.Event) []string {
 	granted := map[string]bool{}
 	for _, rule := range rules {
@@ -40,8 +42,16 @@ func Unused(rules []rbacv1.PolicyRule, events []auditv1.Event) []string {
 		}
 	}
 	for i := range events {
-		if ref := events[i].ObjectRef; ref != nil {
-			delete(granted, grant(events[i].Verb, ref.APIGroup, join(ref.Resource, ref.Subresource)))
+		ref := events[i].ObjectRef
+		if ref == nil {
+			continue
+		}
+		verbs := []string{events[i].Verb}
+		if events[i].Verb == "watch" {
+			verbs = append(verbs, "get", "list")
+		}
+		for _, verb := range verbs {
+			delete(granted, grant(verb, ref.APIGroup, join(ref.Resource, ref.Subresource)))
 		}
 	}
 	return slices.Sorted(maps.Keys(granted))

@@ -55,6 +55,10 @@ func TestUnusedIsWhatNoRequestAskedFor(t *testing.T) {
 			asked:  []auditv1.Event{request("watch", "apps", "clonesets", ""), request("watch", "", "clonesets", "")},
 			unused: []string{"get pods", "get pods/status", "patch pods", "patch pods/status", "watch clonesets.apps.kruise.io"},
 		},
+		"a watch tells what get and list do, of the same resource": {
+			asked:  []auditv1.Event{request("watch", "", "pods", "")},
+			unused: []string{"get pods/status", "patch pods", "patch pods/status", "watch clonesets.apps.kruise.io"},
+		},
 		"everything was": {
 			asked: []auditv1.Event{
 				request("get", "", "pods", ""), request("patch", "", "pods", ""), request("get", "", "pods", "status"),

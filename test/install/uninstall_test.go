@@ -37,18 +37,22 @@ var _ = Describe("An uninstall in the middle of rollouts", Ordered, func() {
 			Eventually(ctx, func(ctx context.Context) []string { return images(held.pods(ctx, app)) }).Should(ContainElement(nginxLatest))
 		}
 		// From here on no further pod begins, however long the uninstall takes.
-		kubectl(ctx, append([]string{"annotate", "-n", held.namespace, native.PausedAnnotation + "=true"}, held.names(ctx, builtin)...)...)
+		held.annotate(ctx, native.PausedAnnotation+"=true")
 		Expect(held.held(ctx)).To(HaveLen(len(apps)))
 		for _, app := range apps {
 			Expect(images(held.pods(ctx, app))).To(ContainElement(nginxAlpine), "the rollout of %s is in its middle", app)
 		}
-		updated := slices.DeleteFunc(held.pods(ctx), func(pod observe.Pod) bool { return pod.Image != nginxLatest })
+		// Those of a Deployment belong to the ReplicaSet of the old template until its
+		// update has ended: Kubernetes makes new ones.
+		updated := slices.DeleteFunc(slices.Concat(held.pods(ctx, "builtin-set"), held.pods(ctx, "daemons")), func(pod observe.Pod) bool {
+			return pod.Image != nginxLatest
+		})
 
 		uninstall(ctx)
 		held.settled(ctx)
 		Eventually(ctx, func(ctx context.Context) []string { return images(held.pods(ctx)) }).Should(HaveEach(nginxLatest), "the old pods are gone")
 		Expect(uids(held.pods(ctx))).To(ContainElements(uids(updated)), "what was updated in place stays")
-		traces := kubectl(ctx, "get", builtin, "-n", held.namespace, "-o", "jsonpath={.items[*].metadata}")
+		traces := kubectl(ctx, "get", builtin, "-n", held.namespace, "-o", "jsonpath={.items[*].metadata.labels}{.items[*].metadata.annotations}")
 		Expect(traces).NotTo(Or(ContainSubstring(native.HeldLabel), ContainSubstring(native.StatusAnnotation)))
 	})
 
@@ -73,12 +77,18 @@ var _ = Describe("An uninstall in the middle of rollouts", Ordered, func() {
 		install(ctx, presentChart)
 		before := held.pods(ctx)
 		held.apply(ctx, nginxAlpine)
-		kubectl(ctx, append([]string{"annotate", "-n", held.namespace, native.PausedAnnotation + "-"}, held.names(ctx, builtin)...)...)
+		held.annotate(ctx, native.PausedAnnotation+"-")
 		held.settled(ctx)
 		Expect(observe.Differences(before, held.pods(ctx), 1)).To(BeEmpty())
 		settled.expectUntouched(ctx)
 	})
 })
+
+// annotate changes an annotation of all workloads of Kubernetes.
+func (w workloads) annotate(ctx context.Context, change string) {
+	GinkgoHelper()
+	kubectl(ctx, slices.Concat([]string{"annotate", "-n", w.namespace}, w.names(ctx, builtin), []string{change})...)
+}
 
 func uids(pods []observe.Pod) []types.UID {
 	var found []types.UID
@@ -89,12 +99,16 @@ func uids(pods []observe.Pod) []types.UID {
 }
 
 // objects returns the objects of all kinds that kubectl get finds with some flags, but
-// for events. With "--namespaced=true" kinds without a namespace are left out.
+// for events and what is measured when it is read. With "--namespaced=true"
+// they are those of a namespace, with "--namespaced=false" the others.
 func objects(ctx context.Context, namespaced string, flags ...string) []string {
 	GinkgoHelper()
 	kinds := strings.Fields(kubectl(ctx, "api-resources", "--verbs=list", "-o", "name", namespaced))
 	kinds = slices.DeleteFunc(kinds, func(kind string) bool {
-		return kind == "events" || kind == "events.events.k8s.io" || strings.HasSuffix(kind, ".metrics.k8s.io")
+		return strings.HasPrefix(kind, "events") || strings.HasSuffix(kind, ".metrics.k8s.io")
 	})
-	return strings.Fields(kubectl(ctx, append([]string{"get", strings.Join(kinds, ","), "-o", "name", "--ignore-not-found"}, flags...)...))
+	found := strings.Split(kubectl(ctx, append([]string{"get", strings.Join(kinds, ","), "-o", "name", "--ignore-not-found"}, flags...)...), "\n")
+	return slices.DeleteFunc(found, func(line string) bool {
+		return line == "" || strings.HasPrefix(line, "Warning: ") || strings.HasPrefix(line, "componentstatus/")
+	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
@@ -35,6 +36,42 @@ func Load(ctx context.Context, registryURL, ref string, image v1.Image) error {
 		return fmt.Errorf("push image %s to %s: %w", ref, registryURL, err)
 	}
 	return nil
+}
+
+// LoadLayout pushes what an OCI image layout holds, which is one image or one index of
+// images for several platforms, and returns its digest. The digest stays what it is.
+func LoadLayout(ctx context.Context, registryURL, ref, dir string) (string, error) {
+	tag, err := address(registryURL, ref)
+	if err != nil {
+		return "", err
+	}
+	outer, err := layout.ImageIndexFromPath(dir)
+	if err != nil {
+		return "", fmt.Errorf("read image layout %s: %w", dir, err)
+	}
+	manifest, err := outer.IndexManifest()
+	if err != nil {
+		return "", fmt.Errorf("read image layout %s: %w", dir, err)
+	}
+	if len(manifest.Manifests) != 1 {
+		return "", fmt.Errorf("read image layout %s: found %d images, want one", dir, len(manifest.Manifests))
+	}
+	digest := manifest.Manifests[0].Digest
+	if manifest.Manifests[0].MediaType.IsIndex() {
+		var index v1.ImageIndex
+		if index, err = outer.ImageIndex(digest); err == nil {
+			err = remote.WriteIndex(tag, index, remote.WithContext(ctx))
+		}
+	} else {
+		var image v1.Image
+		if image, err = outer.Image(digest); err == nil {
+			err = remote.Write(tag, image, remote.WithContext(ctx))
+		}
+	}
+	if err != nil {
+		return "", fmt.Errorf("push image %s to %s: %w", ref, registryURL, err)
+	}
+	return digest.String(), nil
 }
 
 // LoadAll pushes every image of a set under all its references.

@@ -19,19 +19,21 @@ type source struct {
 	goPackage  string
 	debs       []string
 	entrypoint []string
+	layout     string
 }
 
 func newLoad(opts *options) *cobra.Command {
 	from := source{}
 	command := &cobra.Command{
-		Use:   "load IMAGE --go FOLDER | IMAGE --deb PACKAGE... | IMAGE...",
+		Use:   "load IMAGE --go FOLDER | IMAGE --deb PACKAGE... | IMAGE --oci FOLDER | IMAGE...",
 		Short: "Make an image and put it into the lab's registry",
-		Long: "Make an image from a Go program or from Debian packages and put it into the lab's registry.\n" +
+		Long: "Make an image from a Go program or from Debian packages, or take one from an OCI image layout, and put it into the lab's registry.\n" +
 			"Pods then use it under the same name, such as \"insitu-dev/insitu:dev\".\n" +
 			"Without a source, images are those that the lab knows but does not serve until they are asked for:\n  " +
 			strings.Join(images.ExtraRefs(), "\n  "),
 		Example: "  lab load insitu-dev/insitu:dev --go ./cmd/insitu\n" +
 			"  lab load memcached:1 --deb memcached --entrypoint memcached,-u,nobody\n" +
+			"  lab load insitu-dev/insitu:1.2.3 --oci .out/release/image\n" +
 			"  lab load redis:alpine redis:latest",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -44,16 +46,9 @@ func newLoad(opts *options) *cobra.Command {
 			}
 			say := narrator(command)
 			for _, ref := range from.refs(args) {
-				image, err := from.build(command.Context(), ref, say)
+				digest, err := from.load(command.Context(), lab.Registry(), ref, say)
 				if err != nil {
 					return err
-				}
-				if err := images.Load(command.Context(), lab.Registry(), ref, image); err != nil {
-					return err
-				}
-				digest, err := image.Digest()
-				if err != nil {
-					return fmt.Errorf("read digest of image: %w", err)
 				}
 				say(fmt.Sprintf("%s is served, %s", ref, digest))
 			}
@@ -63,12 +58,13 @@ func newLoad(opts *options) *cobra.Command {
 	command.Flags().StringVar(&from.goPackage, "go", "", "folder of a Go main package")
 	command.Flags().StringSliceVar(&from.debs, "deb", nil, "Debian packages")
 	command.Flags().StringSliceVar(&from.entrypoint, "entrypoint", nil, "program and arguments of an image from Debian packages; without it pods give a command")
-	command.MarkFlagsMutuallyExclusive("go", "deb")
+	command.Flags().StringVar(&from.layout, "oci", "", "folder of an OCI image layout, as make release makes")
+	command.MarkFlagsMutuallyExclusive("go", "deb", "oci")
 	return command
 }
 
 // isKnown tells whether the lab knows itself how to make the image.
-func (s *source) isKnown() bool { return s.goPackage == "" && len(s.debs) == 0 }
+func (s *source) isKnown() bool { return s.goPackage == "" && s.layout == "" && len(s.debs) == 0 }
 
 // addPackages takes further arguments as Debian packages, where there are some.
 func (s *source) addPackages(names []string) error {
@@ -76,7 +72,7 @@ func (s *source) addPackages(names []string) error {
 		return nil
 	}
 	if len(s.debs) == 0 {
-		return fmt.Errorf("unexpected arguments %v: beside --go there is one image", names)
+		return fmt.Errorf("unexpected arguments %v: beside --go and --oci there is one image", names)
 	}
 	s.debs = append(s.debs, names...)
 	return nil
@@ -88,6 +84,25 @@ func (s *source) refs(args []string) []string {
 		return args
 	}
 	return args[:1]
+}
+
+// load puts an image into a registry and returns its digest.
+func (s *source) load(ctx context.Context, registry, ref string, say func(string)) (string, error) {
+	if s.layout != "" {
+		return images.LoadLayout(ctx, registry, ref, s.layout)
+	}
+	image, err := s.build(ctx, ref, say)
+	if err != nil {
+		return "", err
+	}
+	if err := images.Load(ctx, registry, ref, image); err != nil {
+		return "", err
+	}
+	digest, err := image.Digest()
+	if err != nil {
+		return "", fmt.Errorf("read digest of image: %w", err)
+	}
+	return digest.String(), nil
 }
 
 func (s *source) build(ctx context.Context, ref string, say func(string)) (v1.Image, error) {
