@@ -86,7 +86,7 @@ func TestAuditAnnotations(t *testing.T) {
 	other.find(t, "ValidatingAdmissionPolicy", "insitu-audit", &policy)
 	g.Expect(policy.Spec.MatchConditions[0].Expression).To(Equal("request.userInfo.username in ['system:serviceaccount:tools:changer']"))
 
-	none := []string{withoutCRDs, "--set=manager.enabled=false"}
+	none := []string{withoutCRDs, "--set=manager.enabled=false,holdPolicies.install=false"}
 	g.Expect(render(t, none...).ofKind(kinds...)).To(BeEmpty(), "there is no manager")
 	render(t, append(none, "--set=manager.tenantAccounts={shop:changer}")...).find(t, "ValidatingAdmissionPolicy", "insitu-audit", &policy)
 	g.Expect(policy.Spec.MatchConditions[0].Expression).To(Equal("request.userInfo.username in ['system:serviceaccount:shop:changer']"))
