@@ -24,9 +24,10 @@ var _ = Describe("An uninstall in the middle of rollouts", Ordered, func() {
 
 	BeforeAll(func(ctx context.Context) {
 		install(ctx, presentChart)
-		held = start(ctx, "held.yaml", nginxAlpine)
+		held = begin(ctx, "held.yaml", nginxAlpine)
 		all := start(ctx, "settled.yaml", nginxAlpine)
 		all.apply(ctx, nginxLatest)
+		held.settled(ctx)
 		settled = all.rest(ctx)
 	})
 

@@ -26,10 +26,12 @@ var _ = Describe("From the previous release", Ordered, func() {
 
 	BeforeAll(func(ctx context.Context) {
 		install(ctx, formerChart)
-		rolling = start(ctx, "rolling.yaml", sleeperV1)
-		canary = start(ctx, "canary.yaml", nginxAlpine)
+		rolling = begin(ctx, "rolling.yaml", sleeperV1)
+		canary = begin(ctx, "canary.yaml", nginxAlpine)
 		all := start(ctx, "settled.yaml", nginxAlpine)
 		all.apply(ctx, nginxLatest)
+		rolling.settled(ctx)
+		canary.settled(ctx)
 		settled = all.rest(ctx)
 		Expect(restarts(settled.pods)).To(HaveKeyWithValue(int32(1), Not(BeZero())), "updated in place")
 	})

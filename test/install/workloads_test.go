@@ -28,9 +28,17 @@ type workloads struct {
 	file, namespace string
 }
 
-// start makes a namespace for the workloads, which goes when the specs of the
-// container have ended, and waits until they are ready.
+// start makes workloads, and waits until they are ready.
 func start(ctx context.Context, file, image string) workloads {
+	GinkgoHelper()
+	w := begin(ctx, file, image)
+	w.settled(ctx)
+	return w
+}
+
+// begin makes workloads, in a namespace that goes when the specs of the container have
+// ended.
+func begin(ctx context.Context, file, image string) workloads {
 	GinkgoHelper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: strings.TrimSuffix(file, ".yaml") + "-"}}
 	Expect(api.Create(ctx, namespace)).To(Succeed())
@@ -43,7 +51,6 @@ func start(ctx context.Context, file, image string) workloads {
 		Expect(client.IgnoreNotFound(api.Delete(ctx, namespace))).To(Succeed())
 	})
 	w.apply(ctx, image)
-	w.settled(ctx)
 	return w
 }
 
