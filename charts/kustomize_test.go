@@ -32,8 +32,8 @@ func TestSameAsKustomize(t *testing.T) {
 		flags  []string
 		count  int
 	}{
-		"default":        {folder: "config/default", flags: []string{withPolicies}, count: 20},
-		"network policy": {folder: "charts/testdata/network-policy", flags: []string{withPolicies, "--set=networkPolicy.enabled=true"}, count: 21},
+		"default":        {folder: "config/default", flags: []string{withPolicies}, count: 22},
+		"network policy": {folder: "charts/testdata/network-policy", flags: []string{withPolicies, "--set=networkPolicy.enabled=true"}, count: 23},
 		"namespaced":     {folder: "config/namespaced", flags: []string{withPolicies, "--set=rbac.scope=Namespace,metrics.secure=false"}, count: 9},
 		"cluster parts": {
 			folder: "config/cluster-parts", count: 11,

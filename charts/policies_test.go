@@ -61,6 +61,37 @@ func TestPoliciesHoldWhereTheManagerActs(t *testing.T) {
 	}
 }
 
+// TestAuditAnnotations compares the policy of the chart with that of config/audit, and
+// holds that it can refuse nothing.
+func TestAuditAnnotations(t *testing.T) {
+	g := NewWithT(t)
+	kinds := []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
+	got := render(t, withoutCRDs).ofKind(kinds...)
+
+	g.Expect(specsOf(t, got)).To(Equal(specsOf(t, decode(t, readFile(t, "../config/audit/policy.yaml")))))
+	var policy admissionregistrationv1.ValidatingAdmissionPolicy
+	got.find(t, "ValidatingAdmissionPolicy", "insitu-audit", &policy)
+	g.Expect(*policy.Spec.FailurePolicy).To(Equal(admissionregistrationv1.Ignore))
+	g.Expect(policy.Spec.Validations).To(Equal([]admissionregistrationv1.Validation{{Expression: "true"}}))
+	var binding admissionregistrationv1.ValidatingAdmissionPolicyBinding
+	got.find(t, "ValidatingAdmissionPolicyBinding", "insitu-audit", &binding)
+	g.Expect(binding.Spec.ValidationActions).To(Equal([]admissionregistrationv1.ValidationAction{admissionregistrationv1.Audit}))
+
+	output, err := runTool(t, kustomize, "build", "config/default")
+	g.Expect(err).NotTo(HaveOccurred(), output)
+	g.Expect(specsOf(t, decode(t, output).ofKind(kinds...))).To(Equal(specsOf(t, got)))
+	g.Expect(render(t, withoutCRDs, "--set=auditAnnotations.enabled=false").ofKind(kinds...)).To(BeEmpty())
+
+	other := render(t, withoutCRDs, "--namespace=tools", "--set=serviceAccount.name=changer")
+	other.find(t, "ValidatingAdmissionPolicy", "insitu-audit", &policy)
+	g.Expect(policy.Spec.MatchConditions[0].Expression).To(Equal("request.userInfo.username in ['system:serviceaccount:tools:changer']"))
+
+	none := []string{withoutCRDs, "--set=manager.enabled=false,holdPolicies.install=false"}
+	g.Expect(render(t, none...).ofKind(kinds...)).To(BeEmpty(), "there is no manager")
+	render(t, append(none, "--set=manager.tenantAccounts={shop:changer}")...).find(t, "ValidatingAdmissionPolicy", "insitu-audit", &policy)
+	g.Expect(policy.Spec.MatchConditions[0].Expression).To(Equal("request.userInfo.username in ['system:serviceaccount:shop:changer']"))
+}
+
 func policiesOf(all objects) objects {
 	return all.ofKind("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding")
 }

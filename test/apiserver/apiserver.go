@@ -30,6 +30,16 @@ import (
 // assetsVariable names the folder with the binaries etcd and kube-apiserver.
 const assetsVariable = "KUBEBUILDER_ASSETS"
 
+// auditPolicy logs what is done to pods, and nothing else.
+const auditPolicy = `
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- {level: Metadata, resources: [{group: "", resources: [pods, pods/status, pods/resize]}]}
+- {level: None}
+`
+
 // Server is a running API server with its etcd.
 type Server struct {
 	environment *envtest.Environment
@@ -40,6 +50,11 @@ type Server struct {
 // names, and returns when the definitions of config/crd are served, and those of
 // more files.
 func Start(more ...string) (*Server, error) {
+	return start("", more...)
+}
+
+// start also has writes to pods logged, in a file, if it is not empty.
+func start(auditLog string, more ...string) (*Server, error) {
 	if os.Getenv(assetsVariable) == "" {
 		return nil, errors.New("find etcd and kube-apiserver: " + assetsVariable + " is not set; run the tests through `make test`")
 	}
@@ -50,6 +65,16 @@ func Start(more ...string) (*Server, error) {
 	}
 
 	environment := &envtest.Environment{CRDs: definitions, CRDDirectoryPaths: more, ErrorIfCRDPathMissing: true}
+
+	if auditLog != "" {
+		policy := auditLog + ".policy"
+		if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
+			return nil, fmt.Errorf("write audit policy: %w", err)
+		}
+
+		environment.ControlPlane.GetAPIServer().Configure().
+			Append("audit-log-path", auditLog).Append("audit-policy-file", policy).Append("audit-log-mode", "blocking")
+	}
 
 	config, err := environment.Start()
 	if err != nil {
@@ -76,7 +101,17 @@ func (s *Server) Stop() error {
 // Main runs the tests of a package with one server for all of them, and returns
 // the code to exit with.
 func Main(m *testing.M, use func(*rest.Config)) int {
-	server, err := Start()
+	return run(m, "", use)
+}
+
+// MainAudited is Main with a server that writes what is done to pods to an audit log,
+// before it answers.
+func MainAudited(m *testing.M, auditLog string, use func(*rest.Config)) int {
+	return run(m, auditLog, use)
+}
+
+func run(m *testing.M, auditLog string, use func(*rest.Config)) int {
+	server, err := start(auditLog)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 

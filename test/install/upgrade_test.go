@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/test/auditlog"
 	"github.com/insitu-dev/insitu/test/observe"
 )
@@ -44,7 +45,7 @@ var _ = Describe("From the previous release", Ordered, func() {
 		upgrade(ctx, presentChart)
 		present := managers(ctx)
 		Expect(present).NotTo(ContainElement(BeElementOf(former)))
-		rolling.settled(ctx)
+		rolling.finish(ctx)
 
 		By("looking at the rollouts")
 		after := rolling.pods(ctx)
@@ -71,6 +72,14 @@ var _ = Describe("From the previous release", Ordered, func() {
 		settled.expectUntouched(ctx)
 	})
 })
+
+// finish lets the rollouts go on to the last pod, and waits for their end.
+func (w workloads) finish(ctx context.Context) {
+	GinkgoHelper()
+	kubectl(ctx, "patch", "-n", w.namespace, "statefulsets.apps.kruise.io", "set", "--type=merge", "-p", `{"spec": {"updateStrategy": {"rollingUpdate": {"partition": 0}}}}`)
+	kubectl(ctx, "annotate", "-n", w.namespace, "deployments", "deployment", native.PartitionAnnotation+"-")
+	w.settled(ctx)
+}
 
 // managers returns the names of the manager's pods.
 func managers(ctx context.Context) []string {

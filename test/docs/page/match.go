@@ -30,6 +30,8 @@ var shapes = []shape{
 	{regexp.MustCompile(`-` + random + `{5}\b`), "-RANDOM"},
 	// An age: 34s, 2m30s, 3h, 5d12h. One with minutes only has two digits of them: 150m is an amount of CPU.
 	{regexp.MustCompile(`\b(\d+d(\d+h)?|\d+h(\d+m)?(\d+s)?|\d{1,2}m(\d+s)?|\d+m\d+s|\d+(\.\d+)?s)\b`), "AGE"},
+	// An event that came more often: 5s (x3 over 2m).
+	{regexp.MustCompile(`\bAGE \(x\d+ over AGE\)`), "AGE"},
 }
 
 // Match says whether a command printed what a page shows. Both are compared line by

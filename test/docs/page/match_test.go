@@ -34,6 +34,7 @@ func TestMatch(t *testing.T) {
 		"a digest":          {"nginx@sha256:" + digest("a"), "nginx@sha256:" + digest("0"), true},
 		"times":             {`"time":"2026-11-21T23:18:40Z"`, `"time":"2027-01-02T03:04:05Z"`, true},
 		"ages":              {"1s 2m 2m30s 3h 5d12h 1.5s", "59s 10m 9m3s 3h2m 5d 12s", true},
+		"an event again":    {"1s Warning", "2s (x3 over 12s) Warning", true},
 		"no ages":           {"cpu: 100m, memory: 64Mi", "cpu: 150m, memory: 64Mi", false},
 		"sizes":             {"memory: 64Mi", "memory: 96Mi", false},
 		"a number":          {"3 of 3 pods", "2 of 3 pods", false},

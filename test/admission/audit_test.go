@@ -1,0 +1,113 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// written is a write to a pod, and what the policy of config/audit says of it.
+type written struct {
+	request, pod, workload, revision string
+}
+
+// writtenBy returns the writes of a user to pods of a namespace, without dry runs, refusals
+// and conditions.
+func writtenBy(t *testing.T, user, namespace string) []written {
+	t.Helper()
+	g := NewWithT(t)
+	content, err := os.ReadFile(auditLog)
+	g.Expect(err).NotTo(HaveOccurred())
+	var found []written
+	for line := range strings.Lines(string(content)) {
+		event := auditv1.Event{}
+		g.Expect(json.Unmarshal([]byte(line), &event)).To(Succeed())
+		// Impersonation is how these tests become the manager.
+		if event.ImpersonatedUser == nil || event.ImpersonatedUser.Username != user || event.ObjectRef.Namespace != namespace ||
+			event.ObjectRef.Subresource == "status" || strings.Contains(event.RequestURI, "dryRun") || event.ResponseStatus.Code >= 300 {
+			continue
+		}
+		found = append(found, written{
+			strings.TrimSuffix(event.Verb+" "+event.ObjectRef.Resource+"/"+event.ObjectRef.Subresource, "/"), event.ObjectRef.Name,
+			event.Annotations["insitu-audit/workload"], event.Annotations["insitu-audit/revision"],
+		})
+	}
+
+	return found
+}
+
+// What the manager does to pods is in the audit log with the workload and the revision; what
+// others do is not, and neither are pods without a workload a problem.
+func TestAuditAnnotations(t *testing.T) {
+	g := NewWithT(t)
+	const namespace = "audited"
+	admin, insitu := clientOf(t, ""), operator(t)
+	ensureNode(t)
+	g.Expect(admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
+	for _, obj := range read(t, "audit/policy.yaml") {
+		g.Expect(admin.Create(t.Context(), obj)).To(Succeed())
+	}
+	owned := func(name string, owner metav1.OwnerReference) *corev1.Pod {
+		pod := newPod(t, namespace, name, state{imageA, "100m"}, false)
+		owner.UID, owner.Controller = "1", ptr.To(true)
+		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "other", UID: "2"}, owner}
+		g.Expect(admin.Update(t.Context(), pod)).To(Succeed())
+
+		return pod
+	}
+	touch := func(c client.Client, pod *corev1.Pod) {
+		labeled := pod.DeepCopy()
+		labeled.Labels["touched"] += "x"
+		g.Expect(c.Patch(t.Context(), labeled, client.MergeFrom(pod))).To(Succeed())
+		labeled.DeepCopyInto(pod)
+	}
+	set := metav1.OwnerReference{APIVersion: "apps.kruise.io/v1beta1", Kind: "StatefulSet", Name: "db"}
+	pod := owned("db-0", set)
+	// The policy acts when the watch of the API server has shown it.
+	g.Eventually(func() []written {
+		touch(insitu, pod)
+
+		return writtenBy(t, operatorUser, namespace)
+	}, "30s").Should(ContainElement(written{"patch pods", "db-0", "apps.kruise.io/StatefulSet/audited/db", "web-1"}))
+
+	mustBeMade(t, insitu, owned("db-1", set), state{imageA, "100m"}, state{imageB, "100m"})
+	mustBeMade(t, insitu, owned("db-2", set), state{imageA, "100m"}, state{imageA, "200m"})
+	g.Expect(insitu.Delete(t.Context(), pod, client.GracePeriodSeconds(0))).To(Succeed())
+	native := owned("web-6bd469df5c-x2x4z", metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-6bd469df5c"})
+	native.Labels = map[string]string{"pod-template-hash": "6bd469df5c"}
+	g.Expect(admin.Update(t.Context(), native)).To(Succeed())
+	touch(insitu, native)
+	touch(insitu, owned("plain-x", metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "plain"}))
+	orphan := newPod(t, namespace, "orphan", state{imageA, "100m"}, false)
+	touch(insitu, orphan)
+	touch(clientOf(t, "jane", "system:masters"), orphan)
+
+	const db = "apps.kruise.io/StatefulSet/audited/db"
+	var later []written
+	for _, one := range writtenBy(t, operatorUser, namespace) {
+		if one.request != "patch pods" || one.pod != "db-0" {
+			later = append(later, one)
+		}
+	}
+	g.Expect(later).To(Equal([]written{
+		{"patch pods", "db-1", db, "web-2"},
+		{"patch pods/resize", "db-2", db, "web-1"},
+		{"patch pods", "db-2", db, "web-2"},
+		{"delete pods", "db-0", db, "web-1"},
+		{"patch pods", "web-6bd469df5c-x2x4z", "apps/Deployment/audited/web", "6bd469df5c"},
+		{"patch pods", "plain-x", "apps/ReplicaSet/audited/plain", "web-1"},
+		{"patch pods", "orphan", "", "web-1"},
+	}))
+	g.Expect(writtenBy(t, "jane", namespace)).To(Equal([]written{{"patch pods", "orphan", "", ""}}))
+}

@@ -1,0 +1,112 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// trust writes which images were verified, as a pipeline would.
+func trust(t *testing.T, images ...string) {
+	t.Helper()
+	data := map[string]string{}
+	for _, image := range images {
+		_, digest, _ := strings.Cut(image, "@sha256:")
+		data[digest] = image
+	}
+	list := &corev1.ConfigMap{}
+	list.Namespace, list.Name, list.Data = "image-policy", "verified-images", data
+	NewWithT(t).Expect(clientOf(t, "").Update(t.Context(), list)).To(Succeed())
+}
+
+// signed are the requests that a verifier of images must judge, and those that it must
+// leave alone, whichever of the samples is installed.
+func signed(t *testing.T, namespace, refusal string, trust func(*testing.T, ...string)) {
+	admin, insitu := clientOf(t, ""), operator(t)
+	trust(t, imageA, imageB)
+	a, b, x := state{imageA, "100m"}, state{imageB, "100m"}, state{imageX, "100m"}
+	pod := newPod(t, namespace, "first", a, true)
+	await(t, func() error { return setImage(t, admin, pod, imageX, client.DryRunAll) }, refusal)
+
+	t.Run("creation", func(t *testing.T) {
+		g := NewWithT(t)
+		g.Expect(creation(t, admin, namespace, imageX)).To(MatchError(ContainSubstring(refusal)))
+		g.Expect(creation(t, admin, namespace, "nginx:alpine")).To(MatchError(ContainSubstring(refusal)))
+		g.Expect(creation(t, admin, namespace, imageB)).To(Succeed())
+	})
+	t.Run("an image that is not trusted, by Insitu", func(t *testing.T) {
+		mustBeDenied(t, insitu, pod, a, x, refusal)
+		mustBeDenied(t, insitu, newPod(t, namespace, "without-gate", a, false), a, x, refusal)
+	})
+	t.Run("an image that is trusted, by Insitu", func(t *testing.T) {
+		mustBeMade(t, insitu, newPod(t, namespace, "trusted", a, false), a, b)
+	})
+	t.Run("a resize by Insitu", func(t *testing.T) {
+		mustBeMade(t, insitu, newPod(t, namespace, "resized", a, false), a, state{imageA, "200m"})
+	})
+	t.Run("an ephemeral container", func(t *testing.T) {
+		g := NewWithT(t)
+		debug := func(image string) error {
+			current := &corev1.Pod{}
+			g.Expect(admin.Get(t.Context(), client.ObjectKeyFromObject(pod), current)).To(Succeed())
+			current.Spec.EphemeralContainers = append(current.Spec.EphemeralContainers, corev1.EphemeralContainer{
+				EphemeralContainerCommon: corev1.EphemeralContainerCommon{
+					Name: "debug", Image: image, TerminationMessagePolicy: corev1.TerminationMessageReadFile, ImagePullPolicy: corev1.PullAlways,
+				},
+			})
+
+			return admin.SubResource("ephemeralcontainers").Update(t.Context(), current)
+		}
+		g.Expect(debug(imageX)).To(MatchError(ContainSubstring(refusal)))
+		g.Expect(debug(imageB)).To(Succeed())
+	})
+	t.Run("an image that is no longer trusted", func(t *testing.T) {
+		g := NewWithT(t)
+		running, mended := newPod(t, namespace, "revoked", a, true), newPod(t, namespace, "mended", a, false)
+		trust(t, imageB)
+		await(t, func() error { return creation(t, admin, namespace, imageA) }, refusal)
+		mustBeDenied(t, insitu, running, a, state{imageA, "200m"}, refusal)
+		// What starts nothing is let through, or nobody could clean up.
+		labeled := running.DeepCopy()
+		labeled.Labels["looked"] = "at"
+		g.Expect(admin.Patch(t.Context(), labeled, client.MergeFrom(running))).To(Succeed())
+		mustBeMade(t, insitu, mended, a, b)
+		g.Expect(admin.Delete(t.Context(), running, client.GracePeriodSeconds(0))).To(Succeed())
+	})
+	t.Run("elsewhere", func(t *testing.T) {
+		newPod(t, "default", namespace, x, false)
+	})
+}
+
+func TestVerifiedImages(t *testing.T) {
+	install(t, "verified-images.yaml", "verified-by-policy", nil)
+	signed(t, "verified-by-policy", "no verified signature for", trust)
+}
+
+// Without the list nothing is verified.
+func TestVerifiedImagesNeedTheList(t *testing.T) {
+	install(t, "verified-images.yaml", "verified-by-nobody", func(obj *unstructured.Unstructured) {
+		if obj.GetKind() == "ValidatingAdmissionPolicyBinding" {
+			_ = unstructured.SetNestedField(obj.Object, "missing", "spec", "paramRef", "name")
+		}
+	})
+	admin := clientOf(t, "")
+	await(t, func() error { return creation(t, admin, "verified-by-nobody", imageA) }, "no params found")
+}
+
+// creation tries to create a pod with an image.
+func creation(t *testing.T, c client.Client, namespace, image string) error {
+	t.Helper()
+	pod := &corev1.Pod{}
+	pod.Namespace, pod.Name = namespace, "tried"
+	pod.Spec.Containers = []corev1.Container{{Name: "main", Image: image}}
+
+	return c.Create(t.Context(), pod, client.DryRunAll)
+}

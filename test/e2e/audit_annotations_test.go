@@ -1,0 +1,109 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+)
+
+// annotated is a write of the operator to a pod as the audit log explains it: by the
+// policy insitu-audit, see docs/security.md.
+type annotated struct {
+	request, workload, revision string
+}
+
+// annotatedWrites returns the operator's writes that the policy looks at, to pods of a
+// namespace, without those that failed or were only tried.
+func annotatedWrites(namespace string) []annotated {
+	GinkgoHelper()
+	file, err := os.Open(filepath.Join(labPath, "logs", "audit.log"))
+	Expect(err).NotTo(HaveOccurred())
+	defer file.Close()
+
+	var found []annotated
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 4<<20)
+	for lines.Scan() {
+		event := struct {
+			auditEvent
+
+			Annotations map[string]string `json:"annotations"`
+		}{}
+		if json.Unmarshal(lines.Bytes(), &event) != nil {
+			continue // the line that is being written
+		}
+		ref := event.ObjectRef
+		if event.User.Username != operatorUser || ref.Namespace != namespace || ref.Resource != "pods" || ref.Subresource == "status" ||
+			(event.Verb != "patch" && event.Verb != "delete") || strings.Contains(event.RequestURI, "dryRun=All") || event.ResponseStatus.Code != http.StatusOK {
+			continue
+		}
+		found = append(found, annotated{
+			request:  strings.TrimSuffix(event.Verb+" "+ref.Resource+"/"+ref.Subresource, "/"),
+			workload: event.Annotations["insitu-audit/workload"], revision: event.Annotations["insitu-audit/revision"],
+		})
+	}
+	Expect(lines.Err()).NotTo(HaveOccurred())
+
+	return found
+}
+
+var _ = Describe("The audit log", func() {
+	var namespace string
+	BeforeEach(func(ctx context.Context) { namespace = newNamespace(ctx) })
+
+	It("names workload and revision of a change, a resize and a deletion", func(ctx context.Context) {
+		set := create(ctx, sized(namespace, small).Replicas(1))
+		workload := "apps.kruise.io/StatefulSet/" + namespace + "/sample"
+		revision := func() string { return getPod(ctx, set, 0).Labels[appsv1beta1.ControllerRevisionHashLabel] }
+		first := revision()
+
+		setImage(ctx, set, sleeperV2)
+		waitSettled(ctx, set)
+		second := revision()
+		Expect(second).NotTo(Equal(first))
+		Expect(annotatedWrites(namespace)).To(Equal([]annotated{{"patch pods", workload, second}}))
+
+		change(ctx, set, to(large))
+		waitSettled(ctx, set)
+		third := revision()
+		Expect(annotatedWrites(namespace)[1:]).To(Equal([]annotated{
+			{"patch pods/resize", workload, second}, // from there
+			{"patch pods", workload, third},
+		}))
+
+		_, err := kubectl(ctx, "label", "pod", "sample-0", appsv1beta1.SpecifiedDeleteKey+"=true", "-n", namespace)
+		Expect(err).NotTo(HaveOccurred())
+		Eventually(ctx, func() []annotated { return annotatedWrites(namespace) }).
+			Should(ContainElement(annotated{"delete pods", workload, third}))
+	})
+
+	It("names a Deployment, and not its ReplicaSet", func(ctx context.Context) {
+		web := builtin{kind: "Deployment", namespace: namespace}
+		web.start(ctx, web.manifest(nginxAlpine))
+		web.setImage(ctx, nginxLatest)
+		web.updated(ctx)
+		writes := annotatedWrites(namespace)
+		Expect(writes).NotTo(BeEmpty())
+		for _, write := range writes {
+			Expect(write.request).To(Equal("patch pods"))
+			Expect(write.workload).To(Equal("apps/Deployment/" + namespace + "/web"))
+		}
+		for _, pod := range web.livePods(ctx) {
+			Expect(writes).To(ContainElement(HaveField("revision", pod.Labels[appsv1beta1.ControllerRevisionHashLabel])))
+		}
+	})
+})
