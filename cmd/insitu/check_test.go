@@ -362,7 +362,11 @@ func TestRulesAreOfTheScopeThatTheyAreTakenFor(t *testing.T) {
 			continue
 		}
 		known++
-		g.Expect(attributes.Namespace == "any").To(Equal(scope), attributes.Resource)
+		want := everywhere
+		if scope {
+			want = "any"
+		}
+		g.Expect(attributes.Namespace).To(Equal(want), attributes.Resource)
 	}
 	g.Expect(known).To(BeNumerically(">", 50))
 }
