@@ -38,7 +38,7 @@ func (f finding) String() string {
 type checker struct {
 	config    *configv1alpha1.InsituConfiguration
 	client    client.Client
-	discovery discovery.DiscoveryInterface
+	discovery discovery.ServerResourcesInterfaceWithContext
 	// namespace is that of the Lease.
 	namespace string
 }
@@ -113,13 +113,13 @@ func newChecker(connection *rest.Config, config *configv1alpha1.InsituConfigurat
 }
 
 // definitions looks whether the API server serves the kinds of Insitu.
-func (c *checker) definitions(context.Context) []finding {
+func (c *checker) definitions(ctx context.Context) []finding {
 	const install = "install or upgrade the CustomResourceDefinitions, helm upgrade with crds.install=true or kubectl apply --server-side -k config/crd"
 	version := appsv1beta1.GroupVersion.String()
 	var findings []finding
 	for _, resource := range []string{"clonesets", "statefulsets"} {
 		f := finding{subject: resource + "." + appsv1beta1.GroupVersion.Group, found: "served as " + version}
-		isServed, err := c.serves(version, resource)
+		isServed, err := c.serves(ctx, version, resource)
 		switch {
 		case err != nil:
 			f.found, f.advice = "it cannot be seen whether they are served as "+version+": "+err.Error(), "see whether the API server is well, and try again"

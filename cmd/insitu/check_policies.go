@@ -25,7 +25,7 @@ const dryRun = `{"spec":{"template":{"metadata":{"annotations":{"insitu.dev/chec
 // run. The policies themselves the manager may not read.
 func (c *checker) holdPolicies(ctx context.Context) []finding {
 	f := finding{subject: "hold policies"}
-	isServed, err := c.serves(policyVersion, "mutatingadmissionpolicies")
+	isServed, err := c.serves(ctx, policyVersion, "mutatingadmissionpolicies")
 	if err != nil {
 		f.found, f.advice = "it cannot be seen whether the API server has them: "+err.Error(), "see whether the API server is well, and try again"
 		return []finding{f}

@@ -108,8 +108,8 @@ func words(attributes authorizationv1.ResourceAttributes) string {
 }
 
 // serves reports whether the API server serves a resource of a group and version.
-func (c *checker) serves(version, resource string) (bool, error) {
-	list, err := c.discovery.ServerResourcesForGroupVersion(version)
+func (c *checker) serves(ctx context.Context, version, resource string) (bool, error) {
+	list, err := c.discovery.ServerResourcesForGroupVersionWithContext(ctx, version)
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}

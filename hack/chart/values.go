@@ -6,6 +6,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -82,8 +83,8 @@ func (t *table) writeAll(path string, values *yaml.Node, schema property, said s
 			return fmt.Errorf("value %s%s is not in values.schema.json", path, key.Value)
 		}
 		written = append(written, key.Value)
-		comment := comment(key)
-		if t.isGroup(value, known) {
+		comment := commentOn(key)
+		if isGroup(value, known) {
 			if err := t.writeAll(path+key.Value+".", value, known, comment); err != nil {
 				return err
 			}
@@ -102,7 +103,7 @@ func (t *table) writeAll(path string, values *yaml.Node, schema property, said s
 		}
 		t.write(path+key.Value, known, shown(value), comment)
 	}
-	for _, name := range slices.Sorted(keys(schema.Properties)) {
+	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
 		known := schema.Properties[name]
 		if slices.Contains(written, name) || path == "" && name == "global" {
 			continue
@@ -115,29 +116,19 @@ func (t *table) writeAll(path string, values *yaml.Node, schema property, said s
 	return nil
 }
 
-func keys(properties map[string]property) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for name := range properties {
-			if !yield(name) {
-				return
-			}
-		}
-	}
-}
-
 // isGroup reports whether a value is made of values with names that are known.
-func (t *table) isGroup(value *yaml.Node, schema property) bool {
+func isGroup(value *yaml.Node, schema property) bool {
 	return value.Kind == yaml.MappingNode && len(schema.Properties) > 0 && len(value.Content) > 0
 }
 
 // escaped keeps Markdown from reading anything in a comment as its own.
 var escaped = strings.NewReplacer("|", `\|`, "<", "&lt;", "*", `\*`)
 
-func (t *table) write(name string, schema property, shown, comment string) {
-	if shown != "" {
-		shown = "`" + shown + "`"
+func (t *table) write(name string, schema property, value, comment string) {
+	if value != "" {
+		value = "`" + value + "`"
 	}
-	fmt.Fprintf(&t.text, "| `%s` | %s | %s | %s |\n", name, t.typeOf(schema), shown, escaped.Replace(comment))
+	fmt.Fprintf(&t.text, "| `%s` | %s | %s | %s |\n", name, t.typeOf(schema), value, escaped.Replace(comment))
 }
 
 // typeOf says in words what a value may be.
@@ -182,8 +173,8 @@ func bounds(schema property) string {
 	}
 }
 
-// comment returns what is said above a key, in one line.
-func comment(key *yaml.Node) string {
+// commentOn returns what is said above a key, in one line.
+func commentOn(key *yaml.Node) string {
 	// What is set apart by an empty line is about more than this key.
 	paragraphs := strings.Split(key.HeadComment, "\n\n")
 	words := strings.Fields(strings.ReplaceAll("\n"+paragraphs[len(paragraphs)-1], "\n#", " "))
