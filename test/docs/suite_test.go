@@ -8,6 +8,7 @@
 package docs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,7 +57,11 @@ var _ = Describe("The commands of", func() {
 		It("all pages", func() { Fail(err.Error()) })
 		return
 	}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
+	// The longest pages first, so that no process is left with one at the end.
+	names := slices.SortedFunc(maps.Keys(all), func(a, b string) int {
+		return cmp.Or(len(all[b].Blocks)-len(all[a].Blocks), strings.Compare(a, b))
+	})
+	for _, name := range names {
 		if !all[name].Executed() {
 			continue
 		}

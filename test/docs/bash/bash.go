@@ -34,7 +34,7 @@ func Start(folder, scratch string, environment []string) (*Shell, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a pipe for exit codes: %w", err)
 	}
-	defer write.Close() //nolint:errcheck // the shell has its own copy
+	defer write.Close()
 	// The shell outlives the calls that use it; Stop ends it.
 	process := exec.CommandContext(context.Background(), "bash", "--noprofile", "--norc")
 	process.Dir, process.Env, process.ExtraFiles = folder, environment, []*os.File{write}
