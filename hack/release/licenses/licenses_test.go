@@ -6,6 +6,7 @@ package licenses
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -127,6 +128,13 @@ func TestNotices(t *testing.T) {
 	folder, err := os.Getwd()
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(notices).NotTo(ContainSubstring(folder))
+
+	again, err := Notices("program", []Library{
+		{Module: "a", Text: "One\ntext.\n"}, {Module: "b", Text: "Another."}, {Module: "c", Text: "One text."},
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(strings.Count(again, "One")).To(Equal(1), "what several have is there once")
+	g.Expect(again).To(MatchRegexp(`a , : \nc , : \n=+\n\nOne\ntext.\n`))
 
 	_, err = Notices("program", []Library{{Module: "example.org/library", Version: "v1.0.0"}})
 	g.Expect(err).To(MatchError("write notices: example.org/library v1.0.0 has no license"))
