@@ -91,11 +91,14 @@ func (s *Scanner) Scan(ctx context.Context, systems []string, packages ...string
 }
 
 func scanSystem(ctx context.Context, classifier licenses.Classifier, system string, packages []string) ([]Library, error) {
-	restore, err := setenv("GOOS", system)
-	if err != nil {
-		return nil, err
+	// What the programs are compiled with, whatever the machine is.
+	for name, value := range map[string]string{"GOOS": system, "GOARCH": "amd64", "CGO_ENABLED": "0", "GOFLAGS": "", "GOWORK": "off"} {
+		restore, err := setenv(name, value)
+		if err != nil {
+			return nil, err
+		}
+		defer restore()
 	}
-	defer restore()
 	found, err := licenses.Libraries(ctx, classifier, false, nil, packages...)
 	if err != nil {
 		return nil, err
