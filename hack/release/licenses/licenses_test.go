@@ -4,6 +4,7 @@
 package licenses
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,9 +39,7 @@ func enterProgram(t *testing.T, beside map[string]string) {
 		"library/go.mod":     "module example.org/library" + version,
 		"library/library.go": "package library\n\nfunc Do() {}\n",
 	}
-	for name, content := range beside {
-		files[name] = content
-	}
+	maps.Copy(files, beside)
 	for name, content := range files {
 		path := filepath.Join(dir, name)
 		g.Expect(os.MkdirAll(filepath.Dir(path), 0o755)).To(Succeed())
