@@ -52,12 +52,13 @@ func (r *release) make(ctx context.Context) error {
 	}{
 		{"Release notes", r.writeNotes},
 		{"Licenses of what is linked", r.readLicenses},
-		{"Programs", r.compileAll},
+		{"Manager", func(ctx context.Context) error { return r.compileAll(ctx, manager) }},
 		{"Image", r.writeImage},
-		{"Bills of materials", r.writeBills},
-		{"Archives of the plugin", r.writeArchives},
 		{"Chart", r.writeChart},
 		{"install.yaml", r.writeInstall},
+		{"Plugin", func(ctx context.Context) error { return r.compileAll(ctx, plugin) }},
+		{"Archives of the plugin", r.writeArchives},
+		{"Bills of materials", r.writeBills},
 		{"Checksums", r.writeChecksums},
 	} {
 		began := time.Now()
@@ -130,12 +131,16 @@ func (r *release) readLicenses(ctx context.Context) error {
 	return r.write("NOTICES", []byte(notices))
 }
 
-func (r *release) compileAll(ctx context.Context) error {
+// compileAll makes a program for all of its platforms.
+func (r *release) compileAll(ctx context.Context, program string) error {
 	folders, err := r.machineFolders(ctx)
 	if err != nil {
 		return err
 	}
 	for i, one := range targets {
+		if one.program != program {
+			continue
+		}
 		began := time.Now()
 		fmt.Fprintf(r.say, "  %s for %s, %d of %d\n", one.program, one.platform(), i+1, len(targets))
 		made, err := r.compile(ctx, one, r.say)

@@ -167,7 +167,7 @@ func runLicenses(ctx context.Context, args []string, output io.Writer) error {
 		}
 	}
 	fmt.Fprintf(output, "%d libraries, all under licenses that are allowed:", len(found))
-	for _, name := range strings.Split(*allow, ",") {
+	for name := range strings.SplitSeq(*allow, ",") {
 		fmt.Fprintf(output, " %s %d", name, counts[name])
 	}
 	fmt.Fprintln(output)

@@ -40,22 +40,33 @@ func (l Library) check(allowed []string) error {
 	return nil
 }
 
-// Notices returns the texts that have to come with a program made from libraries.
+// Notices returns the texts that have to come with a program made from libraries. A text
+// that several have, but for its line breaks, is there once.
 func Notices(program string, libraries []Library) (string, error) {
-	var text strings.Builder
-	fmt.Fprintf(&text, "%s contains code of others. These are their licenses.\n", program)
+	under, texts := map[string][]string{}, map[string]string{}
+	var order []string
 	for _, library := range libraries {
 		if library.Text == "" {
 			return "", fmt.Errorf("write notices: %s %s has no license", library.Module, library.Version)
 		}
-		fmt.Fprintf(&text, "\n%[1]s\n%[2]s %[3]s, %[4]s: %[5]s\n%[1]s\n\n%[6]s\n", strings.Repeat("=", 80),
-			library.Module, library.Version, library.File, strings.Join(library.Names, ", "), strings.TrimSpace(library.Text))
+		text := strings.TrimSpace(library.Text)
 		if library.Notice != "" {
-			fmt.Fprintf(&text, "\n%s\n\n%s\n", strings.Repeat("-", 80), strings.TrimSpace(library.Notice))
+			text += "\n\n" + strings.Repeat("-", 80) + "\n\n" + strings.TrimSpace(library.Notice)
 		}
+		key := strings.Join(strings.Fields(text), " ")
+		if _, known := texts[key]; !known {
+			order, texts[key] = append(order, key), text
+		}
+		under[key] = append(under[key], fmt.Sprintf("%s %s, %s: %s", library.Module, library.Version, library.File, strings.Join(library.Names, ", ")))
+	}
+	var notices strings.Builder
+	fmt.Fprintf(&notices, "%s contains code of others. These are their licenses.\n", program)
+	line := strings.Repeat("=", 80)
+	for _, key := range order {
+		fmt.Fprintf(&notices, "\n%s\n%s\n%[1]s\n\n%[3]s\n", line, strings.Join(under[key], "\n"), texts[key])
 	}
 
-	return text.String(), nil
+	return notices.String(), nil
 }
 
 // ByModule returns the names of all licenses in each module.

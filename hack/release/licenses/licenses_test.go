@@ -4,8 +4,10 @@
 package licenses
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -37,9 +39,7 @@ func enterProgram(t *testing.T, beside map[string]string) {
 		"library/go.mod":     "module example.org/library" + version,
 		"library/library.go": "package library\n\nfunc Do() {}\n",
 	}
-	for name, content := range beside {
-		files[name] = content
-	}
+	maps.Copy(files, beside)
 	for name, content := range files {
 		path := filepath.Join(dir, name)
 		g.Expect(os.MkdirAll(filepath.Dir(path), 0o755)).To(Succeed())
@@ -127,6 +127,13 @@ func TestNotices(t *testing.T) {
 	folder, err := os.Getwd()
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(notices).NotTo(ContainSubstring(folder))
+
+	again, err := Notices("program", []Library{
+		{Module: "a", Text: "One\ntext.\n"}, {Module: "b", Text: "Another."}, {Module: "c", Text: "One text."},
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(strings.Count(again, "One")).To(Equal(1), "what several have is there once")
+	g.Expect(again).To(MatchRegexp(`a , : \nc , : \n=+\n\nOne\ntext.\n`))
 
 	_, err = Notices("program", []Library{{Module: "example.org/library", Version: "v1.0.0"}})
 	g.Expect(err).To(MatchError("write notices: example.org/library v1.0.0 has no license"))

@@ -6,6 +6,7 @@ package licenses
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -91,11 +92,12 @@ func (s *Scanner) Scan(ctx context.Context, systems []string, packages ...string
 }
 
 func scanSystem(ctx context.Context, classifier licenses.Classifier, system string, packages []string) ([]Library, error) {
-	restore, err := setenv("GOOS", system)
+	// What the programs are compiled with, whatever the machine is.
+	restore, err := setenv(map[string]string{"GOOS": system, "GOARCH": "amd64", "CGO_ENABLED": "0", "GOFLAGS": "", "GOWORK": "off"})
+	defer restore()
 	if err != nil {
 		return nil, err
 	}
-	defer restore()
 	found, err := licenses.Libraries(ctx, classifier, false, nil, packages...)
 	if err != nil {
 		return nil, err
@@ -117,8 +119,8 @@ func scanSystem(ctx context.Context, classifier licenses.Classifier, system stri
 }
 
 // read turns what was found into values that name no folder of this machine.
-func read(found *licenses.Library, cache string) (Library, error) {
-	library := Library{Module: found.Name(), Version: found.Version()}
+func read(found *licenses.Library, cache string) (library Library, err error) {
+	library = Library{Module: found.Name(), Version: found.Version()}
 	if found.LicenseFile == "" {
 		return library, nil
 	}
@@ -141,26 +143,26 @@ func read(found *licenses.Library, cache string) (Library, error) {
 	}
 	slices.Sort(library.Names)
 
-	return library, library.readTexts(found.LicenseFile)
+	library.Text, library.Notice, err = readTexts(found.LicenseFile)
+
+	return library, err
 }
 
-// readTexts reads the license and the notice that the Apache License asks to pass on.
-func (l *Library) readTexts(path string) error {
+// readTexts reads a license, and the notice beside it that the Apache License asks to pass
+// on.
+func readTexts(path string) (license, notice string, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return fmt.Errorf("read license of %s: %w", l.Module, err)
+		return "", "", fmt.Errorf("read license: %w", err)
 	}
-	l.Text = string(text)
 	for _, name := range []string{"NOTICE", "NOTICE.txt", "NOTICE.md"} {
-		notice, err := os.ReadFile(filepath.Join(filepath.Dir(path), name))
+		content, err := os.ReadFile(filepath.Join(filepath.Dir(path), name))
 		if err == nil && filepath.Base(path) != name {
-			l.Notice = string(notice)
-
-			return nil
+			return string(text), string(content), nil
 		}
 	}
 
-	return nil
+	return string(text), "", nil
 }
 
 func standardLibrary(ctx context.Context, classifier licenses.Classifier) (Library, error) {
@@ -182,7 +184,9 @@ func standardLibrary(ctx context.Context, classifier licenses.Classifier) (Libra
 		library.Names = append(library.Names, name.Name)
 	}
 
-	return library, library.readTexts(path)
+	library.Text, library.Notice, err = readTexts(path)
+
+	return library, err
 }
 
 func goEnv(ctx context.Context, name string) (string, error) { return goRun(ctx, "env", name) }
@@ -202,17 +206,21 @@ func goRun(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSpace(string(output)), nil
 }
 
-func setenv(name, value string) (func(), error) {
-	before, was := os.LookupEnv(name)
-	if err := os.Setenv(name, value); err != nil {
-		return nil, fmt.Errorf("set %s: %w", name, err)
+// setenv sets variables of this process, and returns what sets them back.
+func setenv(values map[string]string) (restore func(), err error) {
+	before := os.Environ()
+	for name, value := range values {
+		err = errors.Join(err, os.Setenv(name, value))
 	}
 
 	return func() {
-		if was {
-			_ = os.Setenv(name, before)
-		} else {
+		for name := range values {
 			_ = os.Unsetenv(name)
 		}
-	}, nil
+		for _, variable := range before {
+			if name, value, _ := strings.Cut(variable, "="); name != "" {
+				_ = os.Setenv(name, value)
+			}
+		}
+	}, err
 }
