@@ -7,10 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/insitu-dev/insitu/test/docs/page"
 )
 
 // evidence is a link from a page to a test, by the name of the test:
@@ -47,6 +50,17 @@ func TestEachRowOfTheComparisonIsShown(t *testing.T) {
 		isRow := strings.HasPrefix(line, "| ") && !strings.Contains(line, "Shown by")
 		if isRow && !evidence.MatchString(line) {
 			t.Errorf("docs/comparison.md: no test shows %s", line)
+		}
+	}
+}
+
+// Whoever looks for a page finds it in the index.
+func TestEachPageIsInTheIndex(t *testing.T) {
+	pages := readAll(t)
+	for name := range pages {
+		listed := func(link page.Link) bool { return filepath.Join("docs", link.Target) == name }
+		if name != "README.md" && name != "docs/README.md" && !slices.ContainsFunc(pages["docs/README.md"].Links, listed) {
+			t.Errorf("%s is not in docs/README.md", name)
 		}
 	}
 }
