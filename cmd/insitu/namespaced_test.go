@@ -14,6 +14,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -164,6 +165,20 @@ func TestNamespacedManager(t *testing.T) {
 		HaveField("Reason", "RecreateNotPermitted"),
 		HaveField("Message", ContainSubstring("this manager has rights in namespaces only (scope Namespace), and volumes belong to the cluster")),
 	)))
+
+	restored := set.DeepCopy()
+	restored.ObjectMeta = metav1.ObjectMeta{Namespace: "tenant", Name: "restored"}
+	restored.Spec.VolumeClaimTemplates[0].Annotations = map[string]string{appsv1beta1.RestoreFromAnnotation: "backup"}
+	g.Expect(c.Create(t.Context(), restored)).To(Succeed())
+	g.Eventually(func() ([]appsv1beta1.Blocker, error) {
+		err := c.Get(t.Context(), client.ObjectKeyFromObject(restored), restored)
+		return restored.Status.Blockers, err
+	}, "20s").Should(ContainElement(And(
+		HaveField("Reason", "RecreateNotPermitted"), HaveField("Message", HavePrefix("claim data-restored-0: it is not made: ")),
+	)))
+	err := c.Get(t.Context(), client.ObjectKey{Namespace: "tenant", Name: "data-restored-0"}, &corev1.PersistentVolumeClaim{})
+	g.Expect(apierrors.IsNotFound(err)).To(BeTrue(), "an empty volume is not what was asked for")
+
 	asked, found := refused.all()
 	g.Expect(found).To(BeEmpty(), "what it may not do it does not ask for")
 	g.Expect(asked).To(BeNumerically(">", 20))
