@@ -141,7 +141,7 @@ func install(t *testing.T, file, namespace string, change func(*unstructured.Uns
 		}
 		g.Expect(client.IgnoreAlreadyExists(admin.Create(t.Context(), obj))).To(Succeed(), obj.GetKind())
 		if obj.GetKind() != "Namespace" && obj.GetKind() != "ConfigMap" {
-			t.Cleanup(func() { _ = admin.Delete(context.Background(), obj) })
+			t.Cleanup(func() { _ = admin.Delete(context.WithoutCancel(t.Context()), obj) })
 		}
 	}
 }

@@ -29,6 +29,7 @@ func trust(t *testing.T, images ...string) {
 // signed are the requests that a verifier of images must judge, and those that it must
 // leave alone, whichever of the samples is installed.
 func signed(t *testing.T, namespace, refusal string, trust func(*testing.T, ...string)) {
+	t.Helper()
 	admin, insitu := clientOf(t, ""), operator(t)
 	trust(t, imageA, imageB)
 	a, b, x := state{imageA, "100m"}, state{imageB, "100m"}, state{imageX, "100m"}
