@@ -64,7 +64,7 @@ func TestParseRefuses(t *testing.T) {
 		"output before its command": {
 			"```console\nNAME\n$ true\n```\n", "line 2: output before the first command of the block"},
 		"two outputs": {
-			"```console\n$ echo yes\nyes\n```\n\n```text\nyes\n```\n", "line 2: the block has output after its prompts and a text block after it: keep one of them"},
+			"```console\n$ id -un\nroot\n```\n\n```text\nadmin\n```\n", "line 2: the block has output after its prompts and a text block after it: keep one of them"},
 		"a mark without a reason": {
 			"a\n\n<!-- not executed: -->\n```sh\ntrue\n```\n", `line 3: the mark "not executed:" has no value`},
 		"a mark of a paragraph": {
