@@ -3,9 +3,9 @@
 
 LAB_DIR ?= .lab# where make demo and make lab-up keep their cluster
 LAB_FLAGS ?=# flags for make lab-up, e.g. --nodes 3 --simulated-nodes 100
-E2E_FLAGS ?=# flags of ginkgo for the end-to-end suite, e.g. --focus=partition
+E2E_FLAGS ?=# flags of ginkgo for make test-e2e and make test-install, e.g. --focus=partition
 TEST_FLAGS ?=# flags for go test in the other suites, e.g. -run TestPlan
-KEEP_LAB ?=# 1: make test-e2e leaves its lab up, to look at a failure
+KEEP_LAB ?=# 1: make test-e2e and make test-install leave their lab up, to look at a failure
 SEEDS ?= 10000# how many random rollouts make sim runs
 FIRST_SEED ?= 0# the seed of the first of them
 FUZZTIME ?= 5m# how long make sim-fuzz looks
@@ -45,8 +45,8 @@ lab-down: ## Take it down; nothing is left behind
 ##@ Test it
 
 .PHONY: test
-test: ## Run every suite: unit, release, alerts, API server, browser, lab, end to end
-	@hack/test unit release monitoring apiserver browser lab e2e
+test: ## Run every suite: unit, release, alerts, API server, browser, lab, installation, pages, end to end
+	@hack/test unit release monitoring apiserver browser lab install docs e2e
 
 .PHONY: test-unit
 test-unit: ## Run the tests that need nothing but Go
@@ -75,6 +75,14 @@ test-lab: ## Run the lab's own tests
 .PHONY: test-e2e
 test-e2e: ## Run the operator on a real kubelet, in a lab of its own
 	@hack/test e2e
+
+.PHONY: test-install
+test-install: ## Install, upgrade and uninstall the chart, in a lab of its own
+	@hack/test install
+
+.PHONY: test-docs
+test-docs: ## Run the commands of the pages in docs/, in a lab of its own
+	@hack/test docs
 
 .PHONY: sim
 sim: ## Run SEEDS random rollouts in a simulated cluster, with faults and crashes
@@ -125,6 +133,8 @@ generate: ## Make everything again that is made from code: deep copies, CRDs, RB
 	go run ./hack/reasons
 	go run ./hack/argocd
 	go run ./hack/metricsdoc
+	go run ./hack/concepts
+	hack/tool crd-ref-docs --source-path=apis --config=hack/apidocs/config.yaml --templates-dir=hack/apidocs/templates --renderer=markdown --output-path=docs/api.md --log-level=ERROR
 
 .PHONY: fmt
 fmt: ## Format the code as make verify wants it

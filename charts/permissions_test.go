@@ -15,13 +15,14 @@ import (
 // TestPermissions holds the limits of what the chart may grant, whatever the
 // values are.
 func TestPermissions(t *testing.T) {
-	for name, flags := range map[string][]string{"default": {withoutCRDs}, "rich": {rich}} {
+	for name, flags := range modes {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			all := render(t, flags...)
 
 			roles := all.ofKind("Role", "ClusterRole")
 			g.Expect(roles).NotTo(BeEmpty())
+			g.Expect(all.ofKind("Secret", "Namespace")).To(BeEmpty())
 			for _, obj := range roles {
 				// A Role has the fields of a ClusterRole that are read here.
 				var role rbacv1.ClusterRole
@@ -35,11 +36,56 @@ func TestPermissions(t *testing.T) {
 			for _, obj := range all.ofKind("RoleBinding", "ClusterRoleBinding") {
 				var binding rbacv1.ClusterRoleBinding
 				g.Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &binding)).To(Succeed())
-				g.Expect(binding.RoleRef.Name).To(HaveSuffix("-manager"), "only roles of the chart are bound")
+				g.Expect(binding.RoleRef.Name).To(Or(HaveSuffix("-manager"), HaveSuffix("-manager-workloads")), "only roles of the chart are bound")
 				g.Expect(binding.Subjects).To(HaveLen(1))
 				g.Expect(binding.Subjects[0].Kind).To(Equal(rbacv1.ServiceAccountKind))
 			}
 		})
+	}
+}
+
+// TestNamespacedHasNothingOfTheCluster: a tenant may not make such an object, and whatever
+// the other values are, none is rendered.
+func TestNamespacedHasNothingOfTheCluster(t *testing.T) {
+	namespacedKinds := []string{
+		"ConfigMap", "Deployment", "Job", "NetworkPolicy", "Pod", "PodDisruptionBudget", "PrometheusRule", "Role", "RoleBinding",
+		"Service", "ServiceAccount", "ServiceMonitor",
+	}
+	for name, flags := range map[string][]string{
+		"golden": {namespaced, withPolicies},
+		"rich":   {rich, withPolicies, "--set=rbac.scope=Namespace,rbac.aggregateToDefaultRoles=true,crds.install=true,holdPolicies.install=true,deletionGuard.enabled=false,metrics.secure=false,metrics.certSecret="},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			all := render(t, flags...)
+
+			g.Expect(all.ofKind("Role")).To(HaveLen(3), "for two namespaces, and for the Lease")
+			for _, obj := range all {
+				g.Expect(namespacedKinds).To(ContainElement(obj.GetKind()))
+				g.Expect(obj.GetNamespace()).To(BeElementOf("insitu-system", "shop", "bank"), obj.GetKind()+" "+obj.GetName())
+			}
+			for _, obj := range all.ofKind("RoleBinding") {
+				var binding rbacv1.RoleBinding
+				all.find(t, "RoleBinding", obj.GetName(), &binding)
+				g.Expect(binding.RoleRef.Kind).To(Equal("Role"), "a ClusterRole may grant anything")
+			}
+		})
+	}
+}
+
+// TestClusterPartsGrantNothing: without a manager, roles are for users alone.
+func TestClusterPartsGrantNothing(t *testing.T) {
+	g := NewWithT(t)
+	all := render(t, modes["cluster-parts"]...)
+
+	g.Expect(all.ofKind("RoleBinding", "ClusterRoleBinding", "ServiceAccount", "Role")).To(BeEmpty())
+	g.Expect(all.ofKind("ClusterRole")).To(HaveLen(3))
+	for _, role := range all.ofKind("ClusterRole") {
+		if role.GetName() == "insitu-tenant" {
+			g.Expect(role.GetLabels()).NotTo(HaveKey(HavePrefix("rbac.authorization.k8s.io/")), "an administrator says who is a tenant")
+			continue
+		}
+		g.Expect(role.GetLabels()).To(HaveKeyWithValue("rbac.authorization.k8s.io/aggregate-to-edit", "true"), role.GetName())
 	}
 }
 

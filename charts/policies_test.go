@@ -84,7 +84,12 @@ func TestAuditAnnotations(t *testing.T) {
 
 	other := render(t, withoutCRDs, "--namespace=tools", "--set=serviceAccount.name=changer")
 	other.find(t, "ValidatingAdmissionPolicy", "insitu-audit", &policy)
-	g.Expect(policy.Spec.MatchConditions[0].Expression).To(Equal("request.userInfo.username == 'system:serviceaccount:tools:changer'"))
+	g.Expect(policy.Spec.MatchConditions[0].Expression).To(Equal("request.userInfo.username in ['system:serviceaccount:tools:changer']"))
+
+	none := []string{withoutCRDs, "--set=manager.enabled=false,holdPolicies.install=false"}
+	g.Expect(render(t, none...).ofKind(kinds...)).To(BeEmpty(), "there is no manager")
+	render(t, append(none, "--set=manager.tenantAccounts={shop:changer}")...).find(t, "ValidatingAdmissionPolicy", "insitu-audit", &policy)
+	g.Expect(policy.Spec.MatchConditions[0].Expression).To(Equal("request.userInfo.username in ['system:serviceaccount:shop:changer']"))
 }
 
 func policiesOf(all objects) objects {

@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	configv1alpha1 "github.com/insitu-dev/insitu/apis/config/v1alpha1"
 )
@@ -23,22 +22,33 @@ import (
 // go test ./charts -update
 var update = flag.Bool("update", false, "write the golden files")
 
-const rich = "--values=charts/testdata/rich.values.yaml"
+// The values of the goldens. What namespaced and cluster-parts install together is what
+// the default installs, for the managers of tenants.
+const (
+	rich         = "--values=charts/testdata/rich.values.yaml"
+	namespaced   = "--values=charts/testdata/namespaced.values.yaml"
+	clusterParts = "--values=charts/testdata/cluster-parts.values.yaml"
+)
+
+// modes are the flags of all goldens.
+var modes = map[string][]string{
+	"default":       {withoutCRDs},
+	"rich":          {rich},
+	"namespaced":    {namespaced, withPolicies},
+	"cluster-parts": {clusterParts, withPolicies},
+}
 
 func TestLint(t *testing.T) {
 	g := NewWithT(t)
 
-	for _, flags := range [][]string{nil, {rich}} {
+	for _, flags := range [][]string{nil, {rich}, {namespaced}, {clusterParts}} {
 		output, err := runTool(t, helm, append([]string{"lint", "charts/insitu", "--strict"}, flags...)...)
 		g.Expect(err).NotTo(HaveOccurred(), output)
 	}
 }
 
 func TestGolden(t *testing.T) {
-	for name, flags := range map[string][]string{
-		"default": {withoutCRDs},
-		"rich":    {rich},
-	} {
+	for name, flags := range modes {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			golden := "testdata/" + name + ".golden.yaml"
@@ -68,6 +78,7 @@ func TestDefinitions(t *testing.T) {
 		g.Expect(got[i].GetAnnotations()).To(HaveKeyWithValue("helm.sh/resource-policy", "keep"), "or an uninstall deletes every workload")
 	}
 	g.Expect(render(t, withoutCRDs).ofKind("CustomResourceDefinition")).To(BeEmpty())
+	g.Expect(render(t, namespaced).ofKind("CustomResourceDefinition")).To(BeEmpty(), "they belong to the cluster")
 }
 
 // definitions returns the definitions of config/crd in the order of their names.
@@ -125,21 +136,6 @@ func TestChangedConfigurationIsANewRollout(t *testing.T) {
 	g.Expect(checksum("--set=config.logging.verbosity=2")).NotTo(Equal(first))
 }
 
-// TestSameAsKustomize compares what the chart installs by default with what
-// kubectl apply -k config/default installs.
-func TestSameAsKustomize(t *testing.T) {
-	g := NewWithT(t)
-	output, err := runTool(t, kustomize, "build", "config/default")
-	g.Expect(err).NotTo(HaveOccurred(), output)
-	kustomized, helmed := decode(t, output), render(t, withoutCRDs)
-
-	g.Expect(podSpecOf(t, helmed)).To(Equal(podSpecOf(t, kustomized)))
-	g.Expect(rulesOf(helmed)).To(Equal(rulesOf(kustomized)))
-	g.Expect(rulesOf(helmed)).To(HaveLen(5))
-	g.Expect(kustomized.ofKind("CustomResourceDefinition")).To(HaveLen(len(definitions(t))))
-	g.Expect(configurationOf(t, kustomized, kustomizedConfigName(t, kustomized)).Metrics).To(Equal(configurationOf(t, helmed, "insitu-manager").Metrics))
-}
-
 func configurationOf(t *testing.T, all objects, name string) *configv1alpha1.InsituConfiguration {
 	t.Helper()
 	var file corev1.ConfigMap
@@ -150,37 +146,4 @@ func configurationOf(t *testing.T, all objects, name string) *configv1alpha1.Ins
 	}
 
 	return config
-}
-
-func kustomizedConfigName(t *testing.T, all objects) string {
-	t.Helper()
-	var deployment appsv1.Deployment
-	all.find(t, "Deployment", "insitu-manager", &deployment)
-
-	return deployment.Spec.Template.Spec.Volumes[0].ConfigMap.Name
-}
-
-// podSpecOf returns the spec of the manager's pods, without what has to differ.
-func podSpecOf(t *testing.T, all objects) corev1.PodSpec {
-	t.Helper()
-	var deployment appsv1.Deployment
-	all.find(t, "Deployment", "insitu-manager", &deployment)
-	spec := deployment.Spec.Template.Spec
-	spec.Containers[0].Image = ""
-	spec.Containers[0].ImagePullPolicy = ""
-	spec.Volumes[0].ConfigMap.Name = ""
-	spec.Affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution[0].PodAffinityTerm.LabelSelector = nil
-
-	return spec
-}
-
-// rulesOf returns the rules of every role by kind and name.
-func rulesOf(all objects) map[string]any {
-	rules := map[string]any{}
-	for _, role := range all.ofKind("Role", "ClusterRole") {
-		found, _, _ := unstructured.NestedFieldNoCopy(role.Object, "rules")
-		rules[role.GetKind()+"/"+role.GetName()] = found
-	}
-
-	return rules
 }

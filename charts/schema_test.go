@@ -37,9 +37,23 @@ func TestValuesAreRefused(t *testing.T) {
 		"a port that needs root":     {set: "metrics.port=443", want: "at '/metrics/port': minimum: got 443, want 1,024"},
 		"one port for two":           {set: "health.port=8443", want: "health.port: found 8443, which is metrics.port: accepted is another port"},
 		"replicas without a leader":  {set: "config.leaderElection.enabled=false", want: "replicas: found more than 1 with config.leaderElection.enabled false"},
-		"metrics of nobody":          {set: "metrics.enabled=false,metrics.serviceMonitor.enabled=true", want: "metrics.serviceMonitor.enabled: found true with metrics.enabled false"},
+		"metrics of nobody":          {set: "metrics.enabled=false,metrics.serviceMonitor.enabled=true", want: "metrics.serviceMonitor.enabled: found true with metrics.enabled or manager.enabled false"},
 		"an interval without a unit": {set: "metrics.serviceMonitor.interval=30x", want: "at '/metrics/serviceMonitor/interval': '30x' does not match pattern"},
 		"an unknown alert":           {set: "metrics.prometheusRule.disabled={InsituDown}", want: "at '/metrics/prometheusRule/disabled/0': value must be one of"},
+		"an unknown scope":           {set: "rbac.scope=Namespaces", want: "at '/rbac/scope': value must be one of 'Cluster', 'Namespace'"},
+		"a budget of everybody":      {set: "podDisruptionBudget.maxUnavailable=2", want: "podDisruptionBudget.maxUnavailable: found 2 with replicas 2, which protects nothing"},
+		"a budget of nobody":         {set: "podDisruptionBudget.maxUnavailable=0", want: "at '/podDisruptionBudget/maxUnavailable': minimum: got 0, want 1"},
+		"a spread of nothing":        {set: "topologySpreadConstraints[0].topologyKey=rack", want: "at '/topologySpreadConstraints/0': missing properties 'labelSelector', 'maxSkew', 'whenUnsatisfiable'"},
+		"an address without a mask":  {set: "networkPolicy.apiServer.cidrs={10.0.0.1}", want: "at '/networkPolicy/apiServer/cidrs/0': '10.0.0.1' does not match pattern"},
+		"an unknown peer":            {set: "networkPolicy.metricsFrom[0].namespace=monitoring", want: "at '/networkPolicy/metricsFrom/0': additional properties 'namespace' not allowed"},
+		"an account that is none":    {set: "manager.tenantAccounts={shop/insitu}", want: "at '/manager/tenantAccounts/0': 'shop/insitu' does not match pattern"},
+		"secure metrics of a tenant": {set: "rbac.scope=Namespace", want: "metrics.secure: found true with rbac.scope Namespace: asking the API server who reads metrics takes rights in the whole cluster: accepted is metrics.secure false"},
+		"a guard of a tenant":        {set: "rbac.scope=Namespace,metrics.secure=false,deletionGuard.enabled=true", want: "deletionGuard.enabled: found true with rbac.scope Namespace"},
+		"tenants of a tenant":        {set: "rbac.scope=Namespace,metrics.secure=false,manager.tenantAccounts={a:b}", want: "manager.tenantAccounts: found some with rbac.scope Namespace"},
+		"nothing at all":             {set: "rbac.scope=Namespace,metrics.secure=false,manager.enabled=false", want: "manager.enabled: found false with rbac.scope Namespace, which installs nothing but a manager"},
+		"holds that nobody ends":     {set: "manager.enabled=false", want: "holdPolicies.namespaceSelector: found neither this nor config.namespaces with manager.enabled false"},
+		"a guard against managers":   {set: "manager.enabled=false,holdPolicies.install=false,deletionGuard.enabled=true", want: "deletionGuard.enabled: found true with manager.enabled false and no manager.tenantAccounts"},
+		"monitoring of no manager":   {set: "manager.enabled=false,holdPolicies.install=false,metrics.serviceMonitor.enabled=true", want: "metrics.serviceMonitor.enabled: found true"},
 		"a useless certificate":      {set: "metrics.secure=false,metrics.certSecret=tls", want: "metrics.certSecret: found a certificate with metrics.secure false"},
 	}
 	for name, test := range tests {
@@ -80,7 +94,7 @@ func TestSchemaKnowsTheConfiguration(t *testing.T) {
 	want := fieldsOf(reflect.TypeFor[configv1alpha1.InsituConfiguration](), "")
 	// These are decided by the chart.
 	want = slices.DeleteFunc(want, func(path string) bool {
-		return path == "leaderElection.resourceNamespace" || strings.HasPrefix(path, "metrics") || strings.HasPrefix(path, "health")
+		return path == "leaderElection.resourceNamespace" || path == "scope" || strings.HasPrefix(path, "metrics") || strings.HasPrefix(path, "health")
 	})
 
 	g.Expect(propertiesOf(schema(t).Properties["config"], "")).To(ConsistOf(want))

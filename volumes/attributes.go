@@ -65,13 +65,21 @@ func (f Facts) modification(want string, now time.Time) Step {
 		return step
 	case since.IsZero() || !now.Before(since.Add(overduePeriod)):
 		step := f.step(Blocked, ReasonClaimOverdue, "it has asked for VolumeAttributesClass %s, and nothing is heard of it: see the events of the claim, and "+
-			"whether its driver can modify volumes and its external-resizer runs", want)
+			"whether %sits driver can modify volumes and its external-resizer runs", want, f.existence())
 		step.Since = since
 		return step
 	}
 	step := f.step(UnderWay, ReasonClaimModifying, "it gets the attributes of VolumeAttributesClass %s", want)
 	step.Since, step.Until = since, since.Add(overduePeriod)
 	return step
+}
+
+// existence asks whether the class exists, if that is not known.
+func (f Facts) existence() string {
+	if f.ClassesUnknown {
+		return "the class exists, "
+	}
+	return ""
 }
 
 // modifyingSince returns since when the claim has asked for a class; zero if nothing

@@ -43,6 +43,7 @@ func (f Facts) ask(want resource.Quantity, now time.Time) Step {
 	switch {
 	case name == "":
 		return f.step(Blocked, ReasonExpansionNotAllowed, "it has no storage class, and cannot grow to %s: %s", want.String(), wayOut)
+	case f.ClassesUnknown:
 	case f.StorageClass == nil:
 		return f.lookAgain(now, ReasonStorageClassMissing, "its storage class %s does not exist, so it cannot grow to %s: "+
 			"create the class, with allowVolumeExpansion: true", name, want.String())

@@ -188,6 +188,13 @@ func TestNext(t *testing.T) {
 		"the class is missing": {
 			all(template("2Gi", ""), func(l *life) { l.StorageClass = nil }), "Blocked StorageClassMissing", []string{"storage class standard does not exist"},
 		},
+		"nobody knows the class": {
+			all(template("2Gi", ""), func(l *life) { l.StorageClass, l.ClassesUnknown = nil, true }), "Changing request to 2Gi", nil,
+		},
+		"nobody knows the class, and the API server refuses": {
+			all(template("2Gi", ""), refused("the storageclass must support resize", time.Minute), func(l *life) { l.StorageClass, l.ClassesUnknown = nil, true }),
+			"Blocked ClaimRefused", []string{"claim data-sample-0: the API server refuses to change its request to 2Gi: the storageclass must support resize"},
+		},
 		"infeasible": {
 			all(template("4Gi", ""), requests("4Gi"), growing(controllerInfeasible, resizing, outOfRange)), "Blocked ExpansionInfeasible",
 			[]string{"claim data-sample-0: ", "4Gi", "OutOfRange desc = at most 3Gi", "ask for less, but more than 1Gi", "revert the template"},

@@ -21,6 +21,9 @@ type Facts struct {
 	Template *corev1.PersistentVolumeClaim
 	// StorageClass is that of the claim; nil if there is none of its name.
 	StorageClass *storagev1.StorageClass
+	// ClassesUnknown is true when classes may not be read. The API server judges what is
+	// asked for.
+	ClassesUnknown bool
 	// LacksAttributesClass is true when there is no VolumeAttributesClass of the
 	// name that the template says.
 	LacksAttributesClass bool

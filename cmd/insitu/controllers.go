@@ -20,13 +20,15 @@ import (
 )
 
 // addControllers adds every controller to the manager.
-func addControllers(manager ctrl.Manager, config configv1alpha1.ControllersConfiguration, measured metrics.Metrics) error {
+func addControllers(manager ctrl.Manager, all *configv1alpha1.InsituConfiguration, measured metrics.Metrics) error {
+	config, isNamespaced := all.Controllers, all.Scope == configv1alpha1.NamespaceScope
 	capabilities, err := newCapabilities(manager)
 	if err != nil {
 		return err
 	}
 	err = cloneset.Add(manager, cloneset.Options{
 		MaxConcurrentReconciles: int(*config.CloneSet.MaxConcurrentReconciles),
+		NamespaceScope:          isNamespaced,
 		Capabilities:            capabilities,
 		Metrics:                 measured,
 	})
@@ -35,6 +37,7 @@ func addControllers(manager ctrl.Manager, config configv1alpha1.ControllersConfi
 	}
 	err = statefulset.Add(manager, statefulset.Options{
 		MaxConcurrentReconciles: int(*config.StatefulSet.MaxConcurrentReconciles),
+		NamespaceScope:          isNamespaced,
 		Capabilities:            capabilities,
 		Metrics:                 measured,
 	})

@@ -19,6 +19,8 @@ type flags struct {
 	// version asks for the version instead of a manager, help for the usage,
 	// which has been printed already.
 	version, help bool
+	// check asks whether a manager has what it needs instead of running one.
+	check bool
 	// releaseHeld asks for the release of all held workloads instead of a manager.
 	releaseHeld bool
 }
@@ -31,6 +33,8 @@ func parseFlags(args []string, output io.Writer) (flags, error) {
 	set.StringVar(&f.config, "config", "", "path of the configuration `file` (InsituConfiguration); without it, the defaults apply")
 	set.BoolVar(&f.releaseHeld, "release-held", false,
 		"release the Deployments, StatefulSets and DaemonSets that are held, so that Kubernetes goes on with them, and exit")
+	set.BoolVar(&f.check, "check", false,
+		"look with the rights of this account whether the manager has what it needs and whether one leads, say so, and exit")
 	set.BoolVar(&f.version, "version", false, "print the version and exit")
 	clientconfig.RegisterFlags(set)
 

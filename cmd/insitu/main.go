@@ -39,6 +39,12 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	if err := nameOwnNamespace(config, namespaceFile); err != nil {
+		return err
+	}
+	if flags.check {
+		return runCheck(ctx, config, os.Stdout)
+	}
 	if flags.releaseHeld {
 		return releaseHeld(ctx, config, os.Stdout)
 	}

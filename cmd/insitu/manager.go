@@ -86,6 +86,13 @@ func newManager(
 	if options.Metrics, err = metricsOptions(config.Metrics); err != nil {
 		return nil, err
 	}
+	return newManagerWith(ctx, connection, options, config, measured)
+}
+
+// newManagerWith is newManager with options of the manager.
+func newManagerWith(
+	ctx context.Context, connection *rest.Config, options ctrl.Options, config *configv1alpha1.InsituConfiguration, measured metrics.Metrics,
+) (ctrl.Manager, error) {
 	limited := limitConnection(connection, config.ClientConnection)
 	limited.Wrap(measured.Writes.Wrap)
 	manager, err := ctrl.NewManager(limited, options)
@@ -104,7 +111,7 @@ func newManager(
 			return nil, fmt.Errorf("watch %T: %w", workload, err)
 		}
 	}
-	if err := addControllers(manager, config.Controllers, measured); err != nil {
+	if err := addControllers(manager, config, measured); err != nil {
 		return nil, err
 	}
 	if err := manager.Add(measured.Rollouts); err != nil {

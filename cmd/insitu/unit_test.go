@@ -31,6 +31,7 @@ func TestParseFlags(t *testing.T) {
 		"nothing":          {},
 		"a file":           {args: []string{"--config=/etc/insitu/config.yaml"}, want: flags{config: "/etc/insitu/config.yaml"}},
 		"the version":      {args: []string{"--version"}, want: flags{version: true}},
+		"a check":          {args: []string{"--check"}, want: flags{check: true}},
 		"a release":        {args: []string{"--release-held"}, want: flags{releaseHeld: true}},
 		"help":             {args: []string{"-h"}, want: flags{help: true}},
 		"an unknown flag":  {args: []string{"--leader-elect"}, err: "flag provided but not defined: -leader-elect"},
@@ -66,6 +67,23 @@ func TestRunSaysWhatIsWrongWithTheConfiguration(t *testing.T) {
 	err := run(t.Context(), []string{"--config=" + file})
 
 	g.Expect(err).To(MatchError(And(ContainSubstring(file), ContainSubstring(`unknown field "leaderElect"`))))
+}
+
+func TestNameOwnNamespace(t *testing.T) {
+	g := NewWithT(t)
+	file := filepath.Join(t.TempDir(), "namespace")
+	g.Expect(os.WriteFile(file, []byte("shop"), 0o600)).To(Succeed())
+	named := func(scope configv1alpha1.Scope, namespaces ...string) []string {
+		config := &configv1alpha1.InsituConfiguration{Scope: scope, Namespaces: namespaces}
+		g.Expect(nameOwnNamespace(config, file)).To(Succeed())
+		return config.Namespaces
+	}
+
+	g.Expect(named(configv1alpha1.NamespaceScope)).To(Equal([]string{"shop"}))
+	g.Expect(named(configv1alpha1.NamespaceScope, "bank")).To(Equal([]string{"bank"}))
+	g.Expect(named(configv1alpha1.ClusterScope)).To(BeEmpty(), "all namespaces")
+	g.Expect(nameOwnNamespace(&configv1alpha1.InsituConfiguration{Scope: configv1alpha1.NamespaceScope}, file+"x")).
+		To(MatchError(ContainSubstring("namespaces: found none with scope Namespace, outside a cluster")))
 }
 
 func TestLimitConnection(t *testing.T) {

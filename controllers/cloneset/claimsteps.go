@@ -21,6 +21,7 @@ import (
 // are to follow their templates.
 func (r *Reconciler) observeClaims(ctx context.Context, s *scope) error {
 	s.claims, s.claimSteps = workload.NewClaims(r.client, s.set, r.executor.ClaimRefusals), map[string]volumes.Claims{}
+	s.claims.ClassesUnknown = r.NamespaceScope
 	if !s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates() {
 		return nil
 	}

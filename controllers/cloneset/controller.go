@@ -40,6 +40,10 @@ type Reconciler struct {
 	// is set before the first Reconcile.
 	Capabilities *workload.Capabilities
 
+	// NamespaceScope: there are rights in namespaces only, and none to classes and
+	// volumes, which belong to the cluster. It is set before the first Reconcile.
+	NamespaceScope bool
+
 	// client reads from the cache, which shows our own writes, see Add.
 	client client.Client
 	// live reads from the API server.

@@ -32,6 +32,9 @@ type Options struct {
 	// time; at least 1.
 	MaxConcurrentReconciles int
 
+	// NamespaceScope: there are rights in namespaces only, see [Reconciler].
+	NamespaceScope bool
+
 	// Capabilities tells what the API server can do; everything, if it is nil.
 	Capabilities *workload.Capabilities
 
@@ -44,7 +47,7 @@ type Options struct {
 func Add(mgr ctrl.Manager, options Options) error {
 	recorder := mgr.GetEventRecorder("insitu-" + controllerName)
 	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), recorder, clock.RealClock{}, rand.String)
-	r.Capabilities = options.Capabilities
+	r.Capabilities, r.NamespaceScope = options.Capabilities, options.NamespaceScope
 	r.Measure(options.Metrics)
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).

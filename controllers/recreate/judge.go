@@ -30,6 +30,9 @@ func (s *Session) MayRecreate(found, template *corev1.PersistentVolumeClaim) boo
 // Judge tells what is to be done about a claim that has its volume and is not, or is no
 // more, what its template says: nil if nothing of this package.
 func (s *Session) Judge(ctx context.Context, claim Claim, found *corev1.PersistentVolumeClaim) (*volumes.Recreation, error) {
+	if s.NotPermitted {
+		return blocked(recreate.ReasonRecreateNotPermitted, notPermitted), nil
+	}
 	if attempt := volumes.RecordOf(found).Recreate; attempt != nil {
 		return s.goOn(claim, *attempt), nil
 	}

@@ -48,6 +48,12 @@ const recentPeriod = 30 * time.Second
 // missingPeriod is after how long it is looked again for a snapshot to restore from.
 const missingPeriod = 10 * time.Second
 
+// notPermittedPeriod is after how long a claim is looked at again that may not be made.
+const notPermittedPeriod = time.Minute
+
+// notPermitted says why nothing can be made from snapshots and volumes.
+const notPermitted = "this manager has rights in namespaces only (scope Namespace), and volumes belong to the cluster"
+
 // maxSteps is how many writes are made for one claim in a row.
 const maxSteps = 16
 
@@ -96,6 +102,10 @@ type Result struct {
 // Session is one reconciliation of a workload. What is read for all of its claims is
 // read once.
 type Session struct {
+	// NotPermitted: volumes may not be read or written, and no claim can be made anew. It
+	// is set before anything is done.
+	NotPermitted bool
+
 	*Recreator
 	owner    workload.Owner
 	strategy appsv1beta1.VolumeClaimUpdateStrategy
@@ -141,6 +151,12 @@ func (r *Recreator) Open(owner workload.Owner, strategy appsv1beta1.VolumeClaimU
 // that it waits with. What somebody else changed meanwhile is looked at again the next
 // time.
 func (s *Session) Advance(ctx context.Context, claim Claim) (Result, error) {
+	if s.NotPermitted {
+		return Result{
+			Step:  recreate.Step{Action: recreate.Wait, Reason: recreate.ReasonRecreateNotPermitted, Message: "it is not made: " + notPermitted, PodMayRun: claim.Pod != nil},
+			Again: s.now.Add(notPermittedPeriod),
+		}, nil
+	}
 	for range maxSteps {
 		facts, err := s.observe(ctx, claim)
 		if err != nil {

@@ -21,6 +21,7 @@ import (
 // that are to follow their templates.
 func (r *Reconciler) observeClaims(ctx context.Context, s *scope) error {
 	s.claims = workload.NewClaims(r.client, s.set, r.executor.ClaimRefusals)
+	s.claims.ClassesUnknown = r.NamespaceScope
 	for _, ordinal := range s.ordinals {
 		templates := slices.Concat(s.set.Spec.VolumeClaimTemplates, s.claimTemplates(ordinal))
 		if err := s.claims.Read(ctx, podName(s.set.Name, ordinal), templates); err != nil {
@@ -30,6 +31,7 @@ func (r *Reconciler) observeClaims(ctx context.Context, s *scope) error {
 	r.refuseToShrink(s)
 	s.claimSteps = map[string]volumes.Claims{}
 	session := r.recreate.Open(s.owner, s.set.Spec.VolumeClaimUpdateStrategy, s.now)
+	session.NotPermitted = r.NamespaceScope
 	pods := byOrdinal(s.members)
 	for _, ordinal := range s.ordinals {
 		if err := r.renewClaims(ctx, s, session, ordinal, pods[ordinal]); err != nil {

@@ -103,7 +103,7 @@ func (s *scope) needsRenewal(
 			s.cleared.Insert(name)
 		}
 		return err == nil && !isNew, err
-	case s.claims.BelongsToOthers(found):
+	case s.claims.BelongsToOthers(found) || session.NotPermitted:
 		return volumes.RecordOf(found).Recreate != nil, nil
 	}
 	busy, until := claims.IsBusy(found, s.set.Spec.VolumeClaimUpdateStrategy, s.now)

@@ -34,6 +34,9 @@ type Options struct {
 	// same time; at least 1.
 	MaxConcurrentReconciles int
 
+	// NamespaceScope: there are rights in namespaces only, see [Reconciler].
+	NamespaceScope bool
+
 	// Capabilities tells what the API server can do; everything, if it is nil.
 	Capabilities *workload.Capabilities
 
@@ -45,7 +48,7 @@ type Options struct {
 // and whose cache must have the indexes of package podcache.
 func Add(mgr ctrl.Manager, options Options) error {
 	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("insitu-"+controllerName), clock.RealClock{})
-	r.Capabilities = options.Capabilities
+	r.Capabilities, r.NamespaceScope = options.Capabilities, options.NamespaceScope
 	r.Measure(options.Metrics)
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).

@@ -30,6 +30,10 @@ import (
 // Claims are the claims of a workload, each read once, and what is known of their
 // classes.
 type Claims struct {
+	// ClassesUnknown is true when classes may not be read. It is set before anything is
+	// read.
+	ClassesUnknown bool
+
 	reader    client.Reader
 	owner     types.UID
 	namespace string
@@ -196,6 +200,10 @@ func podFacts(pod *corev1.Pod) *volumes.Pod {
 
 // readClasses reads the classes that the change of a claim depends on.
 func (c *Claims) readClasses(ctx context.Context, f *volumes.Facts) error {
+	if c.ClassesUnknown {
+		f.ClassesUnknown = true
+		return nil
+	}
 	if name := volumehelpers.GetPersistentVolumeClaimClass(f.Claim); name != "" {
 		if _, known := c.classes[name]; !known {
 			class := &storagev1.StorageClass{}

@@ -89,6 +89,7 @@ var reasons = sets.New(
 	volumes.ReasonModificationInfeasible,
 	volumes.ReasonModificationFailed,
 	volumes.ReasonClaimOverdue,
+	recreate.ReasonRecreateNotPermitted,
 	recreate.ReasonSnapshotsNotServed,
 	recreate.ReasonClaimHasFinalizers,
 	recreate.ReasonVolumeTerminating,

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -29,16 +28,11 @@ type role struct {
 	Rules []rbacv1.PolicyRule `json:"rules"`
 }
 
-// generateRules writes the rules of each Role and ClusterRole in source as a
+// generateRules writes the rules of each Role and ClusterRole in the files as a
 // named template: ClusterRole insitu-view becomes insitu.rules.clusterrole.view.
-func generateRules(source, target string) error {
-	files, err := filepath.Glob(filepath.Join(source, "*.yaml"))
-	if err != nil {
-		return err
-	}
+func generateRules(files []string, target string) error {
 	var text strings.Builder
 	text.WriteString(rulesHeader)
-	found := 0
 	for _, file := range files {
 		roles, err := rolesIn(file)
 		if err != nil {
@@ -50,11 +44,7 @@ func generateRules(source, target string) error {
 				return fmt.Errorf("%s: encode rules of %s: %w", file, r.Metadata.Name, err)
 			}
 			fmt.Fprintf(&text, "\n{{- define %q -}}\n%s{{- end }}\n", r.templateName(), rules)
-			found++
 		}
-	}
-	if found == 0 {
-		return fmt.Errorf("find roles: no Role or ClusterRole in %s", source)
 	}
 
 	return writeFile(target, text.String())

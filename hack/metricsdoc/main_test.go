@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/insitu-dev/insitu/controllers/metrics"
+	"github.com/insitu-dev/insitu/hack/marked"
 )
 
 func TestTable(t *testing.T) {
@@ -27,15 +28,6 @@ func TestTable(t *testing.T) {
 		"| `a_info` | gauge | `x` | What. |\n| `b_total` | counter | `a`, `c` | Bs, by a and c. |\n| `c_seconds` | histogram | `a` | How long. |\n"))
 }
 
-func TestOnlyWhatIsBetweenTheMarksIsReplaced(t *testing.T) {
-	g := NewWithT(t)
-	g.Expect(replaceTable("before\n"+begin+"old\n"+end+"after\n", "new\n")).To(Equal("before\n" + begin + "\nnew\n\n" + end + "after\n"))
-	for _, text := range []string{"nothing", begin, end, end + begin} {
-		_, err := replaceTable(text, "new\n")
-		g.Expect(err).To(MatchError(ContainSubstring("find the marks")))
-	}
-}
-
 // TestTheDocumentIsUpToDate: hack/verify says it too, and takes longer.
 func TestTheDocumentIsUpToDate(t *testing.T) {
 	g := NewWithT(t)
@@ -47,5 +39,5 @@ func TestTheDocumentIsUpToDate(t *testing.T) {
 		g.Expect(m.name).To(HavePrefix("insitu_"))
 		g.Expect(strings.HasSuffix(m.name, "_total")).To(Equal(m.kind == "counter"), m.name)
 	}
-	g.Expect(replaceTable(string(before), table(described))).To(Equal(string(before)), "run make generate")
+	g.Expect(marked.Replace(string(before), generator, table(described))).To(Equal(string(before)), "run make generate")
 }

@@ -4,21 +4,14 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"os"
-	"strings"
 	"time"
 
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
-)
 
-// maxAuditLine is more than the longest entry: the creation of a large object.
-const maxAuditLine = 8 << 20
+	"github.com/insitu-dev/insitu/test/auditlog"
+)
 
 // request is one request as the audit log has it.
 type request struct {
@@ -37,68 +30,31 @@ type window struct {
 
 // readAudit returns the requests of users in an audit log.
 func readAudit(path string, users ...string) ([]request, error) {
-	file, err := os.Open(path)
+	events, err := auditlog.Read(path, users...)
 	if err != nil {
-		return nil, fmt.Errorf("open audit log: %w", err)
+		return nil, err
 	}
-	defer file.Close()
-	return parseAudit(file, users...)
+	return requestsOf(events), nil
 }
 
-func parseAudit(log io.Reader, users ...string) ([]request, error) {
-	var requests []request
-	lines := bufio.NewScanner(log)
-	lines.Buffer(nil, maxAuditLine)
-	for lines.Scan() {
-		if !mentionsAny(lines.Bytes(), users) {
-			continue
-		}
-		event := auditv1.Event{}
-		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
-			return nil, fmt.Errorf("read audit log: %w", err)
-		}
-		if counts(&event) {
-			requests = append(requests, request{event.User.Username, event.RequestReceivedTimestamp.Time, describe(&event)})
-		}
+func requestsOf(events []auditv1.Event) []request {
+	requests := make([]request, 0, len(events))
+	for i := range events {
+		requests = append(requests, request{events[i].User.Username, events[i].RequestReceivedTimestamp.Time, describe(&events[i])})
 	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("read audit log: %w", err)
-	}
-	return requests, nil
-}
-
-// mentionsAny saves decoding the lines of others, which are most of them.
-func mentionsAny(line []byte, users []string) bool {
-	for _, user := range users {
-		if bytes.Contains(line, []byte(`"`+user+`"`)) {
-			return true
-		}
-	}
-	return false
-}
-
-// counts reports whether an entry stands for a request. A watch has two, at its
-// start and at its end; all others have one.
-func counts(event *auditv1.Event) bool {
-	if event.Verb == "watch" {
-		return event.Stage == auditv1.StageResponseStarted
-	}
-	return event.Stage == auditv1.StageResponseComplete
+	return requests
 }
 
 func describe(event *auditv1.Event) string {
 	what := event.Verb
-	if ref := event.ObjectRef; ref != nil {
-		what += " " + ref.Resource
-		if ref.Subresource != "" {
-			what += "/" + ref.Subresource
-		}
+	if resource := auditlog.Resource(event); resource != "" {
+		what += " " + resource
 	}
-	if strings.Contains(event.RequestURI, "dryRun=All") {
+	if auditlog.IsDryRun(event) {
 		what += " (dry run)"
 	}
-	if status := event.ResponseStatus; status != nil && status.Code >= http.StatusBadRequest {
-		what += fmt.Sprintf(" (%d)", status.Code)
+	if code := auditlog.Code(event); code >= http.StatusBadRequest {
+		what += fmt.Sprintf(" (%d)", code)
 	}
 	return what
 }

@@ -5,6 +5,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -48,8 +50,10 @@ func TestRequestsAreCountedByKindWithinAWindow(t *testing.T) {
 		started(entry(insitu, "watch", pod, 4, 200)),
 		entry(insitu, "patch", status, 4, 200),
 		entry(insitu, "patch", status, 5, 200),
-	}, "\n")
-	requests, err := parseAudit(strings.NewReader(log), insitu)
+	}, "\n") + "\n"
+	path := filepath.Join(t.TempDir(), "audit.log")
+	g.Expect(os.WriteFile(path, []byte(log), 0o600)).To(Succeed())
+	requests, err := readAudit(path, insitu)
 	g.Expect(err).NotTo(HaveOccurred())
 
 	counts := window{user: insitu, from: noon.Add(time.Second), to: noon.Add(5 * time.Second)}.count(requests)
@@ -58,12 +62,4 @@ func TestRequestsAreCountedByKindWithinAWindow(t *testing.T) {
 	}))
 	g.Expect(podWritesIn(counts)).To(Equal(4), "what was refused or only tried was not written")
 	g.Expect(window{user: other, from: noon, to: noon.Add(time.Minute)}.count(requests)).To(BeEmpty())
-}
-
-func TestAnAuditLogThatCannotBeReadIsAnError(t *testing.T) {
-	g := NewWithT(t)
-	_, err := parseAudit(strings.NewReader(`{"user":{"username":"`+managerAccount.user()+`"`), managerAccount.user())
-	g.Expect(err).To(MatchError(ContainSubstring("read audit log")))
-	_, err = readAudit(t.TempDir()+"/none", other)
-	g.Expect(err).To(MatchError(ContainSubstring("open audit log")))
 }

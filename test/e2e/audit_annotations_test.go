@@ -6,18 +6,14 @@
 package e2e
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"net/http"
-	"os"
-	"path/filepath"
-	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/test/auditlog"
 )
 
 // annotated is a write of the operator to a pod as the audit log explains it: by the
@@ -30,34 +26,21 @@ type annotated struct {
 // namespace, without those that failed or were only tried.
 func annotatedWrites(namespace string) []annotated {
 	GinkgoHelper()
-	file, err := os.Open(filepath.Join(labPath, "logs", "audit.log"))
+	events, err := auditlog.Read(auditLog(), operatorUser)
 	Expect(err).NotTo(HaveOccurred())
-	defer file.Close()
-
 	var found []annotated
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 4<<20)
-	for lines.Scan() {
-		event := struct {
-			auditEvent
-
-			Annotations map[string]string `json:"annotations"`
-		}{}
-		if json.Unmarshal(lines.Bytes(), &event) != nil {
-			continue // the line that is being written
-		}
+	for i := range events {
+		event := &events[i]
 		ref := event.ObjectRef
-		if event.User.Username != operatorUser || ref.Namespace != namespace || ref.Resource != "pods" || ref.Subresource == "status" ||
-			(event.Verb != "patch" && event.Verb != "delete") || strings.Contains(event.RequestURI, "dryRun=All") || event.ResponseStatus.Code != http.StatusOK {
+		if event.User.Username != operatorUser || ref == nil || ref.Namespace != namespace || ref.Resource != "pods" || ref.Subresource == "status" ||
+			(event.Verb != "patch" && event.Verb != "delete") || auditlog.IsDryRun(event) || auditlog.Code(event) != http.StatusOK {
 			continue
 		}
 		found = append(found, annotated{
-			request:  strings.TrimSuffix(event.Verb+" "+ref.Resource+"/"+ref.Subresource, "/"),
+			request:  event.Verb + " " + auditlog.Resource(event),
 			workload: event.Annotations["insitu-audit/workload"], revision: event.Annotations["insitu-audit/revision"],
 		})
 	}
-	Expect(lines.Err()).NotTo(HaveOccurred())
-
 	return found
 }
 

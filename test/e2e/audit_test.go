@@ -6,11 +6,8 @@
 package e2e
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -19,29 +16,12 @@ import (
 	. "github.com/onsi/gomega"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/test/auditlog"
 	"github.com/insitu-dev/insitu/test/builders"
 )
 
 // operatorUser is the account of the operator, as the chart names it.
 const operatorUser = "system:serviceaccount:insitu-system:insitu-manager"
-
-// auditEvent is what the suite reads of an entry in the API server's audit log.
-type auditEvent struct {
-	Verb       string `json:"verb"`
-	RequestURI string `json:"requestURI"`
-	User       struct {
-		Username string `json:"username"`
-	} `json:"user"`
-	ObjectRef struct {
-		Resource    string `json:"resource"`
-		Subresource string `json:"subresource"`
-		Namespace   string `json:"namespace"`
-		Name        string `json:"name"`
-	} `json:"objectRef"`
-	ResponseStatus struct {
-		Code int `json:"code"`
-	} `json:"responseStatus"`
-}
 
 // operatorWrites returns the operator's writes in a namespace, events, dry runs
 // and conflicts left out, each as "verb resource/subresource name".
@@ -53,31 +33,27 @@ func operatorWrites(namespace string) []string {
 // operatorRequests returns the operator's writes, or what it only tried.
 func operatorRequests(namespace string, dryRun bool) []string {
 	GinkgoHelper()
-	file, err := os.Open(filepath.Join(labPath, "logs", "audit.log"))
+	events, err := auditlog.Read(auditLog(), operatorUser)
 	Expect(err).NotTo(HaveOccurred())
-	defer file.Close()
-
 	var writes []string
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 4<<20)
-	for lines.Scan() {
-		event := auditEvent{}
-		if json.Unmarshal(lines.Bytes(), &event) != nil {
-			continue // the line that is being written
-		}
-		ref := event.ObjectRef
-		if event.User.Username != operatorUser || ref.Namespace != namespace || ref.Resource == "events" ||
-			strings.Contains(event.RequestURI, "dryRun=All") != dryRun || event.ResponseStatus.Code == http.StatusConflict {
+	for i := range events {
+		event := &events[i]
+		// The manager of a spec, which is a process of this machine, has proxies that see its writes.
+		if event.User.Username != operatorUser || event.ObjectRef == nil || event.ObjectRef.Namespace != namespace ||
+			event.ObjectRef.Resource == "events" || auditlog.IsDryRun(event) != dryRun || auditlog.Code(event) == http.StatusConflict {
 			continue
 		}
 		switch event.Verb {
 		case "create", "update", "patch", "delete":
+			ref := event.ObjectRef
 			writes = append(writes, strings.TrimSpace(event.Verb+" "+ref.Resource+"/"+ref.Subresource+" "+ref.Name))
 		}
 	}
-	Expect(lines.Err()).NotTo(HaveOccurred())
 	return writes
 }
+
+// auditLog is the audit log of the lab's API server.
+func auditLog() string { return filepath.Join(labPath, "logs", "audit.log") }
 
 // podWrites returns the writes to one pod.
 func podWrites(writes []string, name string) []string {

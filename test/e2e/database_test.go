@@ -24,6 +24,7 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/test/builders"
+	"github.com/insitu-dev/insitu/test/labtools"
 )
 
 // database is a server that acknowledges a write when it is on disk. The lab
@@ -125,7 +126,7 @@ func (w *writer) session(ctx context.Context, number int) int {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	args := append([]string{"exec", "-i", "-n", w.namespace, w.pod, "--"}, w.database.session...)
-	command := exec.CommandContext(ctx, kubectlPath(), args...)
+	command := exec.CommandContext(ctx, labtools.KubectlPath(), args...)
 	statements, errIn := command.StdinPipe()
 	output, errOut := command.StdoutPipe()
 	if errIn != nil || errOut != nil || command.Start() != nil {

@@ -7,28 +7,18 @@ package e2e
 
 import (
 	"context"
-	"os"
-	"os/exec"
 	"path/filepath"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/insitu-dev/insitu/test/labtools"
 	"github.com/insitu-dev/insitu/test/observe"
 )
 
-// kubectlPath is the kubectl of the environment.
-func kubectlPath() string {
-	if path := os.Getenv("KUBECTL"); path != "" {
-		return path
-	}
-	return "kubectl"
-}
-
 // kubectl runs it, and returns what it printed.
 func kubectl(ctx context.Context, args ...string) (string, error) {
-	output, err := exec.CommandContext(ctx, kubectlPath(), args...).CombinedOutput()
-	return string(output), err
+	return labtools.Kubectl(ctx, args...)
 }
 
 // A manifest with ten kinds of mistakes, applied as a user would: kubectl prints

@@ -7,11 +7,7 @@ package e2e
 
 import (
 	"context"
-	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -23,6 +19,7 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/test/builders"
+	"github.com/insitu-dev/insitu/test/labtools"
 )
 
 const operatorNamespace = "insitu-system"
@@ -53,26 +50,12 @@ func killOperator(ctx context.Context) {
 	Eventually(ctx, leader).Should(And(Not(BeEmpty()), Not(Equal(identity))))
 }
 
-// killContainer sends SIGKILL to the processes of a container. The lab's nodes
-// are on this machine, so they are found by their cgroup.
+// killContainer sends SIGKILL to the processes of a container.
 func killContainer(containerID string) {
 	GinkgoHelper()
-	_, id, _ := strings.Cut(containerID, "://")
-	Expect(id).NotTo(BeEmpty())
-	groups, err := filepath.Glob("/proc/[0-9]*/cgroup")
+	killed, err := labtools.KillContainer(containerID)
 	Expect(err).NotTo(HaveOccurred())
-	killed := 0
-	for _, path := range groups {
-		content, err := os.ReadFile(path)
-		if err != nil || !strings.Contains(string(content), id) {
-			continue // it ended meanwhile, or is none of ours
-		}
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		Expect(err).NotTo(HaveOccurred())
-		Expect(syscall.Kill(pid, syscall.SIGKILL)).To(Succeed())
-		killed++
-	}
-	Expect(killed).NotTo(BeZero(), "no process of container "+id+" was found")
+	Expect(killed).NotTo(BeZero(), "no process of container "+containerID+" was found")
 }
 
 var _ = Describe("The operator, killed with SIGKILL in the middle of an update", Serial, func() {

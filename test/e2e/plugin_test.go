@@ -23,6 +23,7 @@ import (
 
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/commands"
 	"github.com/insitu-dev/insitu/inplace"
+	"github.com/insitu-dev/insitu/test/labtools"
 	"github.com/insitu-dev/insitu/volumes"
 )
 
@@ -32,7 +33,7 @@ func plugin(ctx context.Context, namespace string, args ...string) (string, int)
 	GinkgoHelper()
 	folder := os.Getenv("INSITU_PLUGIN")
 	Expect(folder).NotTo(BeEmpty(), "INSITU_PLUGIN names the folder with kubectl-insitu; run the suite with: make test-e2e")
-	command := exec.CommandContext(ctx, kubectlPath(), append([]string{"insitu", "--namespace", namespace}, args...)...)
+	command := exec.CommandContext(ctx, labtools.KubectlPath(), append([]string{"insitu", "--namespace", namespace}, args...)...)
 	command.Env = append(os.Environ(), "PATH="+folder+string(os.PathListSeparator)+os.Getenv("PATH"))
 	output, err := command.CombinedOutput()
 	failed := &exec.ExitError{}

@@ -23,6 +23,9 @@ import (
 
 // Reasons why a claim is not made anew.
 const (
+	// ReasonRecreateNotPermitted: the manager may act in namespaces only, and volumes
+	// belong to the cluster.
+	ReasonRecreateNotPermitted = "RecreateNotPermitted"
 	// ReasonSnapshotsNotServed: the API server does not serve snapshots.
 	ReasonSnapshotsNotServed = "SnapshotsNotServed"
 	// ReasonClaimHasFinalizers: the claim has finalizers of others.

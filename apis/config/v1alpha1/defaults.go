@@ -31,6 +31,7 @@ const (
 // SetDefaults sets every absent field to its default. Afterwards no pointer of
 // the configuration is nil.
 func SetDefaults(c *InsituConfiguration) {
+	setDefaultString(&c.Scope, ClusterScope)
 	setDefault(&c.Controllers.CloneSet.MaxConcurrentReconciles, DefaultMaxConcurrentReconciles)
 	setDefault(&c.Controllers.StatefulSet.MaxConcurrentReconciles, DefaultMaxConcurrentReconciles)
 	setDefault(&c.Controllers.Native.MaxConcurrentReconciles, DefaultMaxConcurrentReconciles)

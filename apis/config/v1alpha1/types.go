@@ -13,8 +13,20 @@ import (
 type InsituConfiguration struct {
 	metav1.TypeMeta `json:",inline"`
 
+	// scope is how far the permissions of the manager reach. With Namespace it needs
+	// none but those of Roles: config/namespaced in each of its namespaces, and the
+	// Role of config/rbac in that of its own pod. It then does without what belongs to
+	// the cluster: it changes claims without knowing their storage classes, which leaves
+	// it to the API server to refuse, it makes no claims anew, and it serves no secure
+	// metrics.
+	// Default: Cluster.
+	// +optional
+	Scope Scope `json:"scope,omitempty"`
+
 	// namespaces lists the namespaces the manager acts in. It watches no other,
-	// and needs no permission in any other. Empty means all namespaces.
+	// and needs no permission on workloads in any other. Empty means all namespaces;
+	// with the scope Namespace, that of the manager's own pod, and outside a cluster it
+	// must be set then.
 	// +optional
 	// +listType=set
 	Namespaces []string `json:"namespaces,omitempty"`
@@ -50,6 +62,17 @@ type InsituConfiguration struct {
 	// +optional
 	GracefulShutdownTimeout *metav1.Duration `json:"gracefulShutdownTimeout,omitempty"`
 }
+
+// Scope is how far the permissions of the manager reach.
+type Scope string
+
+// The scopes.
+const (
+	// ClusterScope is the whole cluster, by a ClusterRole.
+	ClusterScope Scope = "Cluster"
+	// NamespaceScope is some namespaces, by Roles.
+	NamespaceScope Scope = "Namespace"
+)
 
 // ControllersConfiguration holds what can be set for each controller.
 type ControllersConfiguration struct {

@@ -25,7 +25,8 @@ const retryJitter = 1.2
 // Validate returns every mistake in a configuration that has its defaults set.
 // Each error names the field, what was found and what is accepted.
 func Validate(c *InsituConfiguration) field.ErrorList {
-	errs := validateNamespaces(c.Namespaces, field.NewPath("namespaces"))
+	errs := validateScope(c)
+	errs = append(errs, validateNamespaces(c.Namespaces, field.NewPath("namespaces"))...)
 	errs = append(errs, validateController(c.Controllers.CloneSet, field.NewPath("controllers", "cloneSet"))...)
 	errs = append(errs, validateController(c.Controllers.StatefulSet, field.NewPath("controllers", "statefulSet"))...)
 	errs = append(errs, validateController(c.Controllers.Native, field.NewPath("controllers", "native"))...)
@@ -36,6 +37,21 @@ func Validate(c *InsituConfiguration) field.ErrorList {
 	errs = append(errs, validateLogging(c.Logging, field.NewPath("logging"))...)
 
 	return append(errs, validateAtLeast(c.GracefulShutdownTimeout, 0, field.NewPath("gracefulShutdownTimeout"))...)
+}
+
+func validateScope(c *InsituConfiguration) field.ErrorList {
+	switch c.Scope {
+	case ClusterScope:
+		return nil
+	case NamespaceScope:
+		if *c.Metrics.Secure && c.Metrics.BindAddress != BindNothing {
+			return field.ErrorList{field.Invalid(field.NewPath("metrics", "secure"), true,
+				`must be false with scope Namespace, or metrics.bindAddress "0": who may read metrics is a question that takes rights in the whole cluster`)}
+		}
+		return nil
+	default:
+		return field.ErrorList{field.NotSupported(field.NewPath("scope"), c.Scope, []Scope{ClusterScope, NamespaceScope})}
+	}
 }
 
 func validateNamespaces(namespaces []string, path *field.Path) field.ErrorList {

@@ -34,6 +34,24 @@ func TestValidate(t *testing.T) {
 		"namespaces": {
 			change: func(c *configv1alpha1.InsituConfiguration) { c.Namespaces = []string{"shop", "bank"} },
 		},
+		"a scope that there is not": {
+			change: func(c *configv1alpha1.InsituConfiguration) { c.Scope = "Tenant" },
+			want:   `scope: Unsupported value: "Tenant": supported values: "Cluster", "Namespace"`,
+		},
+		"secure metrics without rights in the cluster": {
+			change: func(c *configv1alpha1.InsituConfiguration) { c.Scope = configv1alpha1.NamespaceScope },
+			want:   `metrics.secure: Invalid value: true: must be false with scope Namespace, or metrics.bindAddress "0"`,
+		},
+		"plain metrics without rights in the cluster": {
+			change: func(c *configv1alpha1.InsituConfiguration) {
+				c.Scope, c.Metrics.Secure = configv1alpha1.NamespaceScope, ptr.To(false)
+			},
+		},
+		"no metrics without rights in the cluster": {
+			change: func(c *configv1alpha1.InsituConfiguration) {
+				c.Scope, c.Metrics.BindAddress = configv1alpha1.NamespaceScope, configv1alpha1.BindNothing
+			},
+		},
 		"a namespace that is no DNS label": {
 			change: func(c *configv1alpha1.InsituConfiguration) { c.Namespaces = []string{"shop", "*"} },
 			want:   `namespaces[1]: Invalid value: "*"`,

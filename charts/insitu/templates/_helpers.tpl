@@ -45,6 +45,44 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end -}}
 
+{{- /* Whether what belongs to the cluster and not to a namespace is installed: "true",
+       or nothing. */ -}}
+{{- define "insitu.clusterParts" -}}
+{{- if eq .Values.rbac.scope "Cluster" -}}true{{- end -}}
+{{- end -}}
+
+{{- /* Whether the hold policies are installed: "true", or nothing. */ -}}
+{{- define "insitu.holdPolicies" -}}
+{{- if and .Values.holdPolicies.install (include "insitu.clusterParts" .) (.Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy") -}}true{{- end -}}
+{{- end -}}
+
+{{- /* The selector of the namespaces in which workloads are held; empty for all. */ -}}
+{{- define "insitu.holdNamespaces" -}}
+{{- $selector := deepCopy .Values.holdPolicies.namespaceSelector -}}
+{{- with .Values.config.namespaces -}}
+{{- $named := dict "key" "kubernetes.io/metadata.name" "operator" "In" "values" . -}}
+{{- $selector = set $selector "matchExpressions" (append (default list $selector.matchExpressions) $named) -}}
+{{- end -}}
+{{- with $selector -}}{{- toYaml . -}}{{- end -}}
+{{- end -}}
+
+{{- /* The user names of the managers that policies know as such, as a list of CEL. */ -}}
+{{- define "insitu.managerUsers" -}}
+{{- $users := list -}}
+{{- if .Values.manager.enabled -}}
+{{- $users = append $users (printf "'system:serviceaccount:%s:%s'" .Release.Namespace (include "insitu.serviceAccountName" .)) -}}
+{{- end -}}
+{{- range .Values.manager.tenantAccounts -}}
+{{- $users = append $users (printf "'system:serviceaccount:%s'" .) -}}
+{{- end -}}
+[{{ join ", " $users }}]
+{{- end -}}
+
+{{- /* The namespaces in which a manager of scope Namespace acts, as JSON. */ -}}
+{{- define "insitu.namespaces" -}}
+{{- default (list .Release.Namespace) .Values.config.namespaces | toJson -}}
+{{- end -}}
+
 {{- /* The configuration file: config, and what the pod itself decides. */ -}}
 {{- define "insitu.config" -}}
 {{- $metrics := dict "bindAddress" "0" -}}
@@ -59,5 +97,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
   "kind" "InsituConfiguration"
   "health" (dict "bindAddress" (printf ":%v" .Values.health.port))
   "metrics" $metrics -}}
+{{- if eq .Values.rbac.scope "Namespace" -}}
+{{- $own = merge (dict "scope" "Namespace" "namespaces" (include "insitu.namespaces" . | fromJsonArray)) $own -}}
+{{- end -}}
 {{- toYaml (merge $own .Values.config) -}}
 {{- end -}}

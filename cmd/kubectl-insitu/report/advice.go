@@ -154,6 +154,7 @@ var advice = map[string]string{
 	recreate.ReasonRecreateUndone:    "Put the claim template back to what the old volume is, or change volumeClaimUpdateStrategy.recreate to have it tried again",
 	recreate.ReasonVolumeLost:        "Have the volume Released or Available, with reclaim policy Retain and the claimRef of its claim: `kubectl get pv -L insitu.dev/claim`",
 
+	recreate.ReasonRecreateNotPermitted:  "Put the claim template back, or ask for a manager with rbac.scope Cluster: `kubectl insitu undo KIND/NAME`",
 	recreate.ReasonSnapshotsNotServed:    "Install the CRDs and the controller of external-snapshotter, or put the claim template back",
 	recreate.ReasonClaimHasFinalizers:    "Have the finalizer in the message taken off the claim: `kubectl get pvc CLAIM -o yaml`",
 	recreate.ReasonVolumeTerminating:     "Copy the data away: somebody has deleted the volume, and it goes with its claim",

@@ -1,0 +1,388 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"io/fs"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	configv1alpha1 "github.com/insitu-dev/insitu/apis/config/v1alpha1"
+	"github.com/insitu-dev/insitu/apis/native"
+	"github.com/insitu-dev/insitu/config/crd"
+	"github.com/insitu-dev/insitu/config/policies"
+	"github.com/insitu-dev/insitu/config/rbac"
+)
+
+// checked is a namespace with somebody who has the rights of a manager, and whose Lease
+// somebody may renew.
+type checked struct {
+	t          *testing.T
+	client     client.Client
+	namespace  string
+	connection *rest.Config
+	config     *configv1alpha1.InsituConfiguration
+}
+
+// newChecked makes a namespace and grants somebody in it the rules of a manager, but for
+// some verb.
+func newChecked(t *testing.T, namespace string, without ...string) *checked {
+	t.Helper()
+	c := &checked{t: t, client: newAdmin(t), namespace: namespace, connection: rest.CopyConfig(admin), config: defaults()}
+	c.connection.Impersonate = rest.ImpersonationConfig{UserName: namespace, Groups: []string{"system:authenticated"}}
+	c.config.LeaderElection.ResourceNamespace = namespace
+	c.config.Namespaces = []string{namespace} // others have workloads of other tests
+	// Short, for what is waited for here does not come.
+	c.config.LeaderElection.LeaseDuration.Duration = time.Second
+	c.config.LeaderElection.RetryPeriod.Duration = 200 * time.Millisecond
+
+	rules, err := rbac.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range rules.Workloads {
+		if resources := rules.Workloads[i].Resources; len(without) == 1 && strings.Join(resources, ",") == without[0] {
+			rules.Workloads[i].Verbs = []string{"get"}
+		}
+	}
+	meta := metav1.ObjectMeta{Name: namespace}
+	own := metav1.ObjectMeta{Name: namespace, Namespace: namespace}
+	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: namespace}}
+	c.create(
+		&corev1.Namespace{ObjectMeta: meta},
+		&rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules.Workloads},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: meta, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: namespace}},
+		&rbacv1.Role{ObjectMeta: own, Rules: rules.Own},
+		&rbacv1.RoleBinding{ObjectMeta: own, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: namespace}},
+	)
+	return c
+}
+
+func newAdmin(t *testing.T) client.Client {
+	t.Helper()
+	scheme, err := newScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(admin, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func (c *checked) create(objects ...client.Object) {
+	c.t.Helper()
+	for _, obj := range objects {
+		if err := c.client.Create(c.t.Context(), obj); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+// lead makes a Lease that somebody renews until the test ends, if renews is true.
+func (c *checked) lead(holder string, renews bool) {
+	c.t.Helper()
+	lease := &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: c.config.LeaderElection.ResourceName},
+		Spec:       coordinationv1.LeaseSpec{HolderIdentity: &holder, RenewTime: ptr.To(metav1.NowMicro())},
+	}
+	c.create(lease)
+	if !renews {
+		return
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(c.t.Context()))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for ticker := time.NewTicker(50 * time.Millisecond); ; {
+			select {
+			case <-ctx.Done():
+				ticker.Stop()
+				return
+			case now := <-ticker.C:
+				lease.Spec.RenewTime = ptr.To(metav1.NewMicroTime(now))
+				_ = c.client.Update(ctx, lease) // the next one may succeed
+			}
+		}
+	}()
+	c.t.Cleanup(func() { stop(); <-ended })
+}
+
+// run returns what a check says, line by line, and its error.
+func (c *checked) run() ([]string, error) {
+	c.t.Helper()
+	var out bytes.Buffer
+	err := check(c.t.Context(), c.connection, c.config, &out)
+
+	return strings.Split(strings.TrimSpace(out.String()), "\n"), err
+}
+
+func TestCheckOfWhatIsWell(t *testing.T) {
+	g := NewWithT(t)
+	c := newChecked(t, "check-well")
+	c.lead("manager-1", true)
+
+	lines, err := c.run()
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(lines).To(HaveEach(HavePrefix("ok    ")))
+	g.Expect(lines).To(ContainElements(
+		"ok    clonesets.apps.kruise.io: served as apps.kruise.io/v1beta1",
+		"ok    statefulsets.apps.kruise.io: served as apps.kruise.io/v1beta1",
+		MatchRegexp(`^ok    rights in namespace check-well: all [5-9][0-9] that the manager needs$`),
+		MatchRegexp(`^ok    rights in namespace check-well: all 5 that the manager needs$`),
+		"ok    leader: manager-1 renews Lease check-well/insitu-manager",
+	))
+}
+
+func TestCheckNamesAMissingRight(t *testing.T) {
+	g := NewWithT(t)
+	c := newChecked(t, "check-rights", "pods/resize,pods/status")
+	c.lead("manager-1", true)
+	c.config.Namespaces = nil
+
+	lines, err := c.run()
+
+	g.Expect(err).To(HaveOccurred())
+	g.Expect(lines).To(ContainElement(MatchRegexp(
+		`^FAIL  rights in all namespaces: 2 of \d+ are missing, to patch pods/resize, patch pods/status: grant it the ClusterRole of the chart \(rbac.create=true\) or of config/rbac$`)))
+}
+
+func TestCheckNamesTheNamespaceOfAMissingRight(t *testing.T) {
+	g := NewWithT(t)
+	c := newChecked(t, "check-namespaces")
+	c.lead("manager-1", true)
+	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "check-elsewhere"}})
+	c.connection.Impersonate.UserName = "tenant"
+	rules, err := rbac.Load()
+	g.Expect(err).NotTo(HaveOccurred())
+	own := metav1.ObjectMeta{Name: "tenant", Namespace: c.namespace}
+	c.create(
+		&rbacv1.Role{ObjectMeta: own, Rules: append(rbac.Namespaced(rules.Workloads), rules.Own...)},
+		&rbacv1.RoleBinding{
+			ObjectMeta: own, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "tenant"},
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "tenant"}},
+		},
+	)
+	c.config.Scope = configv1alpha1.NamespaceScope
+	lines, err := c.run()
+	g.Expect(err).NotTo(HaveOccurred(), strings.Join(lines, "\n"))
+
+	c.config.Namespaces = []string{c.namespace, "check-elsewhere"}
+	lines, err = c.run()
+
+	g.Expect(err).To(HaveOccurred())
+	g.Expect(lines).To(ContainElements(
+		HavePrefix("ok    rights in namespace check-namespaces: all "),
+		And(HavePrefix("FAIL  rights in namespace check-elsewhere: "), ContainSubstring("create pods"), HaveSuffix("or of config/namespaced in that namespace")),
+	))
+}
+
+func TestCheckLooksForALeader(t *testing.T) {
+	const look = "see what its pods do, kubectl -n NAMESPACE get pods, and what they say, kubectl -n NAMESPACE logs"
+	for name, test := range map[string]struct {
+		lead func(*checked)
+		want string
+	}{
+		"never": {lead: func(*checked) {}, want: "FAIL  leader: there is no Lease NAMESPACE/insitu-manager, so no manager has ever led: " + look},
+		"given-up": {
+			lead: func(c *checked) { c.lead("", false) },
+			want: "FAIL  leader: nobody holds Lease NAMESPACE/insitu-manager: " + look,
+		},
+		"stale": {
+			lead: func(c *checked) { c.lead("manager-1", false) },
+			want: "FAIL  leader: Lease NAMESPACE/insitu-manager is held by manager-1, who last renewed it at ",
+		},
+		"off": {
+			lead: func(c *checked) { c.config.LeaderElection.Enabled = ptr.To(false) },
+			want: "ok    leader: leader election is off, and was not looked at",
+		},
+		"nowhere": {
+			lead: func(c *checked) { c.config.LeaderElection.ResourceNamespace = "" },
+			want: "FAIL  leader: nobody knows the namespace of its Lease, outside a cluster: set leaderElection.resourceNamespace in the configuration",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c := newChecked(t, "check-leader-"+name)
+			test.lead(c)
+
+			lines, err := c.run()
+
+			want := strings.ReplaceAll(test.want, "NAMESPACE", c.namespace)
+			g.Expect(lines).To(ContainElement(HavePrefix(want)))
+			g.Expect(err != nil).To(Equal(strings.HasPrefix(want, "FAIL")))
+		})
+	}
+}
+
+func TestCheckMissesADefinition(t *testing.T) {
+	g := NewWithT(t)
+	c := newChecked(t, "check-definitions")
+	c.lead("manager-1", true)
+	const name = "clonesets.apps.kruise.io"
+	g.Expect(c.client.Delete(t.Context(), &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name}})).To(Succeed())
+	t.Cleanup(func() { c.restore(name) })
+
+	g.Eventually(func() error { _, err := c.run(); return err }, "20s").Should(MatchError(ContainSubstring("1 of ")))
+	lines, _ := c.run()
+
+	g.Expect(lines).To(ContainElements(
+		"FAIL  clonesets.apps.kruise.io: not served as apps.kruise.io/v1beta1: install or upgrade the CustomResourceDefinitions, "+
+			"helm upgrade with crds.install=true or kubectl apply --server-side -k config/crd",
+		HavePrefix("ok    statefulsets.apps.kruise.io"),
+	))
+}
+
+// restore installs a definition again, for the tests that follow.
+func (c *checked) restore(name string) {
+	ctx, g := context.WithoutCancel(c.t.Context()), NewWithT(c.t)
+	text, err := crd.Manifests.ReadFile("apps.kruise.io_clonesets.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	g.Expect(yaml.UnmarshalStrict(text, definition)).To(Succeed())
+	g.Eventually(func() error { return c.client.Create(ctx, definition.DeepCopy()) }, "20s").Should(Succeed(), name)
+	served := &checker{}
+	served.discovery, err = discovery.NewDiscoveryClientForConfig(admin)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Eventually(func() (bool, error) { return served.serves(ctx, "apps.kruise.io/v1beta1", "clonesets") }, "20s").Should(BeTrue())
+}
+
+// TestCheckTriesTheHold: with the policies, a change of an opted-in workload would be held,
+// and nothing is written. Older servers have no such policies, and the check says so.
+func TestCheckTriesTheHold(t *testing.T) {
+	g := NewWithT(t)
+	c := newChecked(t, "check-hold")
+	c.lead("manager-1", true)
+	lines, err := c.run()
+	g.Expect(err).NotTo(HaveOccurred())
+	served := &checker{}
+	served.discovery, err = discovery.NewDiscoveryClientForConfig(admin)
+	g.Expect(err).NotTo(HaveOccurred())
+	hasPolicies, err := served.serves(t.Context(), policyVersion, "mutatingadmissionpolicies")
+	g.Expect(err).NotTo(HaveOccurred())
+	if !hasPolicies {
+		g.Expect(lines).To(ContainElement(HavePrefix("ok    hold policies: this API server has none (Kubernetes 1.36 and newer have)")))
+		return
+	}
+	g.Expect(lines).To(ContainElement("ok    hold policies: no Deployment, StatefulSet, DaemonSet is opted in and could be held, so none was tried"))
+
+	web := optedInDeployment(c.namespace)
+	c.create(web)
+	lines, err = c.run()
+	g.Expect(err).To(HaveOccurred())
+	g.Expect(lines).To(ContainElements(
+		"FAIL  hold policies: a change of Deployment check-hold/web would not be held (dry run): Kubernetes would recreate its pods: "+
+			"have the policies installed for namespace check-hold (holdPolicies of the chart), or take label insitu.dev/update-policy off",
+		"ok    hold policies: no StatefulSet, DaemonSet is opted in and could be held, so none was tried",
+	))
+
+	c.installPolicies()
+	g.Eventually(func() error { lines, err = c.run(); return err }, "20s").Should(Succeed())
+	g.Expect(lines).To(ContainElement("ok    hold policies: a change of Deployment check-hold/web would be held (dry run)"))
+	after := &appsv1.Deployment{}
+	g.Expect(c.client.Get(t.Context(), client.ObjectKeyFromObject(web), after)).To(Succeed())
+	g.Expect(after.ResourceVersion).To(Equal(web.ResourceVersion), "nothing is written")
+}
+
+func optedInDeployment(namespace string) *appsv1.Deployment {
+	labels := map[string]string{"app": "web"}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web", Labels: map[string]string{native.UpdatePolicyLabel: "InPlaceIfPossible"}},
+		Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "nginx"}}},
+			},
+		},
+	}
+}
+
+// installPolicies installs the hold policies until the test ends.
+func (c *checked) installPolicies() {
+	c.t.Helper()
+	files, err := fs.Glob(policies.Manifests, "*.yaml")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, file := range files {
+		for _, obj := range objectsOf(c.t, "../../config/policies/"+file) {
+			c.create(obj)
+			c.t.Cleanup(func() {
+				_ = c.client.Delete(context.WithoutCancel(c.t.Context()), obj) // the server ends with the tests
+			})
+		}
+	}
+}
+
+// TestRulesAreOfTheScopeThatTheyAreTakenFor asks a real API server which resources belong to
+// a namespace.
+func TestRulesAreOfTheScopeThatTheyAreTakenFor(t *testing.T) {
+	g := NewWithT(t)
+	rules, err := rbac.Load()
+	g.Expect(err).NotTo(HaveOccurred())
+	served, err := discovery.NewDiscoveryClientForConfig(admin)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, lists, err := served.ServerGroupsAndResources()
+	g.Expect(err).NotTo(HaveOccurred())
+	isNamespaced := map[string]bool{}
+	for _, list := range lists {
+		group := strings.TrimSuffix(list.GroupVersion[:strings.LastIndex(list.GroupVersion, "/")+1], "/")
+		for _, resource := range list.APIResources {
+			isNamespaced[group+"/"+resource.Name] = resource.Namespaced
+		}
+	}
+	known := 0
+	for _, attributes := range attributesOf(rules.Workloads, "any") {
+		scope, isServed := isNamespaced[attributes.Group+"/"+attributes.Resource]
+		if !isServed || attributes.Resource == "csistoragecapacities" { // of another project; listed in all namespaces
+			continue
+		}
+		known++
+		want := everywhere
+		if scope {
+			want = "any"
+		}
+		g.Expect(attributes.Namespace).To(Equal(want), attributes.Resource)
+	}
+	g.Expect(known).To(BeNumerically(">", 50))
+}
+
+// unstructuredOf keeps the objects of a file in a namespace.
+func unstructuredOf(t *testing.T, file, namespace string) []*unstructured.Unstructured {
+	t.Helper()
+	objects := objectsOf(t, file)
+	for _, obj := range objects {
+		obj.SetNamespace(namespace)
+		if subjects, found, _ := unstructured.NestedSlice(obj.Object, "subjects"); found {
+			subjects[0].(map[string]any)["namespace"] = namespace
+			if err := unstructured.SetNestedSlice(obj.Object, subjects, "subjects"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return objects
+}

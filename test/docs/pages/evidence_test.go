@@ -1,0 +1,66 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/insitu-dev/insitu/test/docs/page"
+)
+
+// evidence is a link from a page to a test, by the name of the test:
+// [comes back from an image that does not exist](../test/e2e/inplace_test.go).
+var evidence = regexp.MustCompile(`\[([^\]]+)\]\(\.\./([^)]+_test\.go)\)`)
+
+// A claim that a page makes is shown by the test that it names: the test is there.
+func TestClaimsNameTestsThatExist(t *testing.T) {
+	g := NewWithT(t)
+	found, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	g.Expect(err).NotTo(HaveOccurred())
+	claims := 0
+	for _, path := range found {
+		text, err := os.ReadFile(path)
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, link := range evidence.FindAllStringSubmatch(string(text), -1) {
+			name, file := link[1], link[2]
+			test, err := os.ReadFile(filepath.Join(root, file))
+			g.Expect(err).NotTo(HaveOccurred(), "%s names %s", path, file)
+			if !strings.HasPrefix(name, "test/") && !strings.Contains(string(test), name) {
+				t.Errorf("%s: there is no test %q in %s", path, name, file)
+			}
+			claims++
+		}
+	}
+	g.Expect(claims).To(BeNumerically(">", 30))
+}
+
+// In the table of Insitu, each row has its evidence.
+func TestEachRowOfTheComparisonIsShown(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "docs", "comparison.md"))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	for line := range strings.Lines(string(text)) {
+		isRow := strings.HasPrefix(line, "| ") && !strings.Contains(line, "Shown by")
+		if isRow && !evidence.MatchString(line) {
+			t.Errorf("docs/comparison.md: no test shows %s", line)
+		}
+	}
+}
+
+// Whoever looks for a page finds it in the index.
+func TestEachPageIsInTheIndex(t *testing.T) {
+	pages := readAll(t)
+	for name := range pages {
+		listed := func(link page.Link) bool { return filepath.Join("docs", link.Target) == name }
+		if name != "README.md" && name != "docs/README.md" && !slices.ContainsFunc(pages["docs/README.md"].Links, listed) {
+			t.Errorf("%s is not in docs/README.md", name)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package pages knows the pages that users read.
+package pages
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/insitu-dev/insitu/test/docs/page"
+)
+
+// unexecuted are the pages without a command that is run, and why. A page that is in
+// neither group, or in both, fails the tests.
+var unexecuted = map[string]string{
+	"README.md":                      "shows the demo, whose output its own test compares; docs/quickstart.md is what a reader runs",
+	"docs/README.md":                 "is an index",
+	"docs/alerts.md":                 "needs Prometheus and somebody who is woken up: test/monitoring and test/e2e run its alerts and its board",
+	"docs/any-state-any-revision.md": "is the result of the simulation, written by its test",
+	"docs/api.md":                    "is generated from the types",
+	"docs/comparison.md":             "links to the tests that show what it claims",
+	"docs/concepts.md":               "has tables that are generated from the code",
+	"docs/dashboard.md":              "is about a page in a browser: test/dashboard drives it",
+	"docs/design.md":                 "says how it works",
+	"docs/logging.md":                "is for who writes code",
+	"docs/performance.md":            "its commands take minutes and a lab of their own: test/bench",
+	"docs/release.md":                "needs a release; hack/release has tests",
+	"docs/reasons.md":                "is generated from the code",
+	"docs/values.md":                 "is generated from the chart; docs/install.md has its commands",
+}
+
+// Read parses all pages, by their path from the root of the repository.
+func Read(root string) (map[string]*page.Page, error) {
+	paths, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	if err != nil {
+		return nil, fmt.Errorf("list pages: %w", err)
+	}
+	pages := map[string]*page.Page{}
+	for _, path := range append(paths, filepath.Join(root, "README.md")) {
+		source, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("read a page: %w", err)
+		}
+		name, err := filepath.Rel(root, path)
+		if err != nil {
+			return nil, fmt.Errorf("name a page: %w", err)
+		}
+		if pages[name], err = page.Parse(source); err != nil {
+			return nil, fmt.Errorf("read %s: %w", name, err)
+		}
+	}
+	return pages, nil
+}
