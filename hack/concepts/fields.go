@@ -77,8 +77,8 @@ func judgedAlike(changes []change) error {
 // fieldsOf returns the names of a type's fields in the API, sorted, without some.
 func fieldsOf(t reflect.Type, without sets.Set[string]) []string {
 	var names []string
-	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+	for field := range t.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if !without.Has(name) {
 			names = append(names, name)
 		}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -146,9 +147,7 @@ func livePod(template []byte) (*corev1.Pod, error) {
 		return nil, fmt.Errorf("read the template: %w", err)
 	}
 	pod.Spec, pod.Annotations = spec.Spec, spec.Annotations
-	for key, value := range spec.Labels {
-		pod.Labels[key] = value
-	}
+	maps.Copy(pod.Labels, spec.Labels)
 	pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses = nil, nil
 	for _, c := range spec.Spec.Containers {
 		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, running(c))
