@@ -17,7 +17,7 @@ import (
 )
 
 // TestDisruptionBudget: it is of the manager's pods and no others, and there is none that
-// would hold up every drain.
+// would protect nothing.
 func TestDisruptionBudget(t *testing.T) {
 	g := NewWithT(t)
 	all := render(t, withoutCRDs, withPolicies)

@@ -58,3 +58,15 @@ func TestNoReleaseWithoutPolicies(t *testing.T) {
 	g.Expect(render(t, withoutCRDs, withoutPolicies).ofKind("Job")).To(BeEmpty(), "the server does not know their kind")
 	g.Expect(render(t, withoutCRDs, withPolicies, "--set=holdPolicies.install=false").ofKind("Job")).To(BeEmpty())
 }
+
+// TestCheckStays: Helm 3 reads the logs of a test after it has done what the delete policy
+// says (https://github.com/helm/helm/issues/9098).
+func TestCheckStays(t *testing.T) {
+	g := NewWithT(t)
+	for name, flags := range modes {
+		for _, pod := range render(t, flags...).ofKind("Pod") {
+			g.Expect(pod.GetAnnotations()).To(HaveKeyWithValue("helm.sh/hook-delete-policy", "before-hook-creation"), name)
+		}
+	}
+	g.Expect(render(t, withoutCRDs).ofKind("Pod")).To(HaveLen(1))
+}

@@ -105,8 +105,9 @@ func newClient(t *testing.T) client.Client {
 	return c
 }
 
-// newHelm returns a function that runs the pinned Helm against the API server.
-func newHelm(t *testing.T) func(args ...string) {
+// newHelm returns a function that runs the pinned Helm against the API server, and returns
+// what it printed.
+func newHelm(t *testing.T) func(args ...string) string {
 	t.Helper()
 	path, err := exec.CommandContext(t.Context(), "go", "tool", "-modfile=../../go.tools.mod", "-n", "helm").Output()
 	if err != nil {
@@ -115,14 +116,17 @@ func newHelm(t *testing.T) func(args ...string) {
 	folder := t.TempDir()
 	kubeconfig := writeKubeconfig(t, folder)
 
-	return func(args ...string) {
+	return func(args ...string) string {
 		t.Helper()
 		command := exec.CommandContext(t.Context(), strings.TrimSpace(string(path)), append(args, "--namespace="+namespace)...)
 		command.Dir = "../.."
 		command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "HELM_CACHE_HOME="+folder, "HELM_CONFIG_HOME="+folder, "HELM_DATA_HOME="+folder)
-		if output, err := command.CombinedOutput(); err != nil {
+		output, err := command.CombinedOutput()
+		if err != nil {
 			t.Fatalf("helm %s: %v\n%s", strings.Join(args, " "), err, output)
 		}
+
+		return string(output)
 	}
 }
 

@@ -7,11 +7,18 @@ import (
 	"bytes"
 	"context"
 	"io/fs"
+	"math"
+	"net/http"
+	"os"
+	"regexp"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	gomegatypes "github.com/onsi/gomega/types"
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -236,6 +243,84 @@ func TestCheckLooksForALeader(t *testing.T) {
 			g.Expect(err != nil).To(Equal(strings.HasPrefix(want, "FAIL")))
 		})
 	}
+}
+
+// TestCheckTriesTheLeaseAgain: what an API server says for a moment is not what is amiss.
+func TestCheckTriesTheLeaseAgain(t *testing.T) {
+	g := NewWithT(t)
+	c := newChecked(t, "check-lease-again")
+	c.lead("manager-1", true)
+	broken := c.breakLeases(http.StatusInternalServerError, 3)
+
+	lines, err := c.run()
+
+	g.Expect(err).NotTo(HaveOccurred(), strings.Join(lines, "\n"))
+	g.Expect(lines).To(ContainElement("ok    leader: manager-1 renews Lease check-lease-again/insitu-manager"))
+	g.Expect(broken.Load()).To(BeNumerically(">", 3))
+}
+
+// TestCheckCannotReadTheLease: what to do depends on why.
+func TestCheckCannotReadTheLease(t *testing.T) {
+	for name, test := range map[string]struct {
+		status int
+		advice string
+		asked  gomegatypes.GomegaMatcher
+	}{
+		"forbidden": {status: http.StatusForbidden, advice: "grant the account the Role insitu-manager of the chart", asked: BeEquivalentTo(1)},
+		"broken":    {status: http.StatusInternalServerError, advice: "see whether the API server is well, and try again", asked: BeNumerically(">", 3)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c := newChecked(t, "check-lease-"+name)
+			c.lead("manager-1", true)
+			broken := c.breakLeases(test.status, math.MaxInt32)
+
+			lines, err := c.run()
+
+			g.Expect(err).To(HaveOccurred())
+			g.Expect(lines).To(ContainElement(And(
+				HavePrefix("FAIL  leader: Lease "+c.namespace+"/insitu-manager cannot be read: "), HaveSuffix(": "+test.advice))))
+			g.Expect(broken.Load()).To(test.asked)
+		})
+	}
+}
+
+// breakLeases has the first reads of Leases answered with a status, and returns how many
+// there were, with those that were passed on.
+func (c *checked) breakLeases(status int, times int32) *atomic.Int32 {
+	asked := &atomic.Int32{}
+	c.connection.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(request *http.Request) (*http.Response, error) {
+			if !strings.Contains(request.URL.Path, "/leases/") || asked.Add(1) > times {
+				return next.RoundTrip(request)
+			}
+			return &http.Response{StatusCode: status, Header: http.Header{}, Body: http.NoBody, Request: request}, nil
+		})
+	})
+	return asked
+}
+
+// roundTrip is a function that answers requests.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (r roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
+
+// TestCheckEndsBeforeItsPod: the pod of the chart is ended by its deadline, and then says
+// nothing.
+func TestCheckEndsBeforeItsPod(t *testing.T) {
+	g := NewWithT(t)
+	text, err := os.ReadFile("../../charts/insitu/templates/tests/check.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	found := regexp.MustCompile(`activeDeadlineSeconds: (\d+)`).FindSubmatch(text)
+	g.Expect(found).To(HaveLen(2))
+	seconds, err := strconv.Atoi(string(found[1]))
+	g.Expect(err).NotTo(HaveOccurred())
+	election := defaults().LeaderElection
+
+	g.Expect(takeoverPeriod(election)).To(Equal(32*time.Second), "twice 15s, and 2s")
+	election.LeaseDuration.Duration = time.Hour
+	// A minute for the image and the other checks.
+	g.Expect(takeoverPeriod(election) + time.Minute).To(BeNumerically("<=", time.Duration(seconds)*time.Second))
 }
 
 func TestCheckMissesADefinition(t *testing.T) {

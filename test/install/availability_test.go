@@ -34,7 +34,8 @@ var _ = Describe("The default installation", Ordered, func() {
 	})
 
 	It("passes helm test", func(ctx context.Context) {
-		output := helm(ctx, "test", release, "--timeout", patience.String())
+		DeferCleanup(deleteCheck, releaseNamespace)
+		output := helm(ctx, "test", release, "--logs", "--timeout", patience.String())
 		Expect(output).To(And(
 			ContainSubstring("ok    statefulsets.apps.kruise.io: served"),
 			ContainSubstring("ok    rights in all namespaces: all "),
@@ -49,6 +50,7 @@ var _ = Describe("The default installation", Ordered, func() {
 			"--set=config.leaderElection.renewDeadline=3s", "--set=config.leaderElection.retryPeriod=1s")
 		Eventually(ctx, replicas).Should(BeEmpty())
 
+		DeferCleanup(deleteCheck, releaseNamespace)
 		output := helmFails(ctx, "test", release, "--timeout", patience.String())
 		Expect(output).To(ContainSubstring("FAIL  leader: nobody holds Lease insitu-system/insitu-manager: see what its pods do, kubectl -n insitu-system get pods"))
 	})
@@ -60,6 +62,12 @@ func replicas(ctx context.Context) []corev1.Pod {
 	list := &corev1.PodList{}
 	Expect(api.List(ctx, list, client.InNamespace(releaseNamespace), client.MatchingLabels{"app.kubernetes.io/component": "manager"})).To(Succeed())
 	return list.Items
+}
+
+// deleteCheck deletes the pod of helm test, which an uninstall leaves where it is.
+func deleteCheck(ctx context.Context, namespace string) {
+	GinkgoHelper()
+	kubectl(ctx, "delete", "pod", "-n", namespace, "insitu-check", "--ignore-not-found")
 }
 
 // evict asks for the eviction of all pods at the same time, and returns what is refused.

@@ -88,6 +88,7 @@ var _ = Describe("A manager of a tenant", Ordered, func() {
 	})
 
 	It("passes helm test, which tries a hold", func(ctx context.Context) {
+		DeferCleanup(deleteCheck, w.namespace)
 		output, err := asTenant(ctx, "test", release, "--timeout", patience.String())
 		Expect(err).NotTo(HaveOccurred(), output)
 		Expect(output).To(And(
