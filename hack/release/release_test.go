@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -28,7 +29,7 @@ func checkout(t *testing.T, files map[string]string) string {
 	root := t.TempDir()
 	all := map[string]string{
 		"charts/insitu/Chart.yaml":  "name: insitu\nversion: 1.2.3\nappVersion: 1.2.3\nhome: https://example.org\ndescription: Does things\n",
-		"charts/insitu/values.yaml": "image:\n  repository: example/insitu\n  digest: \"\"\n",
+		"charts/insitu/values.yaml": "image:\n  repository: example/insitu\n",
 		".gitignore":                "*.swp\n",
 	}
 	maps.Copy(all, files)
@@ -270,21 +271,50 @@ func TestKrewManifest(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("it has 5 platforms, and 6 archives are made")))
 }
 
-// The values of the real chart can be pinned.
 func TestPinned(t *testing.T) {
 	g := NewWithT(t)
-	values, err := os.ReadFile("../../charts/insitu/values.yaml")
+	const image = "example/insitu@sha256:0123"
+	for name, annotations := range map[string]string{"none": "", "empty": "annotations:\n", "others": "annotations:\n  a: b\n"} {
+		text, err := pinned("name: insitu\nversion: 1.2.3\n"+annotations, image)
+		g.Expect(err).NotTo(HaveOccurred(), name)
+		var chart struct {
+			Name, Version string
+			Annotations   map[string]string
+		}
+		g.Expect(yaml.UnmarshalStrict([]byte(text), &chart)).To(Succeed())
+		g.Expect(chart.Name+" "+chart.Version).To(Equal("insitu 1.2.3"), name)
+		g.Expect(chart.Annotations).To(HaveKeyWithValue(imageAnnotation, image), name)
+		g.Expect(chart.Annotations["a"] == "b").To(Equal(name == "others"), name)
+	}
+	_, err := pinned("annotations:\n  insitu.dev/image: another\n", image)
+	g.Expect(err).To(MatchError(ContainSubstring("charts/insitu/Chart.yaml: found the annotation insitu.dev/image: another")))
+	_, err = pinned("a: [", image)
+	g.Expect(err).To(MatchError(ContainSubstring("read charts/insitu/Chart.yaml")))
+}
+
+// The package of the real chart has the image of the release in all that it renders, and
+// another where a user names another: with no more words than for the chart of a checkout.
+func TestPackagedChart(t *testing.T) {
+	g := NewWithT(t)
+	root, err := filepath.Abs("../..")
 	g.Expect(err).NotTo(HaveOccurred())
-	text, err := pinned(string(values), "sha256:0123")
+	made := source{root: root, time: time.Unix(1_800_000_000, 0)}
+	g.Expect(made.readChart("")).To(Succeed())
+	digest := "sha256:" + strings.Repeat("a", 64)
+	packed, err := made.chart(t.Context(), digest)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(text).To(ContainSubstring("\n  digest: sha256:0123\n"))
-	for name, broken := range map[string]string{
-		"none":      "image:\n  tag: \"\"\n",
-		"two":       "image:\n  digest: \"\"\nother:\n  digest: \"\"\n",
-		"elsewhere": "other:\n  digest: \"\"\n",
+	path := filepath.Join(t.TempDir(), "insitu.tgz")
+	g.Expect(os.WriteFile(path, packed, 0o600)).To(Succeed())
+
+	g.Expect(made.checkChart(t.Context(), path, digest)).To(Succeed())
+
+	for flags, want := range map[string]string{
+		"image.repository=mirror.example.com/insitu,image.tag=dev": "mirror.example.com/insitu:dev",
+		"image.tag=dev": made.repository + ":dev",
 	} {
-		_, err := pinned(broken, "sha256:0123")
-		g.Expect(err).To(MatchError(ContainSubstring("charts/insitu/values.yaml")), name)
+		rendered, err := made.run(t.Context(), "hack/tool", "helm", "template", "insitu", path, "--show-only=templates/deployment.yaml", "--set", flags)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(rendered).To(MatchRegexp(`(?m)^\s+(- )?image: "?`+regexp.QuoteMeta(want)+`"?$`), flags)
 	}
 }
 
