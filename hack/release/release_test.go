@@ -182,10 +182,25 @@ func TestReleasesAreTheSame(t *testing.T) {
 func TestReleaseTouchesNoOtherFolder(t *testing.T) {
 	g := NewWithT(t)
 	made := standIn(t, checkout(t, sources(t)))
-	g.Expect(os.MkdirAll(made.dir, 0o755)).To(Succeed())
-	g.Expect(made.write("thesis.txt", []byte("x"))).To(Succeed())
-	g.Expect(made.clear()).To(MatchError(ContainSubstring("holds something else than a release")))
-	g.Expect(filepath.Join(made.dir, "thesis.txt")).To(BeARegularFile())
+	for _, name := range []string{"thesis.txt", "NOTES.md", "image/oci-layout", "checksums.txt"} {
+		g.Expect(os.RemoveAll(made.dir)).To(Succeed())
+		g.Expect(os.MkdirAll(filepath.Join(made.dir, "image"), 0o755)).To(Succeed())
+		g.Expect(made.write(name, []byte("x"))).To(Succeed())
+		g.Expect(made.clear()).To(MatchError(ContainSubstring("holds something else than a release")))
+		g.Expect(filepath.Join(made.dir, name)).To(BeARegularFile())
+	}
+	// An empty folder is taken, and one where a release broke off as well.
+	g.Expect(os.RemoveAll(made.dir)).To(Succeed())
+	g.Expect(os.Mkdir(made.dir, 0o755)).To(Succeed())
+	g.Expect(made.clear()).To(Succeed())
+	g.Expect(made.write("NOTES.md", []byte("x"))).To(Succeed())
+	g.Expect(made.clear()).To(Succeed())
+	g.Expect(filepath.Join(made.dir, "NOTES.md")).NotTo(BeAnExistingFile())
+	// What is no folder stays.
+	made.dir = filepath.Join(made.dir, "file")
+	g.Expect(os.WriteFile(made.dir, []byte("x"), 0o600)).To(Succeed())
+	g.Expect(made.clear()).NotTo(Succeed())
+	g.Expect(made.dir).To(BeARegularFile())
 }
 
 func TestReleaseNamesNoFolder(t *testing.T) {
