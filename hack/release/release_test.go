@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -323,14 +322,10 @@ func TestPackagedChart(t *testing.T) {
 
 	g.Expect(made.checkChart(t.Context(), path, digest)).To(Succeed())
 
-	for flags, want := range map[string]string{
-		"image.repository=mirror.example.com/insitu,image.tag=dev": "mirror.example.com/insitu:dev",
-		"image.tag=dev": made.repository + ":dev",
-	} {
-		rendered, err := made.run(t.Context(), "hack/tool", "helm", "template", "insitu", path, "--show-only=templates/deployment.yaml", "--set", flags)
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(rendered).To(MatchRegexp(`(?m)^\s+(- )?image: "?`+regexp.QuoteMeta(want)+`"?$`), flags)
-	}
+	rendered, err := made.run(t.Context(), "hack/tool", "helm", "template", "insitu", path, "--show-only=templates/deployment.yaml",
+		"--set=image.repository=mirror.example.com/insitu,image.tag=dev")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(rendered).To(MatchRegexp(`(?m)^\s+(- )?image: "?mirror.example.com/insitu:dev"?$`))
 }
 
 func TestCheckImages(t *testing.T) {
