@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -98,7 +99,7 @@ func TestMakeRunsNoVersion(t *testing.T) {
 		} {
 			g := NewWithT(t)
 			command := exec.CommandContext(t.Context(), "make", "--no-print-directory", "-C", "../..", target)
-			command.Env = append(environment, "VERSION="+version, "RELEASE_DIR="+version, "RELEASE_FLAGS=--allow-dirty", "MAKEFLAGS=")
+			command.Env = append(slices.Clone(environment), "VERSION="+version, "RELEASE_DIR="+version, "RELEASE_FLAGS=--allow-dirty", "MAKEFLAGS=")
 			output, err := command.CombinedOutput()
 			g.Expect(err).NotTo(HaveOccurred(), string(output))
 			g.Expect(called()).To(ContainSubstring(want))
