@@ -21,7 +21,8 @@ RELEASE_FLAGS ?=# flags for the release, e.g. --allow-dirty
 CGO_ENABLED ?= 0# 1 with TEST_FLAGS=-race: needs a C compiler
 
 export LAB_DIR E2E_FLAGS TEST_FLAGS KEEP_LAB BENCH_PODS BENCH_KINDS BENCH_CHANGES BENCH_FLAGS BENCH_FOREIGN CGO_ENABLED
-
+# Recipes read these in the environment: in their text, a version with a quote would be a command.
+export VERSION RELEASE_DIR RELEASE_FLAGS
 
 .DEFAULT_GOAL := help
 # One thing at a time: the suites share the machine's memory and its cores.
@@ -146,11 +147,11 @@ tidy: ## Tidy the go.mod files
 
 .PHONY: build
 build: ## Build the binaries into bin/
-	go build -ldflags '-s -w -X main.version=$(or $(VERSION),$(shell git describe --tags --always --dirty))' -o bin/ ./cmd/...
+	version=$${VERSION:-$$(git describe --tags --always --dirty)} && go build -ldflags "-s -w -X main.version=$$version" -o bin/ ./cmd/...
 
 .PHONY: release
 release: ## Make all that a release consists of, as a dry run: nothing is published
-	go run -C hack/release . make --version '$(VERSION)' --out '$(RELEASE_DIR)' $(RELEASE_FLAGS)
+	go run -C hack/release . make --version "$$VERSION" --out "$$RELEASE_DIR" $$RELEASE_FLAGS
 
 ##@ Help
 

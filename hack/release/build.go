@@ -23,6 +23,9 @@ const (
 	license = "Apache-2.0"
 	// layoutDir is the image as a folder, beside the files of the release.
 	layoutDir = "image"
+	// markerDir says that a folder is a release, or was to be one, and may be emptied. It is
+	// an empty folder, so it is no file of the release.
+	markerDir = ".insitu-release"
 )
 
 // release is what is made from a source. Files come in the order of the steps; each
@@ -72,22 +75,22 @@ func (r *release) make(ctx context.Context) error {
 	return nil
 }
 
-// clear empties the folder. One that has something else than a release in it is not
-// touched.
+// clear empties the folder. One that was not made by it is not touched.
 func (r *release) clear() error {
 	entries, err := os.ReadDir(r.dir)
-	if err == nil && len(entries) > 0 {
-		if _, err := os.Stat(filepath.Join(r.dir, layoutDir, "oci-layout")); err != nil {
-			if _, err := os.Stat(filepath.Join(r.dir, "NOTES.md")); err != nil {
-				return fmt.Errorf("%s holds something else than a release: want an empty folder", r.dir)
-			}
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	if len(entries) > 0 {
+		if marker, err := os.Lstat(filepath.Join(r.dir, markerDir)); err != nil || !marker.IsDir() {
+			return fmt.Errorf("%s holds something else than a release: want an empty folder", r.dir)
 		}
 	}
 	if err := os.RemoveAll(r.dir); err != nil {
 		return err
 	}
 
-	return os.MkdirAll(r.dir, 0o755)
+	return os.MkdirAll(filepath.Join(r.dir, markerDir), 0o755)
 }
 
 func (r *release) writeNotes(context.Context) error {

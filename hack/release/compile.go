@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/insitu-dev/insitu/hack/release/gotool"
 	"github.com/insitu-dev/insitu/hack/release/pack"
 )
 
@@ -75,15 +76,13 @@ func (s *source) arguments(one target, output string) []string {
 	}
 }
 
-// environment is that of the caller, but for what changes what Go compiles.
-func environment(one target) []string {
-	return append(os.Environ(), "CGO_ENABLED=0", "GOOS="+one.system, "GOARCH="+one.arch, "GOAMD64=v1", "GOARM64=v8.0",
-		"GOFLAGS=", "GOWORK=off", "GOEXPERIMENT=", "GOFIPS140=off", "GODEBUG=")
-}
-
 // compile makes a program. It takes minutes where no package of the platform has
 // been compiled yet, so it says every 20 s how far it is.
 func (s *source) compile(ctx context.Context, one target, say io.Writer) (binary, error) {
+	variables, err := gotool.Environment(ctx, one.system, one.arch)
+	if err != nil {
+		return binary{}, err
+	}
 	folder, err := os.MkdirTemp("", "insitu-release-")
 	if err != nil {
 		return binary{}, err
@@ -91,7 +90,10 @@ func (s *source) compile(ctx context.Context, one target, say io.Writer) (binary
 	defer func() { _ = os.RemoveAll(folder) }()
 	output := filepath.Join(folder, one.file())
 	command := exec.CommandContext(ctx, "go", s.arguments(one, output)...)
-	command.Dir, command.Env = s.root, environment(one)
+	command.Dir, command.Env = s.root, os.Environ()
+	for name, value := range variables {
+		command.Env = append(command.Env, name+"="+value)
+	}
 	lines := &progress{say: say, next: time.Now().Add(interval)}
 	command.Stderr = lines
 	if err := command.Run(); err != nil {

@@ -15,7 +15,7 @@ import (
 
 const chartDir = "charts/insitu"
 
-// chart returns the chart as a package, with the digest of the image in its values. What
+// chart returns the chart as a package that names the image by digest. What
 // git ignores, such as the files of editors, is left out.
 func (s *source) chart(ctx context.Context, digest string) ([]byte, error) {
 	listed, err := s.run(ctx, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", chartDir)
@@ -28,8 +28,8 @@ func (s *source) chart(ctx context.Context, digest string) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("pack chart: %w", err)
 		}
-		if name == chartDir+"/values.yaml" {
-			text, err := pinned(string(content), digest)
+		if name == chartDir+"/Chart.yaml" {
+			text, err := pinned(string(content), s.repository+"@"+digest)
 			if err != nil {
 				return nil, err
 			}

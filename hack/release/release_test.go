@@ -28,7 +28,7 @@ func checkout(t *testing.T, files map[string]string) string {
 	root := t.TempDir()
 	all := map[string]string{
 		"charts/insitu/Chart.yaml":  "name: insitu\nversion: 1.2.3\nappVersion: 1.2.3\nhome: https://example.org\ndescription: Does things\n",
-		"charts/insitu/values.yaml": "image:\n  repository: example/insitu\n  digest: \"\"\n",
+		"charts/insitu/values.yaml": "image:\n  repository: example/insitu\n",
 		".gitignore":                "*.swp\n",
 	}
 	maps.Copy(all, files)
@@ -181,10 +181,25 @@ func TestReleasesAreTheSame(t *testing.T) {
 func TestReleaseTouchesNoOtherFolder(t *testing.T) {
 	g := NewWithT(t)
 	made := standIn(t, checkout(t, sources(t)))
-	g.Expect(os.MkdirAll(made.dir, 0o755)).To(Succeed())
-	g.Expect(made.write("thesis.txt", []byte("x"))).To(Succeed())
-	g.Expect(made.clear()).To(MatchError(ContainSubstring("holds something else than a release")))
-	g.Expect(filepath.Join(made.dir, "thesis.txt")).To(BeARegularFile())
+	for _, name := range []string{"thesis.txt", "NOTES.md", "image/oci-layout", "checksums.txt"} {
+		g.Expect(os.RemoveAll(made.dir)).To(Succeed())
+		g.Expect(os.MkdirAll(filepath.Join(made.dir, "image"), 0o755)).To(Succeed())
+		g.Expect(made.write(name, []byte("x"))).To(Succeed())
+		g.Expect(made.clear()).To(MatchError(ContainSubstring("holds something else than a release")))
+		g.Expect(filepath.Join(made.dir, name)).To(BeARegularFile())
+	}
+	// An empty folder is taken, and one where a release broke off as well.
+	g.Expect(os.RemoveAll(made.dir)).To(Succeed())
+	g.Expect(os.Mkdir(made.dir, 0o755)).To(Succeed())
+	g.Expect(made.clear()).To(Succeed())
+	g.Expect(made.write("NOTES.md", []byte("x"))).To(Succeed())
+	g.Expect(made.clear()).To(Succeed())
+	g.Expect(filepath.Join(made.dir, "NOTES.md")).NotTo(BeAnExistingFile())
+	// What is no folder stays.
+	made.dir = filepath.Join(made.dir, "file")
+	g.Expect(os.WriteFile(made.dir, []byte("x"), 0o600)).To(Succeed())
+	g.Expect(made.clear()).NotTo(Succeed())
+	g.Expect(made.dir).To(BeARegularFile())
 }
 
 func TestReleaseNamesNoFolder(t *testing.T) {
@@ -270,22 +285,49 @@ func TestKrewManifest(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("it has 5 platforms, and 6 archives are made")))
 }
 
-// The values of the real chart can be pinned.
 func TestPinned(t *testing.T) {
 	g := NewWithT(t)
-	values, err := os.ReadFile("../../charts/insitu/values.yaml")
-	g.Expect(err).NotTo(HaveOccurred())
-	text, err := pinned(string(values), "sha256:0123")
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(text).To(ContainSubstring("\n  digest: sha256:0123\n"))
-	for name, broken := range map[string]string{
-		"none":      "image:\n  tag: \"\"\n",
-		"two":       "image:\n  digest: \"\"\nother:\n  digest: \"\"\n",
-		"elsewhere": "other:\n  digest: \"\"\n",
-	} {
-		_, err := pinned(broken, "sha256:0123")
-		g.Expect(err).To(MatchError(ContainSubstring("charts/insitu/values.yaml")), name)
+	const image = "example/insitu@sha256:0123"
+	for name, annotations := range map[string]string{"none": "", "empty": "annotations:\n", "others": "annotations:\n  a: b\n"} {
+		text, err := pinned("name: insitu\nversion: 1.2.3\n"+annotations, image)
+		g.Expect(err).NotTo(HaveOccurred(), name)
+		var chart struct {
+			Name, Version string
+			Annotations   map[string]string
+		}
+		g.Expect(yaml.UnmarshalStrict([]byte(text), &chart)).To(Succeed())
+		g.Expect(chart.Name+" "+chart.Version).To(Equal("insitu 1.2.3"), name)
+		g.Expect(chart.Annotations).To(HaveKeyWithValue(imageAnnotation, image), name)
+		if name == "others" {
+			g.Expect(chart.Annotations).To(HaveKeyWithValue("a", "b"))
+		}
 	}
+	_, err := pinned("annotations:\n  insitu.dev/image: another\n", image)
+	g.Expect(err).To(MatchError(ContainSubstring("charts/insitu/Chart.yaml: found the annotation insitu.dev/image: another")))
+	_, err = pinned("a: [", image)
+	g.Expect(err).To(MatchError(ContainSubstring("read charts/insitu/Chart.yaml")))
+}
+
+// The package of the real chart has the image of the release in all that it renders, and
+// another where a user names another: with no more words than for the chart of a checkout.
+func TestPackagedChart(t *testing.T) {
+	g := NewWithT(t)
+	root, err := filepath.Abs("../..")
+	g.Expect(err).NotTo(HaveOccurred())
+	made := source{root: root, time: time.Unix(1_800_000_000, 0)}
+	g.Expect(made.readChart("")).To(Succeed())
+	digest := "sha256:" + strings.Repeat("a", 64)
+	packed, err := made.chart(t.Context(), digest)
+	g.Expect(err).NotTo(HaveOccurred())
+	path := filepath.Join(t.TempDir(), "insitu.tgz")
+	g.Expect(os.WriteFile(path, packed, 0o600)).To(Succeed())
+
+	g.Expect(made.checkChart(t.Context(), path, digest)).To(Succeed())
+
+	rendered, err := made.run(t.Context(), "hack/tool", "helm", "template", "insitu", path, "--show-only=templates/deployment.yaml",
+		"--set=image.repository=mirror.example.com/insitu,image.tag=dev")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(rendered).To(MatchRegexp(`(?m)^\s+(- )?image: "?mirror.example.com/insitu:dev"?$`))
 }
 
 func TestCheckImages(t *testing.T) {

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -87,21 +86,26 @@ func withoutComments(text string) string {
 	return text
 }
 
-// pinned sets the digest in the values of the chart.
-func pinned(values, digest string) (string, error) {
-	const empty = "\n  digest: \"\"\n"
-	if strings.Count(values, empty) != 1 {
-		return "", errors.New(`charts/insitu/values.yaml: want one line '  digest: ""', which is that of the image`)
-	}
-	values = strings.Replace(values, empty, "\n  digest: "+digest+"\n", 1)
-	var read struct {
-		Image struct {
-			Digest string `json:"digest"`
-		} `json:"image"`
-	}
-	if err := yaml.Unmarshal([]byte(values), &read); err != nil || read.Image.Digest != digest {
-		return "", fmt.Errorf("charts/insitu/values.yaml: the line of image.digest was not found: %w", errors.Join(err))
-	}
+// imageAnnotation is where a released chart names its image by digest. It is no value, for
+// values outlive a chart: helm upgrade --reuse-values takes those of the release before.
+const imageAnnotation = "insitu.dev/image"
 
-	return values, nil
+// pinned adds the image to the annotations of Chart.yaml.
+func pinned(chart, image string) (string, error) {
+	var content map[string]any
+	if err := yaml.Unmarshal([]byte(chart), &content); err != nil {
+		return "", fmt.Errorf("read charts/insitu/Chart.yaml: %w", err)
+	}
+	annotations, ok := content["annotations"].(map[string]any)
+	if !ok {
+		annotations = map[string]any{}
+	}
+	if found := annotations[imageAnnotation]; found != nil {
+		return "", fmt.Errorf("charts/insitu/Chart.yaml: found the annotation %s: %v, which a release sets", imageAnnotation, found)
+	}
+	annotations[imageAnnotation] = image
+	content["annotations"] = annotations
+	text, err := yaml.Marshal(content)
+
+	return string(text), err
 }

@@ -23,6 +23,7 @@ func TestWorkflowsArePinned(t *testing.T) {
 				Permissions map[string]string `json:"permissions"`
 				Steps       []struct {
 					Uses string `json:"uses"`
+					Run  string `json:"run"`
 				} `json:"steps"`
 			} `json:"jobs"`
 		}
@@ -38,6 +39,8 @@ func TestWorkflowsArePinned(t *testing.T) {
 				}
 			}
 			for _, step := range job.Steps {
+				// What GitHub puts into the text of a script, a shell reads as commands.
+				g.Expect(step.Run).NotTo(ContainSubstring("${{"), "%s %s", path, name)
 				g.Expect(step.Uses).To(Or(BeEmpty(), MatchRegexp(`^[a-z-]+/[a-z-]+@[0-9a-f]{40}$`)), "%s %s", path, name)
 			}
 		}

@@ -59,7 +59,7 @@ func TestAuditAnnotations(t *testing.T) {
 		g.Expect(admin.Create(t.Context(), obj)).To(Succeed())
 	}
 	owned := func(name string, owner metav1.OwnerReference) *corev1.Pod {
-		pod := newPod(t, namespace, name, state{imageA, "100m"}, false)
+		pod := newPod(t, namespace, name, state{imageA, "100m", imageB}, false)
 		owner.UID, owner.Controller = "1", ptr.To(true)
 		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "other", UID: "2"}, owner}
 		g.Expect(admin.Update(t.Context(), pod)).To(Succeed())
@@ -81,15 +81,15 @@ func TestAuditAnnotations(t *testing.T) {
 		return writtenBy(t, operatorUser, namespace)
 	}, "30s").Should(ContainElement(written{"patch pods", "db-0", "apps.kruise.io/StatefulSet/audited/db", "web-1"}))
 
-	mustBeMade(t, insitu, owned("db-1", set), state{imageA, "100m"}, state{imageB, "100m"})
-	mustBeMade(t, insitu, owned("db-2", set), state{imageA, "100m"}, state{imageA, "200m"})
+	mustBeMade(t, insitu, owned("db-1", set), state{imageA, "100m", imageB}, state{imageB, "100m", imageB})
+	mustBeMade(t, insitu, owned("db-2", set), state{imageA, "100m", imageB}, state{imageA, "200m", imageB})
 	g.Expect(insitu.Delete(t.Context(), pod, client.GracePeriodSeconds(0))).To(Succeed())
 	native := owned("web-6bd469df5c-x2x4z", metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-6bd469df5c"})
 	native.Labels = map[string]string{"pod-template-hash": "6bd469df5c"}
 	g.Expect(admin.Update(t.Context(), native)).To(Succeed())
 	touch(insitu, native)
 	touch(insitu, owned("plain-x", metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "plain"}))
-	orphan := newPod(t, namespace, "orphan", state{imageA, "100m"}, false)
+	orphan := newPod(t, namespace, "orphan", state{imageA, "100m", imageB}, false)
 	touch(insitu, orphan)
 	touch(clientOf(t, "jane", "system:masters"), orphan)
 

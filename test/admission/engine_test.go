@@ -29,15 +29,15 @@ var (
 	imageX = "registry.example.com/shop/web@sha256:" + strings.Repeat("e", 64)
 )
 
-// state is what a template says of its one container.
+// state is what a template says: of its container, and of the image of a native sidecar.
 type state struct {
-	image, cpu string
+	image, cpu, sidecar string
 }
 
 func (s state) template(t *testing.T) *inplace.Template {
 	t.Helper()
-	parsed, err := inplace.ParseTemplate(fmt.Appendf(nil, `{"spec":{"containers":[{"name":"main","image":%q,
-		"resources":{"requests":{"cpu":%q,"memory":"64Mi"},"limits":{"memory":"64Mi"}}}]}}`, s.image, s.cpu))
+	parsed, err := inplace.ParseTemplate(fmt.Appendf(nil, `{"spec":{"initContainers":[{"name":"proxy","image":%q,"restartPolicy":"Always"}],"containers":[{"name":"main","image":%q,
+		"resources":{"requests":{"cpu":%q,"memory":"64Mi"},"limits":{"memory":"64Mi"}}}]}}`, s.sidecar, s.image, s.cpu))
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 
 	return parsed
@@ -48,7 +48,8 @@ func (s state) template(t *testing.T) *inplace.Template {
 func newPod(t *testing.T, namespace, name string, now state, gated bool) *corev1.Pod {
 	t.Helper()
 	g := NewWithT(t)
-	builder := builders.Pod(name, "web-1", now.image).Sized(now.cpu, "64Mi")
+	builder := builders.Pod(name, "web-1", now.image).Sized(now.cpu, "64Mi").
+		Sidecar(now.sidecar, builders.RunningContainer("proxy", "proxy-1", now.sidecar, builders.Start))
 	if gated {
 		builder = builder.Gated(corev1.ConditionTrue, builders.Start)
 	}
@@ -110,7 +111,7 @@ func mustBeDenied(t *testing.T, c client.Client, pod *corev1.Pod, from, to state
 	g := NewWithT(t)
 	_, denied, after := update(t, c, pod, from, to)
 	reason := inplace.ReasonAdmissionDenied
-	if from.image == to.image {
+	if from.image == to.image && from.sidecar == to.sidecar {
 		reason = inplace.ReasonResizeDenied // the pod keeps its size, as the policy for resizes says
 	}
 	g.Expect(denied).To(And(HavePrefix(reason+": "), ContainSubstring(words)))
@@ -130,6 +131,7 @@ func mustBeMade(t *testing.T, c client.Client, pod *corev1.Pod, from, to state) 
 	g.Expect(actions).To(HaveLen(1))
 	container := after.Spec.Containers[0]
 	g.Expect(container.Image).To(Equal(to.image))
+	g.Expect(after.Spec.InitContainers[0].Image).To(Equal(to.sidecar))
 	g.Expect(container.Resources.Requests.Cpu().String()).To(Equal(to.cpu))
 	g.Expect(after.Labels).To(HaveKeyWithValue(appsv1beta1.ControllerRevisionHashLabel, "web-2"))
 	g.Expect(after.UID).To(Equal(pod.UID))
@@ -138,8 +140,35 @@ func mustBeMade(t *testing.T, c client.Client, pod *corev1.Pod, from, to state) 
 // setImage is what `kubectl set image pod` sends.
 func setImage(t *testing.T, c client.Client, pod *corev1.Pod, image string, options ...client.PatchOption) error {
 	t.Helper()
-	body, err := json.Marshal(map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "main", "image": image}}}})
+
+	return setImageOf(t, c, pod, "containers", "main", image, options...)
+}
+
+// setSidecar is setImage for the native sidecar.
+func setSidecar(t *testing.T, c client.Client, pod *corev1.Pod, image string) error {
+	t.Helper()
+
+	return setImageOf(t, c, pod, "initContainers", "proxy", image)
+}
+
+func setImageOf(t *testing.T, c client.Client, pod *corev1.Pod, list, name, image string, options ...client.PatchOption) error {
+	t.Helper()
+	body, err := json.Marshal(map[string]any{"spec": map[string]any{list: []any{map[string]any{"name": name, "image": image}}}})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 
 	return c.Patch(t.Context(), pod.DeepCopy(), client.RawPatch("application/strategic-merge-patch+json", body), options...)
+}
+
+// debug is what `kubectl debug` sends: it adds a container to a live pod.
+func debug(t *testing.T, c client.Client, pod *corev1.Pod, image string) error {
+	t.Helper()
+	current := &corev1.Pod{}
+	NewWithT(t).Expect(clientOf(t, "").Get(t.Context(), client.ObjectKeyFromObject(pod), current)).To(Succeed())
+	current.Spec.EphemeralContainers = append(current.Spec.EphemeralContainers, corev1.EphemeralContainer{
+		EphemeralContainerCommon: corev1.EphemeralContainerCommon{
+			Name: "debug", Image: image, TerminationMessagePolicy: corev1.TerminationMessageReadFile, ImagePullPolicy: corev1.PullAlways,
+		},
+	})
+
+	return c.SubResource("ephemeralcontainers").Update(t.Context(), current)
 }

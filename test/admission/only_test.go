@@ -17,17 +17,21 @@ func TestOnlyInsituChangesImages(t *testing.T) {
 	const namespace, refusal = "insitu-only", "images of pods in namespace insitu-only are changed by their workloads only"
 	install(t, "only-insitu-changes-images.yaml", namespace, nil)
 	admin := clientOf(t, "")
-	a, b := state{imageA, "100m"}, state{imageB, "100m"}
+	a, b := state{imageA, "100m", imageB}, state{imageB, "100m", imageB}
 	pod := newPod(t, namespace, "web", a, true)
 	await(t, func() error { return setImage(t, admin, pod, imageB, client.DryRunAll) }, refusal)
 
 	t.Run("Insitu", func(t *testing.T) {
 		mustBeMade(t, operator(t), newPod(t, namespace, "changed", a, false), a, b)
-		mustBeMade(t, operator(t), newPod(t, namespace, "resized", a, false), a, state{imageA, "200m"})
+		mustBeMade(t, operator(t), newPod(t, namespace, "changed-beside", a, false), a, state{imageA, "100m", imageA})
+		mustBeMade(t, operator(t), newPod(t, namespace, "resized", a, false), a, state{imageA, "200m", imageB})
 	})
 	t.Run("anybody else", func(t *testing.T) {
 		for _, user := range []string{"", "jane", "system:serviceaccount:insitu-system:default", "system:serviceaccount:other:insitu-manager"} {
-			NewWithT(t).Expect(setImage(t, clientOf(t, user, "system:masters"), pod, imageB)).To(MatchError(ContainSubstring(refusal)), user)
+			g, c := NewWithT(t), clientOf(t, user, "system:masters")
+			g.Expect(setImage(t, c, pod, imageB)).To(MatchError(ContainSubstring(refusal)), user)
+			g.Expect(setSidecar(t, c, pod, imageA)).To(MatchError(ContainSubstring(refusal)), user)
+			g.Expect(debug(t, c, pod, imageA)).To(MatchError(ContainSubstring("no containers are added to live pods in namespace "+namespace)), user)
 		}
 	})
 	t.Run("an engine with another account", func(t *testing.T) {
@@ -54,6 +58,8 @@ func TestOnlyInsituChangesImages(t *testing.T) {
 	})
 	t.Run("elsewhere", func(t *testing.T) {
 		other := newPod(t, "default", "insitu-only", a, false)
-		NewWithT(t).Expect(setImage(t, admin, other, imageB)).To(Succeed())
+		g := NewWithT(t)
+		g.Expect(setImage(t, admin, other, imageB)).To(Succeed())
+		g.Expect(debug(t, admin, other, imageA)).To(Succeed())
 	})
 }

@@ -32,48 +32,43 @@ func signed(t *testing.T, namespace, refusal string, trust func(*testing.T, ...s
 	t.Helper()
 	admin, insitu := clientOf(t, ""), operator(t)
 	trust(t, imageA, imageB)
-	a, b, x := state{imageA, "100m"}, state{imageB, "100m"}, state{imageX, "100m"}
+	a, b, x := state{imageA, "100m", imageB}, state{imageB, "100m", imageB}, state{imageX, "100m", imageB}
 	pod := newPod(t, namespace, "first", a, true)
 	await(t, func() error { return setImage(t, admin, pod, imageX, client.DryRunAll) }, refusal)
 
 	t.Run("creation", func(t *testing.T) {
 		g := NewWithT(t)
-		g.Expect(creation(t, admin, namespace, imageX)).To(MatchError(ContainSubstring(refusal)))
-		g.Expect(creation(t, admin, namespace, "nginx:alpine")).To(MatchError(ContainSubstring(refusal)))
-		g.Expect(creation(t, admin, namespace, imageB)).To(Succeed())
+		for _, image := range []string{imageX, "nginx:alpine"} {
+			g.Expect(creation(t, admin, namespace, image)).To(MatchError(ContainSubstring(refusal)))
+			g.Expect(creation(t, admin, namespace, imageB, initContainer(image))).To(MatchError(ContainSubstring(refusal)))
+			g.Expect(creation(t, admin, namespace, imageB, volume(image))).To(MatchError(ContainSubstring(refusal)))
+		}
+		g.Expect(creation(t, admin, namespace, imageB, initContainer(imageA), volume(imageA))).To(Succeed())
 	})
 	t.Run("an image that is not trusted, by Insitu", func(t *testing.T) {
 		mustBeDenied(t, insitu, pod, a, x, refusal)
 		mustBeDenied(t, insitu, newPod(t, namespace, "without-gate", a, false), a, x, refusal)
+		mustBeDenied(t, insitu, pod, a, state{imageA, "100m", imageX}, refusal)
+		mustBeDenied(t, insitu, newPod(t, namespace, "without-gate-either", a, false), a, state{imageA, "100m", imageX}, refusal)
 	})
 	t.Run("an image that is trusted, by Insitu", func(t *testing.T) {
 		mustBeMade(t, insitu, newPod(t, namespace, "trusted", a, false), a, b)
+		mustBeMade(t, insitu, newPod(t, namespace, "trusted-beside", a, false), a, state{imageA, "100m", imageA})
 	})
 	t.Run("a resize by Insitu", func(t *testing.T) {
-		mustBeMade(t, insitu, newPod(t, namespace, "resized", a, false), a, state{imageA, "200m"})
+		mustBeMade(t, insitu, newPod(t, namespace, "resized", a, false), a, state{imageA, "200m", imageB})
 	})
 	t.Run("an ephemeral container", func(t *testing.T) {
 		g := NewWithT(t)
-		debug := func(image string) error {
-			current := &corev1.Pod{}
-			g.Expect(admin.Get(t.Context(), client.ObjectKeyFromObject(pod), current)).To(Succeed())
-			current.Spec.EphemeralContainers = append(current.Spec.EphemeralContainers, corev1.EphemeralContainer{
-				EphemeralContainerCommon: corev1.EphemeralContainerCommon{
-					Name: "debug", Image: image, TerminationMessagePolicy: corev1.TerminationMessageReadFile, ImagePullPolicy: corev1.PullAlways,
-				},
-			})
-
-			return admin.SubResource("ephemeralcontainers").Update(t.Context(), current)
-		}
-		g.Expect(debug(imageX)).To(MatchError(ContainSubstring(refusal)))
-		g.Expect(debug(imageB)).To(Succeed())
+		g.Expect(debug(t, admin, pod, imageX)).To(MatchError(ContainSubstring(refusal)))
+		g.Expect(debug(t, admin, pod, imageB)).To(Succeed())
 	})
 	t.Run("an image that is no longer trusted", func(t *testing.T) {
 		g := NewWithT(t)
 		running, mended := newPod(t, namespace, "revoked", a, true), newPod(t, namespace, "mended", a, false)
 		trust(t, imageB)
 		await(t, func() error { return creation(t, admin, namespace, imageA) }, refusal)
-		mustBeDenied(t, insitu, running, a, state{imageA, "200m"}, refusal)
+		mustBeDenied(t, insitu, running, a, state{imageA, "200m", imageB}, refusal)
 		// What starts nothing is let through, or nobody could clean up.
 		labeled := running.DeepCopy()
 		labeled.Labels["looked"] = "at"
@@ -103,11 +98,28 @@ func TestVerifiedImagesNeedTheList(t *testing.T) {
 }
 
 // creation tries to create a pod with an image.
-func creation(t *testing.T, c client.Client, namespace, image string) error {
+func creation(t *testing.T, c client.Client, namespace, image string, with ...func(*corev1.PodSpec)) error {
 	t.Helper()
 	pod := &corev1.Pod{}
 	pod.Namespace, pod.Name = namespace, "tried"
 	pod.Spec.Containers = []corev1.Container{{Name: "main", Image: image}}
+	for _, change := range with {
+		change(&pod.Spec)
+	}
 
 	return c.Create(t.Context(), pod, client.DryRunAll)
+}
+
+func initContainer(image string) func(*corev1.PodSpec) {
+	return func(spec *corev1.PodSpec) {
+		spec.InitContainers = []corev1.Container{{Name: "once", Image: image}}
+	}
+}
+
+// volume has the files of an image in a pod: they may be programs, too.
+func volume(image string) func(*corev1.PodSpec) {
+	return func(spec *corev1.PodSpec) {
+		source := corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: image, PullPolicy: corev1.PullIfNotPresent}}
+		spec.Volumes = []corev1.Volume{{Name: "files", VolumeSource: source}}
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -58,11 +59,16 @@ func (v *verifier) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 func imagesOf(spec corev1.PodSpec) []string {
 	var images []string
-	for _, container := range spec.Containers {
+	for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {
 		images = append(images, container.Image)
 	}
 	for _, container := range spec.EphemeralContainers {
 		images = append(images, container.Image)
+	}
+	for _, volume := range spec.Volumes {
+		if volume.Image != nil {
+			images = append(images, volume.Image.Reference)
+		}
 	}
 
 	return images
@@ -110,7 +116,7 @@ func TestVerifierWebhook(t *testing.T) {
 // A verifier that does not answer refuses, by failurePolicy: nothing moves, and nothing is drained.
 func TestVerifierThatIsDown(t *testing.T) {
 	g := NewWithT(t)
-	a, b := state{imageA, "100m"}, state{imageB, "100m"}
+	a, b := state{imageA, "100m", imageB}, state{imageB, "100m", imageB}
 	install(t, "verifier-webhook.yaml", "verifier-down", func(obj *unstructured.Unstructured) {
 		webhooks, _, err := unstructured.NestedSlice(obj.Object, "webhooks")
 		g.Expect(err).NotTo(HaveOccurred())

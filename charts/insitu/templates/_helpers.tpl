@@ -37,9 +37,15 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 
+{{- /* The image of the manager. A released chart names it by digest, in an annotation of its
+       own: helm upgrade --reuse-values keeps values, and with them would keep the manager of
+       the release before. Whoever sets a repository, a tag or a digest gets those. */ -}}
 {{- define "insitu.image" -}}
+{{- $released := default "" (index .Chart.Annotations "insitu.dev/image") -}}
 {{- if .Values.image.digest -}}
 {{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{- else if and (not .Values.image.tag) (hasPrefix (printf "%s@" .Values.image.repository) $released) -}}
+{{ $released }}
 {{- else -}}
 {{ .Values.image.repository }}:{{ default .Chart.AppVersion .Values.image.tag }}
 {{- end -}}

@@ -4,12 +4,15 @@
 package image
 
 import (
+	"fmt"
 	"io"
 	"log"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,6 +24,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 	. "github.com/onsi/gomega"
+	"sigs.k8s.io/yaml"
 
 	"github.com/insitu-dev/insitu/hack/release/pack"
 )
@@ -170,9 +174,62 @@ func TestPush(t *testing.T) {
 
 	_, err = Push(t.Context(), anIndex(t, "other"), tag)
 	g.Expect(err).To(MatchError(ContainSubstring("a release is never replaced")))
-	_, err = Push(t.Context(), index, "insitu-dev/insitu")
-	g.Expect(err).To(HaveOccurred())
 	server.Close()
 	_, err = Push(t.Context(), index, tag)
 	g.Expect(err).To(MatchError(ContainSubstring("look for " + tag)))
+}
+
+// roundTripper answers requests in the place of the network.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (r roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return r(req) }
+
+// The chart names no registry: what container runtimes take for that is where it is pushed.
+func TestPushOfTheChartsName(t *testing.T) {
+	g := NewWithT(t)
+	values, err := os.ReadFile("../../../charts/insitu/values.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	var chart struct {
+		Image struct {
+			Repository string `json:"repository"`
+		} `json:"image"`
+	}
+	g.Expect(yaml.Unmarshal(values, &chart)).To(Succeed())
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	defer server.Close()
+	var hosts sync.Map
+	network := remote.WithTransport(roundTripper(func(req *http.Request) (*http.Response, error) {
+		hosts.Store(req.URL.Host, true)
+		redirected := req.Clone(req.Context())
+		redirected.URL.Scheme, redirected.URL.Host = "http", strings.TrimPrefix(server.URL, "http://")
+		response, err := http.DefaultTransport.RoundTrip(redirected)
+		if err == nil {
+			response.Request = req
+		}
+
+		return response, err
+	}))
+	index := anIndex(t, "program")
+
+	digest, err := Push(t.Context(), index, chart.Image.Repository+":1.2.3", network)
+
+	g.Expect(err).NotTo(HaveOccurred())
+	hosts.Range(func(host, _ any) bool {
+		g.Expect(host).To(Equal(name.DefaultRegistry))
+
+		return true
+	})
+	tag, err := name.NewTag("docker.io/" + chart.Image.Repository + ":1.2.3")
+	g.Expect(err).NotTo(HaveOccurred())
+	served, err := remote.Head(tag, network)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(served.Digest).To(Equal(digest))
+}
+
+func TestPushWantsATag(t *testing.T) {
+	index := anIndex(t, "program")
+	for _, tag := range []string{"insitu-dev/insitu", "127.0.0.1:5000/insitu-dev/insitu", "latest", ""} {
+		_, err := Push(t.Context(), index, tag)
+		NewWithT(t).Expect(err).To(MatchError(HavePrefix(fmt.Sprintf("read %q: ", tag))))
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -60,9 +61,9 @@ func Push(ctx context.Context, index v1.ImageIndex, tag string, options ...remot
 	if err != nil {
 		return v1.Hash{}, fmt.Errorf("compute digest: %w", err)
 	}
-	target, err := name.NewTag(tag, name.StrictValidation)
+	target, err := readTag(tag)
 	if err != nil {
-		return v1.Hash{}, fmt.Errorf("read %q: %w", tag, err)
+		return v1.Hash{}, err
 	}
 	options = append(options, remote.WithContext(ctx))
 	found, err := remote.Head(target, options...)
@@ -79,6 +80,20 @@ func Push(ctx context.Context, index v1.ImageIndex, tag string, options ...remot
 	}
 
 	return digest, nil
+}
+
+// readTag reads a name as container runtimes do: one without a registry, as the chart has
+// it, is of docker.io. What they fill in beside that, the tag latest, no release has.
+func readTag(tag string) (name.Tag, error) {
+	target, err := name.NewTag(tag)
+	if err != nil {
+		return name.Tag{}, fmt.Errorf("read %q: %w", tag, err)
+	}
+	if target.TagStr() == "" || !strings.HasSuffix(tag, ":"+target.TagStr()) {
+		return name.Tag{}, fmt.Errorf("read %q: it has no tag, accepted is NAME:TAG", tag)
+	}
+
+	return target, nil
 }
 
 func isNotFound(err error) bool {

@@ -103,6 +103,24 @@ func TestScanLooksAtEverySystem(t *testing.T) {
 	g.Expect(Check(all, Allowed)).To(MatchError(ContainSubstring("example.org/library : no license was found")))
 }
 
+// What is linked does not depend on what go env -w has written.
+func TestScanReadsNoSettings(t *testing.T) {
+	g := NewWithT(t)
+	enterProgram(t, map[string]string{
+		"main.go":     "package main\n\nfunc main() {}\n",
+		"main_own.go": "//go:build !own\n\npackage main\n\nimport \"example.org/library\"\n\nfunc init() { library.Do() }\n",
+	})
+	file := filepath.Join(t.TempDir(), "env")
+	g.Expect(os.WriteFile(file, []byte("GOFLAGS=-tags=own\n"), 0o600)).To(Succeed())
+	t.Setenv("GOENV", file)
+	t.Setenv("GOFLAGS", "")
+
+	found, err := scanner(t).Scan(t.Context(), []string{"linux"}, "./...")
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(found).To(HaveLen(2), "the library and Go's own")
+}
+
 func TestScanRefusesWhatDoesNotBuild(t *testing.T) {
 	enterProgram(t, map[string]string{"main.go": "package main\n\nimport \"example.org/missing\"\n\nfunc main() { missing.Do() }\n"})
 	_, err := scanner(t).Scan(t.Context(), []string{"linux"}, "./...")

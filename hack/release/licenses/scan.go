@@ -18,6 +18,8 @@ import (
 	"github.com/google/go-licenses/v2/licenses"
 	"golang.org/x/mod/module"
 	"k8s.io/klog/v2"
+
+	"github.com/insitu-dev/insitu/hack/release/gotool"
 )
 
 // Library is code under one license file: a module, or a folder of one.
@@ -93,7 +95,11 @@ func (s *Scanner) Scan(ctx context.Context, systems []string, packages ...string
 
 func scanSystem(ctx context.Context, classifier licenses.Classifier, system string, packages []string) ([]Library, error) {
 	// What the programs are compiled with, whatever the machine is.
-	restore, err := setenv(map[string]string{"GOOS": system, "GOARCH": "amd64", "CGO_ENABLED": "0", "GOFLAGS": "", "GOWORK": "off"})
+	variables, err := gotool.Environment(ctx, system, "amd64")
+	if err != nil {
+		return nil, err
+	}
+	restore, err := setenv(variables)
 	defer restore()
 	if err != nil {
 		return nil, err

@@ -126,3 +126,20 @@ func TestEnsureNoPaths(t *testing.T) {
 	err := EnsureNoPaths("binary", []byte("\x00/home/somebody/src/insitu/cmd/insitu/main.go\x00"), folders)
 	g.Expect(err).To(MatchError(ContainSubstring(`binary names a folder of this machine at byte 1: "/home/somebody/src/insitu/cmd/insitu/main.go`)))
 }
+
+// Folders with short names are the ends of many paths that are no folders of the machine.
+func TestEnsureNoPathsOfShortFolders(t *testing.T) {
+	g := NewWithT(t)
+	folders := []string{"/insitu", "/cache", "/pkg/mod"}
+	for _, fine := range []string{
+		`"Entrypoint":["/insitu"]`, "github.com/insitu-dev/insitu/cmd/build", "k8s.io/client-go/tools/cache/index.go", "$(GOPATH)/pkg/mod/x", "v1.2.3/cache/x",
+		"a-/insitu/", "/insitu2/x",
+	} {
+		g.Expect(EnsureNoPaths("binary", []byte("\x00"+fine+"\x00"), folders)).To(Succeed(), fine)
+	}
+	for _, found := range []string{
+		"/insitu/cmd/insitu/main.go", "tools/cache/index.go\x00/insitu/main.go", "-o=/cache/x", `"/cache/x"`, "file:///insitu/x", "in /pkg/mod",
+	} {
+		g.Expect(EnsureNoPaths("binary", []byte(found), folders)).To(MatchError(ContainSubstring("binary names a folder of this machine")), found)
+	}
+}
