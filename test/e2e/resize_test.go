@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 	"sync"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -452,6 +453,14 @@ var _ = Describe("A resize", func() {
 		before := pods(ctx, set)
 		change(ctx, set, to(large))
 		waitSettled(ctx, set)
+		// A run that has begun below the old limit may still end by it.
+		Eventually(ctx, func(g Gomega, ctx context.Context) {
+			for _, pod := range getPods(ctx, set) {
+				running := pod.Status.ContainerStatuses[0].State.Running
+				g.Expect(running).NotTo(BeNil())
+				g.Expect(time.Since(running.StartedAt.Time)).To(BeNumerically(">", 10*time.Second))
+			}
+		}).Should(Succeed())
 		for i, pod := range getPods(ctx, set) {
 			Expect(pod.UID).To(Equal(before[i].UID))
 			expectSize(pod, large)
