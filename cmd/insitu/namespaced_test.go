@@ -17,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
@@ -230,4 +231,33 @@ func bindClaim(t *testing.T, c client.Client, key client.ObjectKey) *corev1.Pers
 	g.Expect(c.Status().Update(t.Context(), claim)).To(Succeed())
 
 	return claim
+}
+
+// unstructuredOf keeps the objects of a file in a namespace.
+func unstructuredOf(t *testing.T, file, namespace string) []*unstructured.Unstructured {
+	t.Helper()
+	objects := objectsOf(t, file)
+	for _, obj := range objects {
+		obj.SetNamespace(namespace)
+		if subjects, found, _ := unstructured.NestedSlice(obj.Object, "subjects"); found {
+			subjects[0].(map[string]any)["namespace"] = namespace
+			if err := unstructured.SetNestedSlice(obj.Object, subjects, "subjects"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return objects
+}
+
+func newAdmin(t *testing.T) client.Client {
+	t.Helper()
+	scheme, err := newScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(admin, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }

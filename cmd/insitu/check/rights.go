@@ -1,7 +1,7 @@
 // Copyright 2026 The Insitu Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package check
 
 import (
 	"context"

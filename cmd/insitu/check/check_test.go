@@ -1,7 +1,7 @@
 // Copyright 2026 The Insitu Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package check
 
 import (
 	"bytes"
@@ -26,18 +26,29 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	configv1alpha1 "github.com/insitu-dev/insitu/apis/config/v1alpha1"
 	"github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/config/crd"
 	"github.com/insitu-dev/insitu/config/policies"
 	"github.com/insitu-dev/insitu/config/rbac"
+	"github.com/insitu-dev/insitu/test/apiserver"
 )
+
+// admin is the connection of an administrator to the API server of the tests.
+var admin *rest.Config
+
+func TestMain(m *testing.M) {
+	os.Exit(apiserver.Main(m, func(c *rest.Config) { admin = c }))
+}
 
 // checked is a namespace with somebody who has the rights of a manager, and whose Lease
 // somebody may renew.
@@ -83,20 +94,30 @@ func newChecked(t *testing.T, namespace string, without ...string) *checked {
 	return c
 }
 
+// newScheme returns the types of the manager, and what the tests look at beside them.
+func newScheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	builder := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, appsv1beta1.AddToScheme, apiextensionsv1.AddToScheme)
+	if err := builder.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	return scheme
+}
+
 func newAdmin(t *testing.T) client.Client {
 	t.Helper()
-	scheme, err := newScheme()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	c, err := client.New(admin, client.Options{Scheme: scheme})
+	c, err := client.New(admin, client.Options{Scheme: newScheme(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
+}
+
+func defaults() *configv1alpha1.InsituConfiguration {
+	config := &configv1alpha1.InsituConfiguration{}
+	configv1alpha1.SetDefaults(config)
+	return config
 }
 
 func (c *checked) create(objects ...client.Object) {
@@ -141,7 +162,7 @@ func (c *checked) lead(holder string, renews bool) {
 func (c *checked) run() ([]string, error) {
 	c.t.Helper()
 	var out bytes.Buffer
-	err := check(c.t.Context(), c.connection, c.config, &out)
+	err := Run(c.t.Context(), c.connection, newScheme(c.t), c.config, &out)
 
 	return strings.Split(strings.TrimSpace(out.String()), "\n"), err
 }
@@ -309,7 +330,7 @@ func (r roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { re
 // nothing.
 func TestCheckEndsBeforeItsPod(t *testing.T) {
 	g := NewWithT(t)
-	text, err := os.ReadFile("../../charts/insitu/templates/tests/check.yaml")
+	text, err := os.ReadFile("../../../charts/insitu/templates/tests/check.yaml")
 	g.Expect(err).NotTo(HaveOccurred())
 	found := regexp.MustCompile(`activeDeadlineSeconds: (\d+)`).FindSubmatch(text)
 	g.Expect(found).To(HaveLen(2))
@@ -414,7 +435,15 @@ func (c *checked) installPolicies() {
 		c.t.Fatal(err)
 	}
 	for _, file := range files {
-		for _, obj := range objectsOf(c.t, "../../config/policies/"+file) {
+		manifest, err := policies.Manifests.ReadFile(file)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		for document := range strings.SplitSeq(string(manifest), "\n---\n") {
+			obj := &unstructured.Unstructured{}
+			if err := yaml.Unmarshal([]byte(document), obj); err != nil {
+				c.t.Fatal(err)
+			}
 			c.create(obj)
 			c.t.Cleanup(func() {
 				_ = c.client.Delete(context.WithoutCancel(c.t.Context()), obj) // the server ends with the tests
@@ -454,20 +483,4 @@ func TestRulesAreOfTheScopeThatTheyAreTakenFor(t *testing.T) {
 		g.Expect(attributes.Namespace).To(Equal(want), attributes.Resource)
 	}
 	g.Expect(known).To(BeNumerically(">", 50))
-}
-
-// unstructuredOf keeps the objects of a file in a namespace.
-func unstructuredOf(t *testing.T, file, namespace string) []*unstructured.Unstructured {
-	t.Helper()
-	objects := objectsOf(t, file)
-	for _, obj := range objects {
-		obj.SetNamespace(namespace)
-		if subjects, found, _ := unstructured.NestedSlice(obj.Object, "subjects"); found {
-			subjects[0].(map[string]any)["namespace"] = namespace
-			if err := unstructured.SetNestedSlice(obj.Object, subjects, "subjects"); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	return objects
 }
