@@ -160,15 +160,7 @@ func objectsOf(t *testing.T, file string) []*unstructured.Unstructured {
 // createUnfinished creates a StatefulSet whose pod no kubelet will run.
 func createUnfinished(t *testing.T) {
 	t.Helper()
-	scheme, err := newScheme()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := client.New(admin, client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Create(t.Context(), builders.StatefulSet("default", "unfinished", "nginx").Replicas(1).Build()); err != nil {
+	if err := newAdmin(t).Create(t.Context(), builders.StatefulSet("default", "unfinished", "nginx").Replicas(1).Build()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -9,21 +9,17 @@
 package e2e
 
 import (
-	"errors"
 	"os"
 	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/test/labtools"
 )
 
 // The images that the lab serves. The sleeper is a test program that does what
@@ -57,15 +53,8 @@ var _ = BeforeSuite(func() {
 	log.SetLogger(GinkgoLogr)
 	labPath = os.Getenv("INSITU_LAB")
 	Expect(labPath).NotTo(BeEmpty(), "INSITU_LAB names the folder of the lab; run the suite with: make test-e2e")
-	config, err := ctrl.GetConfig()
-	Expect(err).NotTo(HaveOccurred())
-	config.QPS, config.Burst = -1, -1
-
-	scheme := runtime.NewScheme()
-	Expect(errors.Join(clientgoscheme.AddToScheme(scheme), appsv1beta1.AddToScheme(scheme))).To(Succeed())
-	api, err = client.New(config, client.Options{Scheme: scheme})
-	Expect(err).NotTo(HaveOccurred())
-	kube, err = kubernetes.NewForConfig(config)
+	var err error
+	api, kube, err = labtools.Connect()
 	Expect(err).NotTo(HaveOccurred())
 
 	SetDefaultEventuallyTimeout(patience)

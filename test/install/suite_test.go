@@ -12,7 +12,6 @@ package install
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,14 +20,10 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/test/labtools"
 )
 
@@ -67,15 +62,8 @@ var _ = BeforeSuite(func() {
 	lab, former := os.Getenv("INSITU_LAB"), os.Getenv("PREVIOUS_RELEASE")
 	Expect([]string{lab, former}).NotTo(ContainElement(BeEmpty()), "INSITU_LAB and PREVIOUS_RELEASE name folders; run the suite with: make test-install")
 	auditPath, formerChart = filepath.Join(lab, "logs", "audit.log"), filepath.Join(former, "charts", "insitu")
-	config, err := ctrl.GetConfig()
-	Expect(err).NotTo(HaveOccurred())
-	config.QPS, config.Burst = -1, -1
-
-	scheme := runtime.NewScheme()
-	Expect(errors.Join(clientgoscheme.AddToScheme(scheme), appsv1beta1.AddToScheme(scheme))).To(Succeed())
-	api, err = client.New(config, client.Options{Scheme: scheme})
-	Expect(err).NotTo(HaveOccurred())
-	kube, err = kubernetes.NewForConfig(config)
+	var err error
+	api, kube, err = labtools.Connect()
 	Expect(err).NotTo(HaveOccurred())
 
 	SetDefaultEventuallyTimeout(patience)

@@ -17,9 +17,9 @@ func TestEnvironment(t *testing.T) {
 	g := NewWithT(t)
 	file := filepath.Join(t.TempDir(), "env")
 	g.Expect(os.WriteFile(file, []byte("GOFLAGS=-tags=netgo\nGOEXPERIMENT=nogreenteagc\nGOAMD64=v3\nGOFIPS140=latest\nCGO_ENABLED=1\n"+
-		"GOPROXY=https://proxy.example.com\nGONOSUMDB=example.com/*\n"), 0o600)).To(Succeed())
+		"GOVCS=*:git\nGOINSECURE=example.com/*\n"), 0o600)).To(Succeed())
 	t.Setenv("GOENV", file)
-	for _, name := range []string{"GOFLAGS", "GOEXPERIMENT", "GOAMD64", "GOPROXY", "GONOSUMDB", "GOFIPS140", "CGO_ENABLED"} {
+	for _, name := range []string{"GOFLAGS", "GOEXPERIMENT", "GOAMD64", "GOVCS", "GOINSECURE", "GOFIPS140", "CGO_ENABLED"} {
 		t.Setenv(name, "")
 	}
 	setting := func(name string, environment ...string) string {
@@ -42,7 +42,7 @@ func TestEnvironment(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"GOFLAGS": "\n", "GOEXPERIMENT": "\n", "GOAMD64": "v1\n", "GOFIPS140": "off\n", "CGO_ENABLED": "0\n", "GOOS": "windows\n",
-		"GOPROXY": "https://proxy.example.com\n", "GONOSUMDB": "example.com/*\n", "GOMODCACHE": cache,
+		"GOVCS": "*:git\n", "GOINSECURE": "example.com/*\n", "GOMODCACHE": cache,
 	} {
 		g.Expect(setting(name, variables...)).To(Equal(want), name)
 	}
