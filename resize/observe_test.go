@@ -141,6 +141,11 @@ func TestObserve(t *testing.T) {
 			status: `{observedGeneration: 2, conditions: [` + failing + `], containerStatuses: [{name: main, allocatedResources: {memory: 32Mi}, resources: {requests: {memory: 96Mi}, limits: {memory: 96Mi}}}]}`,
 			want:   Failed, says: inUse, since: 2 * time.Second,
 		},
+		"memory below its use, said at once": {
+			spec: shrunkMemory, own: []Field{memoryRequest, memoryLimit},
+			status: `{observedGeneration: 2, conditions: [` + failing + `], containerStatuses: [{name: main, allocatedResources: {memory: 32Mi}, resources: {requests: {memory: 96Mi}, limits: {memory: 96Mi}}}]}`,
+			want:   Failed, says: inUse, since: 2 * time.Second,
+		},
 		"memory below its use, with the requests in force": {
 			spec: shrunkMemory, own: []Field{memoryRequest, memoryLimit}, after: time.Hour,
 			status: `{observedGeneration: 2, conditions: [` + failing + `], containerStatuses: [{name: main, allocatedResources: {memory: 32Mi}, resources: {requests: {memory: 32Mi}, limits: {memory: 96Mi}}}]}`,
@@ -358,4 +363,27 @@ func TestASizeThatWasTakenBackIsDoneWhenTheKubeletHasSeenIt(t *testing.T) {
 	pod.Status.ObservedGeneration = 3
 	pod.Status.Conditions = nil
 	g.Expect(Observe(pod, own, moment, moment.Add(time.Second)).State).To(Equal(Done))
+}
+
+// What is rounded is the new size of a container that went on running. One that restarts
+// for its size has the old one until then, however near that is.
+func TestASmallChangeThatRestartsItsContainerIsAwaited(t *testing.T) {
+	for name, resources := range map[string][2]string{
+		"less cpu":    {`{cpu: 495m}`, `{cpu: 500m}`},
+		"more cpu":    {`{cpu: 505m}`, `{cpu: 500m}`},
+		"more memory": {`{memory: 65600Ki}`, `{memory: 64Mi}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			wanted, actual := resources[0], resources[1]
+			pod := podOf(t, `containers: [{name: main, resources: {requests: `+wanted+`}, resizePolicy: [{resourceName: cpu, restartPolicy: RestartContainer}, {resourceName: memory, restartPolicy: RestartContainer}]}]`)
+			own := sets.New(cpuRequest, memoryRequest)
+			pod = seen(t, pod, `{containerStatuses: [{name: main, allocatedResources: `+wanted+`, resources: {requests: `+actual+`}}]}`)
+			progress := Observe(pod, own, moment, moment.Add(time.Second))
+			g.Expect(progress).To(And(HaveField("State", InProgress), HaveField("Restarts", true)))
+
+			pod.Status.ContainerStatuses[0].Resources = &pod.Spec.Containers[0].Resources
+			g.Expect(Observe(pod, own, moment, moment.Add(time.Second))).To(Equal(Progress{}), "it has restarted")
+		})
+	}
 }

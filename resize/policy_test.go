@@ -101,6 +101,23 @@ func TestDeferredTimeoutEndsAtItsMoment(t *testing.T) {
 	}
 }
 
+// The kubelet tries again after an error, and is given 15 seconds for that: a pod that was
+// recreated for what passes by itself is a pod lost for nothing.
+func TestErrorsAreGivenTime(t *testing.T) {
+	g := NewWithT(t)
+	failed := Progress{State: Failed, Message: inUse, Since: moment}
+	for policy, want := range map[Policy]Verdict{{}: Keep, {OnError: recreate}: Recreate} {
+		for _, after := range []time.Duration{0, 15*time.Second - 1} {
+			verdict, judged := policy.Judge(failed, moment.Add(after))
+			g.Expect(verdict).To(Equal(Wait), "%v after %s", policy, after)
+			g.Expect(judged.Recheck).To(Equal(moment.Add(15*time.Second)), "it is looked at again then")
+		}
+		verdict, judged := policy.Judge(failed, moment.Add(15*time.Second))
+		g.Expect(verdict).To(Equal(want), "%v", policy)
+		g.Expect(judged).To(Equal(failed))
+	}
+}
+
 func TestPolicyOnRefusal(t *testing.T) {
 	g := NewWithT(t)
 	for _, infeasible := range []bool{true, false} {

@@ -25,6 +25,7 @@ func (r *Reconciler) assess(ctx context.Context, s *scope) error {
 	plan := inplace.MakePlan(w, s.now)
 	for i, state := range plan.Pods {
 		s.members[i].available, s.members[i].surges = state.Available, s.needsSurge(state)
+		s.members[i].returns = state.Step.TakesOutNext || state.Step.LeadsToPatch()
 	}
 	s.counts = countPods(s.members, w.Pods, plan.Pods)
 	return nil

@@ -81,7 +81,8 @@ func (f scaleFacts) surging() int {
 // to recover.
 //
 // Pods that replace missing ones have the revision that those would have; pods
-// beyond that are there for the update, and have its revision.
+// beyond that are there for the update, and have its revision as far as the
+// partition leaves room for it. The others stand in at the current revision.
 func (p *scalePlan) create(f scaleFacts, missing int) {
 	count := missing
 	if f.limit >= 0 {
@@ -96,8 +97,25 @@ func (p *scalePlan) create(f scaleFacts, missing int) {
 	places := hold(f.members, f.replicas, f.partition, 0)
 	early := min(count, places.freeVacant)
 	p.atCurrent = min(count-early, places.heldVacant)
+	if f.partition > 0 {
+		p.atCurrent = max(p.atCurrent, count-early-f.roomToSurge(early))
+	}
 	p.atUpdate = count - p.atCurrent
 	p.withheld = missing - count
+}
+
+// roomToSurge returns how many pods beyond replicas the partition allows at the
+// update revision, besides early ones that replace missing pods. They may take the
+// places of old pods, and of updated pods that are about to be recreated. They may
+// not take the place of an updated pod that comes back from a change in place.
+func (f scaleFacts) roomToSurge(early int) int {
+	room := f.replicas - f.partition - early
+	for _, m := range f.members {
+		if m.turn == workload.Updated && !m.asked && (m.returns || !m.surges) {
+			room--
+		}
+	}
+	return max(room, 0)
 }
 
 // delete plans deletions. Pods that are not available are deleted freely, others

@@ -14,7 +14,8 @@ import (
 
 // membersOf returns members in the order of their letters: "o" old, "n" at the
 // update revision; then "-" not available, "!" broken, "s" about to be taken out of
-// service, "d" asked to be deleted. They are named a, b, c.
+// service, "r" also, for a change in place, "d" asked to be deleted. They are named
+// a, b, c.
 func membersOf(how ...string) []*member {
 	var members []*member
 	for i, what := range how {
@@ -31,6 +32,8 @@ func membersOf(how ...string) []*member {
 				m.broken = true
 			case 's':
 				m.surges = true
+			case 'r':
+				m.surges, m.returns = true, true
 			case 'd':
 				m.asked, m.surges = true, true
 			}
@@ -66,6 +69,16 @@ func TestPlanScale(t *testing.T) {
 		},
 		"surge and a missing pod": {
 			facts: scaleFacts{replicas: 4, surge: 1, partition: 1}, pods: []string{"os", "os", "o"}, atUpdate: 2,
+		},
+		"a pod between batches keeps its place": {
+			facts: scaleFacts{replicas: 2, surge: 1, partition: 1}, pods: []string{"o", "nr"}, atCurrent: 1,
+		},
+		"without a partition nothing stays old": {facts: scaleFacts{replicas: 2, surge: 1}, pods: []string{"n", "nr"}, atUpdate: 1},
+		"what replaces an updated pod takes its place": {
+			facts: scaleFacts{replicas: 2, surge: 1, partition: 1}, pods: []string{"o", "ns"}, atUpdate: 1,
+		},
+		"a stand-in goes, not the updated pod": {
+			facts: scaleFacts{replicas: 2, partition: 1, maxUnavailable: 1}, pods: []string{"o", "n", "o"}, remove: []string{"a"},
 		},
 		"surplus goes":                              {facts: scaleFacts{replicas: 1, maxUnavailable: 1}, pods: []string{"n", "n", "n"}, remove: []string{"a", "b"}},
 		"not below the budget":                      {facts: scaleFacts{replicas: 2, maxUnavailable: 0}, pods: []string{"nd", "n-", "n"}, waiting: []string{"a"}},

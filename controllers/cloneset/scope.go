@@ -82,8 +82,8 @@ type member struct {
 	// not, and waiting does not help.
 	available, broken bool
 	// surges: it is to be taken out of service, and a pod beyond replicas may make
-	// up for it.
-	surges bool
+	// up for it. returns: that is for a change in place.
+	surges, returns bool
 }
 
 func ownerOf(set *appsv1beta1.CloneSet) workload.Owner {

@@ -186,6 +186,23 @@ func TestPreflightTakesOnePodForItself(t *testing.T) {
 	}
 }
 
+// Two pods are refused for what they are. They do not speak for the others: the server
+// has accepted the same change of another pod since.
+func TestRefusedPodsDoNotSpeakForThoseThatAreAccepted(t *testing.T) {
+	a := newAdmission(t, 4)
+	a.preflight()
+	a.drain()
+	a.says = func(request string) error {
+		if request == "write sample-3" || request == "write sample-2" {
+			return forbidden("denied for what it is")
+		}
+		return nil
+	}
+	a.Expect(a.run().Refused).To(Equal(2))
+	moves, _, _ := a.preflight()
+	a.Expect(moves).To(ConsistOf("MarkReady sample-3", "MarkReady sample-2", "Patch sample-1", "Patch sample-0"))
+}
+
 func TestPreflightAsksAgainForAnotherRevision(t *testing.T) {
 	a := newAdmission(t, 1)
 	a.says = refuses("try", forbidden("denied"))

@@ -133,13 +133,11 @@ func (s *Session) readVolumes(ctx context.Context, _ Claim, facts *recreate.Pref
 // turn, and are judged each time.
 func (s *Session) recentVolume(ctx context.Context, name string) (*recreate.Volume, error) {
 	if known, ok := s.recent.Get(name); ok {
-		return known.(*recreate.Volume), nil
+		if read, isRead := known.(readVolume); isRead && s.now.Before(read.at.Add(recentPeriod)) {
+			return read.volume, nil
+		}
 	}
-	volume, err := s.volume(ctx, name)
-	if err == nil && volume != nil {
-		s.recent.Set(name, volume, recentPeriod)
-	}
-	return volume, err
+	return s.volume(ctx, name)
 }
 
 func (s *Session) readUsers(ctx context.Context, claim Claim, facts *recreate.PreflightFacts) error {

@@ -6,6 +6,7 @@ package recreate
 import (
 	"context"
 	"fmt"
+	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -191,7 +192,16 @@ func (s *Session) volume(ctx context.Context, name string) (*recreate.Volume, er
 		return nil, err
 	}
 	volume, err := recreate.NewVolume(pv)
+	if err == nil {
+		s.recent.Set(name, readVolume{&volume, s.now}, recentPeriod)
+	}
 	return &volume, err
+}
+
+// readVolume is a volume as it was read last.
+type readVolume struct {
+	volume *recreate.Volume
+	at     time.Time
 }
 
 // heldFor returns the volumes that are held for claims of a name. Those of the namespace

@@ -34,18 +34,14 @@ func (s *scope) inUpdateOrder() []*member {
 }
 
 // heldOrdinals returns the wanted ordinals that the partition keeps at the
-// current revision, whether they have a pod or not.
+// current revision, whether they have a pod or not: as many as it says, the lowest.
+// Reserved ordinals have no pods, and do not count.
 func (s *scope) heldOrdinals() sets.Set[int] {
 	if s.set.GetUnorderedUpdate() != nil {
 		return s.heldByNumber()
 	}
-	held := sets.New[int]()
-	for _, ordinal := range s.ordinals {
-		if ordinal < s.set.GetOrdinalsStart()+int(s.set.GetPartition()) {
-			held.Insert(ordinal)
-		}
-	}
-	return held
+	kept := min(int(s.set.GetPartition()), len(s.ordinals))
+	return sets.New(s.ordinals[:kept]...)
 }
 
 // heldByNumber holds the ordinals for which there is no room at the update

@@ -151,11 +151,14 @@ func TestHeldByOrdinal(t *testing.T) {
 
 	s.set.Spec.Ordinals = &appsv1beta1.StatefulSetOrdinals{Start: 3}
 	s.ordinals = []int{3, 5, 6}
-	g.Expect(s.heldOrdinals()).To(Equal(sets.New(3)), "the partition counts from the first ordinal")
+	g.Expect(s.heldOrdinals()).To(Equal(sets.New(3, 5)), "the partition counts pods, from the first ordinal")
+	s.ordinals = []int{3}
+	g.Expect(s.heldOrdinals()).To(Equal(sets.New(3)), "the partition is more than there are pods")
+	s.ordinals = []int{3, 5, 6}
 
 	s.set.Spec.UpdateStrategy.RollingUpdate.UnorderedUpdate = byTier()
 	s.set.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement
-	g.Expect(s.heldOrdinals()).To(Equal(sets.New(3)), "an order of one's own needs Parallel")
+	g.Expect(s.heldOrdinals()).To(Equal(sets.New(3, 5)), "an order of one's own needs Parallel")
 }
 
 func TestInUpdateOrder(t *testing.T) {

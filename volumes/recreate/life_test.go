@@ -151,6 +151,9 @@ func (l *life) needsRenewal() bool {
 		return l.pod == nil || !l.pod.scheduled
 	}
 	busy, _ := IsBusy(l.claim, l.strategy, l.now)
+	if !busy && l.claim.Status.Phase == corev1.ClaimPending && l.claim.Spec.VolumeName == "" {
+		busy = InFlight(l.heldFor()) != nil // somebody else has made it
+	}
 	if step := Next(l.facts(), l.now); !busy && step.Action != None {
 		l.t.Fatalf("IsBusy says no, and Next %s: %s\n%s", step.Action, step.Message, l.claim.Annotations[appsv1beta1.VolumeClaimUpdateStateKey])
 	}

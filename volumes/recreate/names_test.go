@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -97,6 +98,12 @@ func TestBegin(t *testing.T) {
 	g.Expect(next.Snapshot).NotTo(Equal(a.Snapshot))
 	g.Expect(next.Number).To(Equal(int64(8)))
 
+	// The note on the claim is lost. The volumes tell what came before: a number that was
+	// given twice would let an older volume decide what the claim is made from.
+	delete(f.Claim.Annotations, appsv1beta1.VolumeClaimUpdateStateKey)
+	g.Expect(Begin(f.Claim, []Volume{heldFor(f.Claim.Name, 9)}, judgement, start).Number).To(Equal(int64(10)))
+	g.Expect(Begin(f.Claim, []Volume{heldFor("other", 9)}, judgement, start).Number).To(Equal(int64(1)))
+
 	stopped := Stop(a, podWith("pod-1"), start.Add(time.Minute))
 	g.Expect(stopped.Pod).To(BeEquivalentTo("pod-1"))
 	g.Expect(stopped.StartTimestamp.Time).To(Equal(start.Add(time.Minute)))
@@ -115,15 +122,46 @@ func heldAs(name string, number int64, proved bool) Volume {
 	return Volume{PersistentVolume: &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}}, State: state}
 }
 
+func heldFor(claim string, number int64) Volume {
+	v := heldAs("pv-9", number, false)
+	v.State.Claim = claim
+	return v
+}
+
 func TestInFlight(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(InFlight(nil)).To(BeNil())
 	g.Expect(InFlight([]Volume{heldAs("a", 1, true), heldAs("b", 2, true)})).To(BeNil())
 	g.Expect(InFlight([]Volume{heldAs("a", 1, true), heldAs("b", 2, false), heldAs("c", 3, true)})).To(HaveField("Name", "b"))
 	g.Expect(InFlight([]Volume{heldAs("a", 1, false), heldAs("c", 3, false), heldAs("b", 2, false)})).To(HaveField("Name", "c"))
+	first, second := heldAs("a", 2, false), heldAs("b", 2, false)
+	first.State.Recreate.StartTimestamp, second.State.Recreate.StartTimestamp = metav1.NewTime(start), metav1.NewTime(start.Add(time.Second))
+	g.Expect(InFlight([]Volume{first, second})).To(HaveField("Name", "b"))
+	g.Expect(InFlight([]Volume{second, first})).To(HaveField("Name", "b"), "in any order")
 	held := []Volume{heldAs("a", 1, true), heldAs("b", 2, false)}
 	InFlight(held)
 	g.Expect(held).To(HaveExactElements(HaveField("Name", "a"), HaveField("Name", "b")), "they are only read")
+}
+
+// TestIsReady: a claim is made from a snapshot only if that is whole, and stays.
+func TestIsReady(t *testing.T) {
+	g := NewWithT(t)
+	whole := func() *snapshotv1.VolumeSnapshot {
+		return &snapshotv1.VolumeSnapshot{Status: &snapshotv1.VolumeSnapshotStatus{ReadyToUse: ptr.To(true), BoundVolumeSnapshotContentName: ptr.To("content")}}
+	}
+	g.Expect(IsReady(whole())).To(BeTrue())
+	g.Expect(IsReady(nil)).To(BeFalse())
+	for name, change := range map[string]func(*snapshotv1.VolumeSnapshot){
+		"being deleted":  func(s *snapshotv1.VolumeSnapshot) { s.DeletionTimestamp = ptr.To(metav1.NewTime(start)) },
+		"no status":      func(s *snapshotv1.VolumeSnapshot) { s.Status = nil },
+		"not known":      func(s *snapshotv1.VolumeSnapshot) { s.Status.ReadyToUse = nil },
+		"not ready":      func(s *snapshotv1.VolumeSnapshot) { s.Status.ReadyToUse = ptr.To(false) },
+		"of no contents": func(s *snapshotv1.VolumeSnapshot) { s.Status.BoundVolumeSnapshotContentName = nil },
+	} {
+		snapshot := whole()
+		change(snapshot)
+		g.Expect(IsReady(snapshot)).To(BeFalse(), name)
+	}
 }
 
 // TestNewVolume: what cannot be read is no volume that nothing was noted on.
@@ -192,4 +230,23 @@ func TestClassIsKept(t *testing.T) {
 	l.expectBack("pv-1", "slow", "pv-2")
 	g.Expect(l.claim.Spec.AccessModes).To(HaveExactElements(corev1.ReadWriteOnce))
 	g.Expect(l.claim.Spec.Resources.Requests[corev1.ResourceStorage]).To(Equal(resource.MustParse("1Gi")))
+}
+
+// TestTemplateWithASource: a template says what its claims start from and which volumes
+// they may have. A claim that is recreated starts from itself.
+func TestTemplateWithASource(t *testing.T) {
+	g := NewWithT(t)
+	l := newLife(t, nil)
+	l.template.Spec.DataSource = &corev1.TypedLocalObjectReference{Kind: "PersistentVolumeClaim", Name: "golden"}
+	l.template.Spec.DataSourceRef = &corev1.TypedObjectReference{Kind: "PersistentVolumeClaim", Name: "golden"}
+	l.template.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
+	l.wants("fast")
+	l.settle()
+	l.expectOn("pv-2", "fast")
+	g.Expect(l.claim.Spec.DataSource.Kind).To(Equal("VolumeSnapshot"))
+	g.Expect(l.claim.Spec.DataSourceRef).To(BeNil(), "the API server would refuse two sources")
+	l.undo("previous")
+	l.settle()
+	l.expectBack("pv-1", "slow", "pv-2")
+	g.Expect(l.claim.Spec).To(And(HaveField("DataSource", BeNil()), HaveField("DataSourceRef", BeNil()), HaveField("Selector", BeNil())))
 }

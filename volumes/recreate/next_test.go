@@ -145,6 +145,12 @@ func TestRecreateFails(t *testing.T) {
 				l.snapshots[taken.Name] = &storedSnapshot{VolumeSnapshot: taken}
 			}, func(l *life) { clear(l.snapshots) }, ReasonSnapshotTaken, "somebody else",
 		},
+		"the name of the first snapshot is taken": {
+			func(l *life) {
+				l.until("Note begin")
+				l.snapshots[volumes.RecordOf(l.claim).Recreate.Trial] = &storedSnapshot{VolumeSnapshot: l.theirs(volumes.RecordOf(l.claim).Recreate.Trial)}
+			}, func(l *life) { clear(l.snapshots) }, ReasonSnapshotTaken, "somebody else",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -330,24 +336,6 @@ func TestOnlyCopy(t *testing.T) {
 	l.settle()
 	g.Expect(l.stored).To(HaveKey("pv-1"))
 	g.Expect(l.lost()).To(BeEmpty())
-}
-
-// TestBlindness: what used the volume while nobody looked is not known, and the snapshot
-// may not have it.
-func TestBlindness(t *testing.T) {
-	g := NewWithT(t)
-	l := newLife(t, deletes(true))
-	l.wants("fast")
-	l.until("CreateSnapshot")
-	// While the manager is down, a pod comes, writes, and goes.
-	l.stored["pv-1"].data = append(l.stored["pv-1"].data, l.acknowledged+1)
-	l.acknowledged++
-	l.now = l.now.Add(blindPeriod)
-	l.strategy.Recreate.TimeoutSeconds = ptr.To[int32](3600)
-	l.settle()
-	l.expectClean()
-	g.Expect(l.missing()).To(BeEmpty())
-	g.Expect(l.claim.Spec.StorageClassName).To(HaveValue(Equal("fast")), "it is begun again")
 }
 
 // TestDiscard: what is left is kept as told, and as long as told.

@@ -20,7 +20,8 @@ func (l *life) preflight(hasSnapshot bool) PreflightFacts {
 	facts := PreflightFacts{
 		Claim: l.claim, Template: l.template, Strategy: l.strategy, Volume: l.volume(l.claim.Spec.VolumeName), Held: l.heldBy(),
 		ClassName: ptr.Deref(l.template.Spec.StorageClassName, ptr.Deref(l.claim.Spec.StorageClassName, "")), HasSnapshot: hasSnapshot,
-		SnapshotsServed: !l.notServed, SnapshotClasses: snapshotClasses(), OtherUsers: l.others,
+		SnapshotsServed: !l.notServed, SnapshotClasses: snapshotClasses(),
+		OtherUsers: slices.DeleteFunc(slices.Clone(l.others), func(name string) bool { return name == "sample-0" }),
 	}
 	if facts.ClassName != "missing" {
 		facts.Class = &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: facts.ClassName}, Provisioner: driver}
@@ -40,6 +41,9 @@ func (l *life) facts() Facts {
 	case l.claim.DeletionTimestamp != nil:
 		l.observeMissing(&facts)
 		facts.Users = l.users()
+		if attempt := volumes.RecordOf(l.claim).Recreate; attempt != nil {
+			facts.Trial = l.snapshot(attempt.Trial)
+		}
 	case l.claim.Status.Phase != corev1.ClaimBound:
 		l.observeMissing(&facts)
 	default:

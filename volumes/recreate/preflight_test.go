@@ -152,6 +152,12 @@ func hasRoom(class, capacity, most string) func(*PreflightFacts) {
 	}
 }
 
+func isTerminating(f *PreflightFacts) { f.Volume.DeletionTimestamp = ptr.To(metav1.NewTime(start)) }
+
+func finalizers(names ...string) func(*PreflightFacts) {
+	return func(f *PreflightFacts) { f.Claim.Finalizers = names }
+}
+
 // in sets where the class makes volumes, and where the volume is: "zone=a,b" each;
 // several places apart by ";".
 func in(allowed, reachable string) func(*PreflightFacts) {
@@ -208,6 +214,9 @@ func TestPreflight(t *testing.T) {
 		"it failed, and may take more": {both(failedWith(ReasonRecreateTimedOut), func(f *PreflightFacts) { f.Strategy.Recreate.TimeoutSeconds = ptr.To[int32](9) }), "", ""},
 		"it failed at another size":    {both(failedWith(ReasonRecreateTimedOut), larger("2Gi")), ReasonRecreateTimedOut, ""},
 		"it failed for the next claim": {func(f *PreflightFacts) { f.Failed = "data-sample-2" }, ReasonRecreateFailedBefore, "failed for claim data-sample-2"},
+		"its volume is being deleted":  {isTerminating, ReasonVolumeTerminating, "would go with its claim"},
+		"a finalizer of others":        {finalizers("example.com/backup"), ReasonClaimHasFinalizers, "finalizer example.com/backup would keep it"},
+		"those of Kubernetes":          {finalizers("kubernetes.io/pvc-protection", beingSavedFinalizer), "", ""},
 		"another pod uses it":          {func(f *PreflightFacts) { f.OtherUsers = []string{"copy"} }, ReasonClaimInUse, "pod copy uses it as well"},
 		"no such class":                {func(f *PreflightFacts) { f.Class = nil }, volumes.ReasonStorageClassMissing, "no storage class fast"},
 		"no class asked for":           {func(f *PreflightFacts) { f.Class, f.ClassName = nil, "" }, volumes.ReasonStorageClassMissing, "asks for no storage class"},
@@ -272,5 +281,23 @@ func TestPreflight(t *testing.T) {
 			g.Expect(got.Refused.Reason).To(Equal(test.reason))
 			g.Expect(got.Refused.Message).To(ContainSubstring(test.says))
 		})
+	}
+}
+
+// TestUndoOfAVolumeOfAnotherClaim: a user asks for a volume that is held for another claim.
+func TestUndoOfAVolumeOfAnotherClaim(t *testing.T) {
+	for claim, reason := range map[string]string{claimName: "", "other": ReasonUndoRefused} {
+		g := NewWithT(t)
+		f := possible()
+		held := heldFor(claim, 1)
+		held.Spec.PersistentVolumeReclaimPolicy, held.Status.Phase = corev1.PersistentVolumeReclaimRetain, corev1.VolumeReleased
+		held.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "default", Name: claim, UID: "1"}
+		f.Held = []Volume{held}
+		f.Claim.Annotations = map[string]string{appsv1beta1.UndoRecreateAnnotation: held.Name}
+		refused := ""
+		if judgement := Preflight(*f); judgement.Refused != nil {
+			refused = judgement.Refused.Reason
+		}
+		g.Expect(refused).To(Equal(reason), claim)
 	}
 }

@@ -41,6 +41,9 @@ func (f Facts) renew(now time.Time) Step {
 // snapshot was ready.
 func (f Facts) awaitSnapshot(held *Volume, now time.Time) Step {
 	a := held.State.Recreate
+	if f.Snapshot == nil {
+		return wait(ReasonSnapshotLost, "its snapshot %s is gone, and its volume %s is being deleted: no other object leads to its data", a.Snapshot, held.Name)
+	}
 	if isBegun := f.Snapshot.Status != nil && f.Snapshot.Status.BoundVolumeSnapshotContentName != nil; !isBegun && held.DeletionTimestamp == nil {
 		return f.takeBack(held, &Failure{Message: "it was deleted before its snapshot " + a.Snapshot + " was taken, which now cannot be"})
 	}

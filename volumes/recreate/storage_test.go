@@ -147,7 +147,7 @@ func (s *storage) apply(step Step) {
 		snapshot.UID, snapshot.CreationTimestamp = types.UID(s.next("snapshot")), metav1.NewTime(s.now)
 		s.snapshots[snapshot.Name] = &storedSnapshot{VolumeSnapshot: snapshot}
 		if !s.failing {
-			s.claim.Finalizers = []string{"snapshot.storage.kubernetes.io/pvc-as-source-protection"}
+			s.claim.Finalizers = append(s.claim.Finalizers, "snapshot.storage.kubernetes.io/pvc-as-source-protection")
 		}
 	case DeleteSnapshot:
 		s.snapshots[step.Snapshot.Name].DeletionTimestamp = ptr.To(metav1.NewTime(s.now))
@@ -219,7 +219,9 @@ func (s *storage) forbids(step Step) string {
 		if step.Snapshot.Annotations[appsv1beta1.RecreateOfAnnotation] == "" {
 			return "it is not ours"
 		}
-		if s.claim == nil || s.claim.DeletionTimestamp != nil || s.claim.Status.Phase != corev1.ClaimBound {
+		// The first snapshot is of a pod that writes: nothing is ever made from it.
+		isGone := s.claim == nil || s.claim.DeletionTimestamp != nil || s.claim.Status.Phase != corev1.ClaimBound
+		if isGone && !isTrial(step.Snapshot.Name) {
 			return "the claim has no volume"
 		}
 	case DiscardVolume:
@@ -253,6 +255,9 @@ func (s *storage) forbidsDeletion() string {
 	v := s.volume(s.claim.Spec.VolumeName)
 	if v.State == nil || v.State.ClaimUID != s.claim.UID || v.isProved() || v.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
 		return "its volume is not held"
+	}
+	if v.DeletionTimestamp != nil {
+		return "its volume goes with it"
 	}
 	if len(s.users()) > 0 {
 		return "it is in use"

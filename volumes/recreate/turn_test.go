@@ -86,7 +86,7 @@ func (s *storage) unprotect() {
 		}
 	}
 	if s.claim != nil {
-		s.claim.Finalizers = nil
+		s.claim.Finalizers = slices.DeleteFunc(s.claim.Finalizers, func(name string) bool { return name != "example.com/backup" })
 		s.touch()
 	}
 }

@@ -124,6 +124,57 @@ func TestUndoRefused(t *testing.T) {
 	g.Expect(Preflight(l.preflight(false)).Refused.Message).To(ContainSubstring("there is none"))
 }
 
+// TestUndoOfAVolumeThatGoes: a volume that is on its way out, or that another claim has,
+// is not given back. No pod is stopped to find that out.
+func TestUndoOfAVolumeThatGoes(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*life, *storedVolume)
+		waits  bool
+	}{
+		"a user has set it to Delete": {func(_ *life, v *storedVolume) {
+			v.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
+		}, true},
+		"another claim has it":      {func(_ *life, v *storedVolume) { v.Spec.ClaimRef.Name, v.Spec.ClaimRef.UID = "other", "other" }, true},
+		"another one's of the name": {func(_ *life, v *storedVolume) { v.Spec.ClaimRef.Namespace, v.Spec.ClaimRef.UID = "other", "other" }, true},
+		"it has failed":             {func(_ *life, v *storedVolume) { v.Status.Phase = corev1.VolumeFailed }, true},
+		"a user has deleted it":     {func(l *life, v *storedVolume) { v.DeletionTimestamp = l.deleted() }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			l := newRecreated(t)
+			test.change(l, l.stored["pv-2"])
+			l.undo("previous")
+			l.reconcile()
+			g.Expect(l.wrote()).To(BeEmpty())
+			g.Expect(l.refused).To(Equal(ReasonUndoRefused))
+
+			l = newRecreated(t)
+			l.undo("previous")
+			l.until("DeleteClaim")
+			l.turn()
+			l.wrote()
+			test.change(l, l.stored["pv-2"])
+			l.reconcile()
+			if test.waits {
+				g.Expect(l.wrote()).To(BeEmpty())
+				g.Expect(l.step).To(And(HaveField("Action", Wait), HaveField("Reason", ReasonVolumeLost), HaveField("Message", ContainSubstring("reclaim policy Retain"))))
+				delete(l.stored, "pv-2")
+			}
+			l.settle()
+			g.Expect(l.claim.Spec.VolumeName).To(Equal("pv-3"), "the one that it had last")
+			g.Expect(l.pod.IsReady()).To(BeTrue())
+		})
+	}
+
+	g := NewWithT(t)
+	l := newRecreated(t)
+	l.stored["pv-3"].DeletionTimestamp = l.deleted()
+	l.undo("previous")
+	l.settle()
+	g.Expect(l.wrote()).To(BeEmpty(), "the volume that it has would go with the claim")
+	g.Expect(l.refused).To(Equal(ReasonUndoRefused))
+}
+
 // TestUndoneStaysSo: a request for another volume that is taken back does not have the
 // claim made anew again.
 func TestUndoneStaysSo(t *testing.T) {

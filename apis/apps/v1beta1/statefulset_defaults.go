@@ -62,8 +62,8 @@ func (s *StatefulSet) GetPodUpdatePolicy() PodUpdateStrategyType {
 	}
 }
 
-// GetPartition returns the ordinal below which pods stay at the old revision,
-// or with unorderedUpdate the number of pods that stay at it.
+// GetPartition returns how many pods stay at the old revision: those with the
+// lowest ordinals or, with unorderedUpdate, the last in its order.
 func (s *StatefulSet) GetPartition() int32 {
 	return max(ptr.Deref(s.rollingUpdate().Partition, 0), 0)
 }

@@ -36,10 +36,10 @@ type StatefulSetUpdateStrategy struct {
 
 // RollingUpdateStatefulSetStrategy are the parameters of a rolling update.
 type RollingUpdateStatefulSetStrategy struct {
-	// partition keeps pods at the old revision: those with an ordinal below it.
-	// With unorderedUpdate it is the number of pods that stay old, whichever
-	// they are: the last in the order, of those not updated yet. A number, not
-	// a percentage. Defaults to 0.
+	// partition is the number of pods that stay at the old revision: those with
+	// the lowest ordinals. Ordinals that are reserved have no pods and do not
+	// count. With unorderedUpdate, the last pods in its order stay, of those not
+	// updated yet. A number, not a percentage. Defaults to 0.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=0

@@ -29,9 +29,6 @@ type partition struct {
 	takesPercentages bool
 	// kept returns how many pods a value keeps.
 	kept func(intstr.IntOrString) int
-	// keeping returns the number that keeps so many pods, if the field holds ordinals;
-	// nil if it holds a number of pods.
-	keeping func(pods int) int
 	// write puts a value into the workload.
 	write func(intstr.IntOrString) error
 }
@@ -60,33 +57,14 @@ func (w *Workload) partition(typed any) (*partition, error) {
 	}
 }
 
-// partitionOfOurs is that of our StatefulSet: ordinals from the first one on, or a number
-// of pods if the update has no order.
+// partitionOfOurs is that of our StatefulSet: a number of pods.
 func (w *Workload) partitionOfOurs(set *appsv1beta1.StatefulSet) *partition {
-	p := &partition{
+	return &partition{
 		field:   "spec.updateStrategy.rollingUpdate.partition",
 		current: intstr.FromInt32(set.GetPartition()), replicas: int(set.GetReplicas()),
 		kept:  func(value intstr.IntOrString) int { return min(value.IntValue(), int(set.GetReplicas())) },
 		write: w.writeNumber,
 	}
-	if set.GetUnorderedUpdate() != nil {
-		return p
-	}
-	start, ordinals := set.GetOrdinalsStart(), set.GetOrdinals()
-	p.kept = func(value intstr.IntOrString) int {
-		kept := 0
-		for kept < len(ordinals) && ordinals[kept] < start+value.IntValue() {
-			kept++
-		}
-		return kept
-	}
-	p.keeping = func(pods int) int {
-		if pods == 0 {
-			return 0
-		}
-		return ordinals[pods-1] + 1 - start
-	}
-	return p
 }
 
 // partitionOfNativeStatefulSet is its own field or, while it is held, what the hold has
@@ -175,9 +153,6 @@ func keptClones(set *appsv1beta1.CloneSet, value intstr.IntOrString) int {
 
 // keepingPods returns the value that keeps so many pods.
 func (p *partition) keepingPods(pods int) intstr.IntOrString {
-	if p.keeping != nil {
-		pods = p.keeping(min(pods, p.replicas))
-	}
 	return intstr.FromInt32(int32(min(pods, math.MaxInt32)))
 }
 
