@@ -160,3 +160,14 @@ func TestOnlyFilesOfALabAreRemoved(t *testing.T) {
 	g.Expect(lab.Kubeconfig()).NotTo(BeAnExistingFile())
 	g.Expect(lab.state()).NotTo(BeADirectory())
 }
+
+// CoreDNS takes a path with a space for two words, unless it is quoted.
+func TestFoldersWithSpaces(t *testing.T) {
+	g := NewWithT(t)
+	lab := &Lab{Spec: Spec{Nodes: 1}, Dir: filepath.Join(t.TempDir(), "a lab")}
+	g.Expect(lab.writePKI()).To(Succeed())
+	g.Expect(lab.writeConfigs()).To(Succeed())
+	data, err := os.ReadFile(lab.config(corefile))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(data)).To(ContainSubstring(`kubeconfig "` + lab.config(coreDNS+".kubeconfig") + `"`))
+}

@@ -173,7 +173,7 @@ func (l *Lab) supervisorCommand(log *os.File, inherit ...*os.File) *exec.Cmd {
 	command := &exec.Cmd{
 		Path:        selfPath(),
 		Args:        []string{"lab", "--dir", l.Dir, "supervise"},
-		Env:         os.Environ(),
+		Env:         environment(os.Environ()),
 		Stdout:      log,
 		Stderr:      log,
 		ExtraFiles:  inherit,

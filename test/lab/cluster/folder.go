@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Canonical returns the one name of a folder that need not exist: absolute
@@ -40,6 +41,16 @@ func checkUnused(dir string) error {
 		if entry.Name() != "logs" { // Logs outlive a lab.
 			return fmt.Errorf("folder %s holds %s and no lab: choose an empty or a new folder with --dir", dir, entry.Name())
 		}
+	}
+	return nil
+}
+
+// checkName returns an error if the folder's name has characters that mean something in
+// the options of mounts or in the files of the nodes' programs.
+func checkName(lab *Lab) error {
+	const special = `:,"\{}#`
+	if at := strings.IndexAny(lab.Dir, special); at >= 0 && lab.Nodes > 0 {
+		return fmt.Errorf("folder %s has %q in its name, and nodes can have none of %s there: choose another with --dir", lab.Dir, lab.Dir[at], special)
 	}
 	return nil
 }

@@ -42,10 +42,12 @@ func (l *Lab) run() string {
 	return plainRun(l.Dir)
 }
 
-// plainRun is the folder of sockets of a lab that has no slot.
+// plainRun is the folder of sockets of a lab that has no slot. It is below /tmp whatever
+// TMPDIR says: who takes the lab down may have another TMPDIR than who brought it up, and
+// one may be too long for the path of a socket.
 func plainRun(dir string) string {
 	sum := sha256.Sum256([]byte(dir))
-	return filepath.Join(os.TempDir(), fmt.Sprintf("insitu-lab-%d-%s", os.Getuid(), hex.EncodeToString(sum[:4])))
+	return filepath.Join("/tmp", fmt.Sprintf("insitu-lab-%d-%s", os.Getuid(), hex.EncodeToString(sum[:4])))
 }
 
 // ControlSocket is where the supervisor of the lab answers.

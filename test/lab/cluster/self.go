@@ -35,6 +35,20 @@ func containerdPath() string {
 	return path
 }
 
+// environment returns what the programs of a lab get of a caller's environment. The rest is
+// for other work: an HTTP proxy that cannot reach pods, a TMPDIR that ends with a session,
+// another KUBECONFIG, settings of tests.
+func environment(all []string) []string {
+	var kept []string
+	for _, pair := range all {
+		switch name, _, _ := strings.Cut(pair, "="); name {
+		case "PATH", "HOME", "TZ", "LC_ALL", "INSITU_LAB", "INSITU_LAB_CACHE":
+			kept = append(kept, pair)
+		}
+	}
+	return kept
+}
+
 // CompletePath adds the folders of system programs to PATH, which users that
 // became root often lack. All that the process starts inherits it.
 func CompletePath() error {

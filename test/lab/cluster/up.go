@@ -102,6 +102,9 @@ func checkNew(lab *Lab) error {
 			return fmt.Errorf("%w; without real nodes the lab runs anywhere: use --nodes 0 --simulated-nodes %d", err, lab.Nodes)
 		}
 	}
+	if err := checkName(lab); err != nil {
+		return err
+	}
 	return checkUnused(lab.Dir)
 }
 
@@ -179,6 +182,9 @@ func prepareIsolated(ctx context.Context, lab *Lab, say func(string)) error {
 		return err
 	}
 	if err := host.EnsurePackages(ctx, say); err != nil {
+		return err
+	}
+	if err := host.CheckVersions(ctx); err != nil {
 		return err
 	}
 	host.LoadModules(ctx, "overlay", "veth", "nf_conntrack", "loop", "xfs")

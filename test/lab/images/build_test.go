@@ -69,15 +69,42 @@ func unpack(t *testing.T, image v1.Image) string {
 
 func TestFromGoIsTheSameForTheSameInput(t *testing.T) {
 	g := NewWithT(t)
-	here, there := helloModule(t), helloModule(t)
+	here := helloModule(t)
 	digest := func(opts GoOptions) string {
 		image, err := FromGo(t.Context(), opts)
 		g.Expect(err).NotTo(HaveOccurred())
 		return digestOf(t, image)
 	}
 	g.Expect(digest(GoOptions{Dir: here})).To(Equal(digest(GoOptions{Dir: here, Package: "."})))
-	g.Expect(digest(GoOptions{Dir: here, TrimPath: true})).To(Equal(digest(GoOptions{Dir: there, TrimPath: true})))
 	g.Expect(digest(GoOptions{Dir: here})).NotTo(Equal(digest(GoOptions{Dir: here, LDFlags: "-X main.word=moon"})))
+}
+
+// TestSourceFolderIsTheSame: an image of the lab that is made again has the same digest,
+// even if two labs make it at the same time.
+func TestSourceFolderIsTheSame(t *testing.T) {
+	g := NewWithT(t)
+	const program = "package main\n\nfunc main() {}\n"
+	cacheDir := t.TempDir()
+	folders := make(chan string, 4)
+	for range cap(folders) {
+		go func() {
+			folder, err := sourceFolder(cacheDir, "some", program)
+			if err != nil {
+				folder = err.Error()
+			}
+			folders <- folder
+		}()
+	}
+	first := <-folders
+	for range cap(folders) - 1 {
+		g.Expect(<-folders).To(Equal(first))
+	}
+
+	g.Expect(os.ReadFile(filepath.Join(first, "main.go"))).To(BeEquivalentTo(program))
+	other, err := sourceFolder(cacheDir, "some", program+"// More.\n")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(other).NotTo(Equal(first))
+	g.Expect(filepath.Glob(filepath.Join(cacheDir, "source", ".*"))).To(BeEmpty(), "what was left behind")
 }
 
 func TestFromGoMakesAProgramThatRuns(t *testing.T) {

@@ -47,7 +47,6 @@
 // # Determinism
 //
 // The same input gives the same digest: times are zero and tar entries are
-// sorted. For FromGo the input is the Go toolchain, the source and, without
-// TrimPath, the folder it lies in; for FromDeb it is the versions of the
-// packages.
+// sorted. For FromGo the input is the Go toolchain, the source and the folder
+// it lies in; for FromDeb it is the versions of the packages.
 package images

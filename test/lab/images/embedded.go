@@ -6,7 +6,9 @@ package images
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -28,26 +30,53 @@ const embeddedModule = "module insitu.dev/lab/%s\n\ngo 1.26\n"
 
 // goRecipe builds an image from the source of a program in one file. The
 // version, if any, becomes the value of the program's variable `version`.
-func goRecipe(source, name, version string, refs ...string) recipe {
+func goRecipe(cacheDir, source, name, version string, refs ...string) recipe {
 	return recipe{
 		refs:   refs,
 		inputs: []any{source, name, version},
 		build: func(ctx context.Context) (v1.Image, error) {
-			dir, err := os.MkdirTemp("", "insitu-source-")
+			dir, err := sourceFolder(cacheDir, name, source)
 			if err != nil {
-				return nil, err
+				return nil, fmt.Errorf("write source of %s: %w", name, err)
 			}
-			defer func() { _ = os.RemoveAll(dir) }()
-			if err := writeModule(dir, name, source); err != nil {
-				return nil, err
-			}
-			opts := GoOptions{Dir: dir, Name: name, TrimPath: true}
+			opts := GoOptions{Dir: dir, Name: name}
 			if version != "" {
 				opts.LDFlags = "-X main.version=" + version
 			}
 			return FromGo(ctx, opts)
 		},
 	}
+}
+
+// sourceFolder returns a folder with the source of a program. It has the same
+// name each time: the name gets into the program, and so into its digest. With
+// -trimpath it would not, but then Go compiles the standard library again.
+func sourceFolder(cacheDir, name, source string) (string, error) {
+	sum, err := key(name, source, embeddedModule)
+	if err != nil {
+		return "", err
+	}
+	parent := filepath.Join(cacheDir, "source")
+	dir := filepath.Join(parent, name+"-"+sum[:16])
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
+	}
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return "", err
+	}
+	work, err := os.MkdirTemp(parent, ".write-")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = os.RemoveAll(work) }()
+	if err := writeModule(work, name, source); err != nil {
+		return "", err
+	}
+	// Another process may have made the folder meanwhile: its content is the same.
+	if err := os.Rename(work, dir); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", err
+	}
+	return dir, nil
 }
 
 func writeModule(dir, name, source string) error {

@@ -29,11 +29,6 @@ type GoOptions struct {
 	Name string
 	// LDFlags are passed on to the linker after "-s -w".
 	LDFlags string
-	// TrimPath keeps out of the program where its source lies, so that the
-	// image is the same whatever the folder. Every package is then compiled a
-	// second time for it, unlike for tests and other builds of this machine:
-	// minutes, for a program of many packages.
-	TrimPath bool
 	// Config applies but for Entrypoint, which is always the program; User
 	// defaults to Nonroot.
 	Config Config
@@ -90,9 +85,7 @@ func compile(ctx context.Context, opts GoOptions) ([]byte, error) {
 	}
 	defer func() { _ = os.RemoveAll(out) }()
 
-	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false",
-		fmt.Sprintf("-trimpath=%t", opts.TrimPath),
-		"-ldflags", strings.TrimSpace("-s -w "+opts.LDFlags), "-o", out+"/", opts.Package)
+	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-ldflags", strings.TrimSpace("-s -w "+opts.LDFlags), "-o", out+"/", opts.Package)
 	build.Dir = opts.Dir
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+runtime.GOARCH)
 	var stderr bytes.Buffer

@@ -80,11 +80,11 @@ type recipe struct {
 
 func recipes(cacheDir string) []recipe {
 	return []recipe{
-		goRecipe(pauseSource, "pause", "", PauseRef),
-		goRecipe(sleeperSource, "sleeper", "v1", "insitu-dev/sleeper:v1"),
-		goRecipe(sleeperSource, "sleeper", "v2", "insitu-dev/sleeper:v2", "insitu-dev/sleeper:same-as-v2"),
-		goRecipe(sleeperSource, "sleeper", "v3", "insitu-dev/sleeper:v3"),
-		goRecipe(sleeperSource, "sleeper", "crash", "insitu-dev/sleeper:crash"),
+		goRecipe(cacheDir, pauseSource, "pause", "", PauseRef),
+		goRecipe(cacheDir, sleeperSource, "sleeper", "v1", "insitu-dev/sleeper:v1"),
+		goRecipe(cacheDir, sleeperSource, "sleeper", "v2", "insitu-dev/sleeper:v2", "insitu-dev/sleeper:same-as-v2"),
+		goRecipe(cacheDir, sleeperSource, "sleeper", "v3", "insitu-dev/sleeper:v3"),
+		goRecipe(cacheDir, sleeperSource, "sleeper", "crash", "insitu-dev/sleeper:crash"),
 		debRecipe(nginx("alpine", cacheDir), "library/nginx:alpine"),
 		debRecipe(nginx("latest", cacheDir), "library/nginx:latest", "library/nginx:stable"),
 	}

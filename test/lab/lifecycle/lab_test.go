@@ -7,10 +7,13 @@ package lifecycle
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -26,11 +29,36 @@ type testLab struct {
 	dir string
 }
 
+// folders are the labs of the tests that run.
+var folders sync.Map
+
+// Ctrl-C ends a test without its cleanup: its lab is taken down here.
+func TestMain(m *testing.M) {
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-interrupted
+		folders.Range(func(dir, _ any) bool {
+			lab := &testLab{dir: fmt.Sprint(dir)}
+			output, err := lab.command(context.Background(), "down").CombinedOutput()
+			fmt.Printf("%s%v\n", output, err)
+			_ = os.RemoveAll(filepath.Dir(filepath.Dir(lab.dir))) // t.TempDir() is a folder of its own in that of the test
+			return true
+		})
+		os.Exit(130)
+	}()
+	os.Exit(m.Run())
+}
+
 // newLab returns a lab that is not up, and is taken down when the test ends.
 func newLab(t *testing.T) *testLab {
 	t.Helper()
 	lab := &testLab{t: t, g: NewWithT(t), dir: filepath.Join(t.TempDir(), "lab")}
-	t.Cleanup(func() { lab.succeed("down") })
+	folders.Store(lab.dir, nil)
+	t.Cleanup(func() {
+		lab.succeed("down")
+		folders.Delete(lab.dir)
+	})
 	return lab
 }
 
