@@ -78,6 +78,8 @@ type managerClient struct {
 	fateOf func(write) fate
 	stray  func(write)
 	done   func(write)
+	// turnedDown is told of every write that came to nothing.
+	turnedDown func(write, error)
 	// listed is told what the reconciliation gets to see.
 	listed func(client.ObjectList)
 }
@@ -139,7 +141,7 @@ func (c *managerClient) Create(_ context.Context, obj client.Object, opts ...cli
 		if c.dead {
 			return errDead
 		}
-		return c.server.storage.admitCreation(obj)
+		return c.server.admitCreation(obj)
 	}
 	return c.write(write{words: "create " + describe(obj), obj: obj, do: func() error { return c.server.create(obj) }})
 }
@@ -201,7 +203,16 @@ func (c *managerClient) write(w write) error {
 	if c.dead {
 		return errDead
 	}
-	switch c.fateOf(w) {
+	err := c.meet(w, c.fateOf(w))
+	if err != nil {
+		c.turnedDown(w, err)
+	}
+	return err
+}
+
+// meet lets a write meet its fate.
+func (c *managerClient) meet(w write, f fate) error {
+	switch f {
 	case conflicts:
 		return apierrors.NewConflict(resourceOf(kindOf(w.obj)), w.obj.GetName(), errors.New("injected"))
 	case failed:

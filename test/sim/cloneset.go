@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -91,7 +92,7 @@ func (s settings) cloneSet(r revision) *appsv1beta1.CloneSet {
 // have stays as it is.
 func put(from *appsv1beta1.StatefulSet, set *appsv1beta1.CloneSet) {
 	set.Spec.Replicas, set.Spec.Template, set.Spec.Lifecycle = from.Spec.Replicas, from.Spec.Template, from.Spec.Lifecycle
-	set.Spec.MinReadySeconds = from.GetMinReadySeconds()
+	set.Spec.MinReadySeconds = int32(readyFor(from) / time.Second)
 	set.Spec.UpdateStrategy.Type = appsv1beta1.CloneSetUpdateStrategyType(from.Spec.UpdateStrategy.Type)
 	rolling := from.Spec.UpdateStrategy.RollingUpdate
 	if rolling == nil {
@@ -112,11 +113,11 @@ func viewOf(set *appsv1beta1.CloneSet) *appsv1beta1.StatefulSet {
 	view.Spec.Replicas, view.Spec.Template, view.Spec.Lifecycle = set.Spec.Replicas, set.Spec.Template, set.Spec.Lifecycle
 	view.Spec.VolumeClaimTemplates, view.Spec.VolumeClaimUpdateStrategy = set.Spec.VolumeClaimTemplates, set.Spec.VolumeClaimUpdateStrategy
 	view.Spec.UpdateStrategy.Type = appsv1.StatefulSetUpdateStrategyType(set.Spec.UpdateStrategy.Type)
-	if rolling := set.Spec.UpdateStrategy.RollingUpdate; set.GetUpdateStrategyType() == appsv1beta1.RollingUpdateCloneSetUpdateStrategyType {
+	if rolling := set.Spec.UpdateStrategy.RollingUpdate; set.Spec.UpdateStrategy.Type != appsv1beta1.OnDeleteCloneSetUpdateStrategyType {
 		view.Spec.UpdateStrategy.RollingUpdate = &appsv1beta1.RollingUpdateStatefulSetStrategy{
 			PodUpdatePolicy: rolling.PodUpdatePolicy, MaxUnavailable: rolling.MaxUnavailable, Paused: rolling.Paused,
 			MinReadySeconds: &set.Spec.MinReadySeconds, InPlaceUpdateStrategy: rolling.InPlaceUpdateStrategy,
-			Partition: ptr.To(set.GetPartition()),
+			Partition: ptr.To(int32(promiseOf(set).partition)), //nolint:gosec // small
 		}
 	}
 	status := set.Status
@@ -200,23 +201,19 @@ func (w *World) changeSurge() {
 }
 
 // maxUnavailable returns how many pods of the set may be unavailable.
-func (w *World) maxUnavailable(set *appsv1beta1.StatefulSet) int32 {
+func (w *World) maxUnavailable(set *appsv1beta1.StatefulSet) int {
 	if clones := w.cloneSet(); clones != nil {
-		return clones.GetMaxUnavailable()
+		return promiseOf(clones).maxUnavailable
 	}
-	return set.GetMaxUnavailable()
+	return budgetOfSet(set)
 }
 
 // names returns the names that the pods of the set have, or are to have.
 func (w *World) names(set *appsv1beta1.StatefulSet) []string {
-	replicas := int(set.GetReplicas())
 	if !w.settings.clones.is {
-		names := make([]string, 0, replicas)
-		for _, ordinal := range set.GetOrdinals() {
-			names = append(names, fmt.Sprintf("%s-%d", setName, ordinal))
-		}
-		return names
+		return podsOf(set)
 	}
+	replicas := replicasOf(set)
 	names := slices.Sorted(maps.Keys(all[*corev1.Pod](w.server)))
 	for len(names) < replicas {
 		names = append(names, fmt.Sprintf("pod %d of %d", len(names)+1, replicas))

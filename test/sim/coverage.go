@@ -60,7 +60,7 @@ func (w *World) stateOf(pod *corev1.Pod) inplace.State {
 	set := w.set()
 	progress := inplace.Observe(pod, w.clock.Now())
 	ready := conditionIs(pod, corev1.PodReady, corev1.ConditionTrue)
-	atTarget := set != nil && maps.EqualFunc(images(pod), images(&corev1.Pod{Spec: set.Spec.Template.Spec}), means)
+	atTarget := set != nil && maps.EqualFunc(ownImages(pod), images(&corev1.Pod{Spec: set.Spec.Template.Spec}), means)
 	switch {
 	case pod.DeletionTimestamp != nil:
 		return inplace.Recreating

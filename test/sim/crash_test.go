@@ -147,38 +147,43 @@ func TestCrashAtEveryWrite(t *testing.T) {
 	for _, r := range slices.Concat(rollouts, cloneRollouts, resizeRollouts, volumeRollouts) {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
-			g := NewWithT(t)
+			r.crashEverywhere(NewWithT(t), killedBefore, killedAfter, unanswered, failed, conflicts, strays)
+		})
+	}
+}
+
+// crashEverywhere runs the rollout undisturbed, and then once for every write and every
+// fate of it.
+func (r rollout) crashEverywhere(g Gomega, fates ...fate) {
+	w := r.begin(g)
+	before := w.uids()
+	w.settle()
+	g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
+	undisturbed, writes := w.outcome(before), w.log
+	g.Expect(podWrites(writes)).To(HaveLen(r.writes), w.story.String())
+	for k := 1; k <= len(writes); k++ {
+		for _, special := range fates {
+			words := fmt.Sprintf("%s: write %d of %d, %s", special, k, len(writes), writes[k-1])
 			w := r.begin(g)
+			w.fate = disturbing(k, special)
 			before := w.uids()
 			w.settle()
-			g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
-			undisturbed, writes := w.outcome(before), w.log
-			g.Expect(podWrites(writes)).To(HaveLen(r.writes))
-			for k := 1; k <= len(writes); k++ {
-				for _, special := range []fate{killedBefore, killedAfter, unanswered, failed, conflicts, strays} {
-					words := fmt.Sprintf("%s: write %d of %d, %s", special, k, len(writes), writes[k-1])
-					w := r.begin(g)
-					w.fate = disturbing(k, special)
-					before := w.uids()
-					w.settle()
-					g.Expect(w.failure).NotTo(HaveOccurred(), "%s\n%s", words, w.story)
-					g.Expect(w.outcome(before)).To(Equal(undisturbed), "%s\n%s", words, w.story)
-					switch {
-					case special == strays, r.sendsAway():
-					case r.isHooked():
-						g.Expect(isWithin(podWrites(w.log), podWrites(writes))).To(BeTrue(), "%s\n%s", words, w.story)
-					default:
-						g.Expect(podWrites(w.log)).To(Equal(podWrites(writes)), "%s\n%s", words, w.story)
-					}
-				}
+			g.Expect(w.failure).NotTo(HaveOccurred(), "%s\n%s", words, w.story)
+			g.Expect(w.outcome(before)).To(Equal(undisturbed), "%s\n%s", words, w.story)
+			switch {
+			case special == strays, r.sendsAway():
+			case r.isHooked():
+				g.Expect(isWithin(podWrites(w.log), podWrites(writes))).To(BeTrue(), "%s\n%s", words, w.story)
+			default:
+				g.Expect(podWrites(w.log)).To(Equal(podWrites(writes)), "%s\n%s", words, w.story)
 			}
-		})
+		}
 	}
 }
 
 // A manager that never survives a write gets there as well.
 func TestCrashAfterEveryWriteInARow(t *testing.T) {
-	for _, r := range slices.Concat(rollouts, cloneRollouts, resizeRollouts, volumeRollouts) {
+	for _, r := range slices.Concat(rollouts, cloneRollouts, resizeRollouts, volumeRollouts, widerRollouts) {
 		t.Run(r.name, func(t *testing.T) {
 			g := NewWithT(t)
 			w := r.begin(g)

@@ -186,10 +186,10 @@ func (h *hookController) answerTo(pod *corev1.Pod) (answer func(*corev1.Pod), wo
 		return takeFinalizers, "lets the deleted pod go:"
 	}
 	set := h.world.set()
-	if set == nil || set.GetLifecycle() == nil {
+	if set == nil || hooksOf(set) == nil {
 		return nil, ""
 	}
-	lifecycle := set.GetLifecycle()
+	lifecycle := hooksOf(set)
 	take := func(hook *appsv1beta1.LifecycleHook) func(*corev1.Pod) {
 		return func(pod *corev1.Pod) { takeMarks(pod, hook) }
 	}
@@ -259,7 +259,7 @@ func (w *World) silenceHook() {
 // hookAtWrongMoment puts the marks of a hook on a pod, or takes them off, whatever
 // its state.
 func (w *World) hookAtWrongMoment() {
-	lifecycle := w.set().GetLifecycle()
+	lifecycle := hooksOf(w.set())
 	pod := w.anyPod()
 	if pod == nil || lifecycle == nil {
 		return

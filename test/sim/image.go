@@ -23,7 +23,7 @@ const dockerHub = "docker.io/library/"
 // nameIn returns the name in an image reference as the templates spell it, and
 // the digest; empty for what is not there. One name has several spellings.
 func nameIn(image string) (name, digest string) {
-	name, digest, _ = strings.Cut(strings.TrimPrefix(image, dockerHub), "@")
+	name, digest, _ = strings.Cut(strings.TrimPrefix(strings.TrimPrefix(image, dockerHub), mirror), "@")
 	return name, digest
 }
 

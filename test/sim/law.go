@@ -6,8 +6,6 @@ package sim
 import (
 	"encoding/json"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -46,8 +44,9 @@ type law struct {
 	updates map[types.UID]*podUpdate
 	// taken are the ready pods that this manager took out of service, as a budget
 	// sees it.
-	taken   sets.Set[types.UID]
-	resizes resizeLaw
+	taken     sets.Set[types.UID]
+	resizes   resizeLaw
+	creations creationLaw
 	// seenClaims are the claims as this reconciliation was shown them.
 	seenClaims map[string]*corev1.PersistentVolumeClaim
 	data       *dataLaw
@@ -119,12 +118,16 @@ func (l *law) judge(w write) {
 		l.checkHook(w, l.seenSet)
 		l.checkDisruption(w)
 		l.checkBudget(w)
+		l.checkIsOutOfDate(w)
 	case w.isAbout("create Pod"):
 		l.world.lateArrival = l.world.lateArrival || w.unheard
 		l.checkNumberOfClones(w)
+		l.checkName(w)
 		l.checkImages(w)
 		l.checkPartition(w)
 		l.checkUnhooked(w)
+	case w.isAbout("create PersistentVolumeClaim"):
+		l.checkNumberOfClaims(w)
 	case w.isAbout("patch PersistentVolumeClaim"):
 		l.checkClaim(w)
 		l.checkClaimChange(w)
@@ -203,10 +206,7 @@ func (l *law) checkBudget(w write) {
 		l.checkBudgetOfClones(w, pod)
 		return
 	}
-	wanted := sets.New[string]()
-	for _, ordinal := range set.GetOrdinals() {
-		wanted.Insert(setName + "-" + strconv.Itoa(ordinal))
-	}
+	wanted := sets.New(podsOf(set)...)
 	if !wanted.Has(pod.Name) || l.disturbed.Has(pod.Name) || !l.wasServed(w.before) {
 		if !w.unheard {
 			l.disturbed.Insert(pod.Name)
@@ -226,7 +226,7 @@ func (l *law) checkBudget(w write) {
 	if w.unheard {
 		l.unanswered[pod.Name] = set.Generation
 	}
-	if limit := int(set.GetMaxUnavailable()); out.Len() > limit {
+	if limit := budgetOfSet(set); out.Len() > limit {
 		l.world.violate("invariant 1: %s takes out one pod too many: %v are out, maxUnavailable is %d", w.words, sets.List(out), limit)
 	}
 }
@@ -249,7 +249,7 @@ func (l *law) looksAvailable(pod *corev1.Pod, set *appsv1beta1.StatefulSet) bool
 			since = running.StartedAt.Time
 		}
 	}
-	minReady := time.Duration(set.GetMinReadySeconds()) * time.Second
+	minReady := readyFor(set)
 	return minReady == 0 || l.world.clock.Now().After(since.Add(minReady))
 }
 
@@ -278,17 +278,17 @@ func (w *World) isBack(pod *corev1.Pod) bool {
 			since = c.started
 		}
 	}
-	minReady := time.Duration(w.minReadySeconds()) * time.Second
+	minReady := w.minReady()
 	return minReady == 0 || w.clock.Now().After(since.Add(minReady))
 }
 
-// minReadySeconds returns how long a pod must have been ready, as far as the
-// operator was shown: without a rolling update there is no such time.
-func (w *World) minReadySeconds() int32 {
+// minReady returns how long a pod must have been ready, as far as the operator was
+// shown: without a rolling update there is no such time.
+func (w *World) minReady() time.Duration {
 	if w.native != nil {
-		return int32(w.settings.minReadySeconds) //nolint:gosec // small
+		return time.Duration(w.settings.minReadySeconds) * time.Second
 	}
-	return w.shownSet().GetMinReadySeconds()
+	return readyFor(w.shownSet())
 }
 
 // shownSet returns the set as the operator was shown it.
@@ -307,14 +307,16 @@ func (l *law) checkImages(w write) {
 	}
 	name := revisionOf(pod)
 	wanted := l.imagesOf(name)
-	for container, image := range images(pod) {
+	for container, image := range ownImages(pod) {
 		if wanted != nil && !means(image, wanted[container]) && !isToCome(pod, container) {
 			l.world.violate("invariant 3: %s leaves it labeled %s with container %s at %s instead of %s", w.words, name, container, image, wanted[container])
 		}
 	}
 }
 
-// checkPartition asserts invariant 2: the partition keeps pods at their revision.
+// checkPartition asserts invariant 2: replicas − partition pods are updated, and the
+// others stay at their revision. Which these are is said by their ordinals, or by
+// their number alone. A pod that is to go is not updated before.
 func (l *law) checkPartition(w write) {
 	pod, ok := get[*corev1.Pod](l.world.server, w.obj.GetName())
 	set := l.seenSet
@@ -330,6 +332,9 @@ func (l *law) checkPartition(w write) {
 		l.checkNumber(w, name)
 		return
 	}
+	if before, ok := w.before.(*corev1.Pod); ok && revisionOf(before) != name && !slices.Contains(podsOf(set), pod.Name) {
+		l.world.violate("invariant 2: %s moves to %s, which is to be deleted", w.words, name)
+	}
 	if !l.isHeld(pod.Name, set) {
 		return
 	}
@@ -341,6 +346,14 @@ func (l *law) checkPartition(w write) {
 	}
 }
 
+// checkName asserts that a StatefulSet makes only the pods that the user asks for: none
+// with an ordinal that is reserved, or before the first.
+func (l *law) checkName(w write) {
+	if set := l.seenSet; set != nil && l.seenClones == nil && !slices.Contains(podsOf(set), w.obj.GetName()) {
+		l.world.violate("%s, the set is to have %v", w.words, podsOf(set))
+	}
+}
+
 // checkNumber asserts invariant 2 where the partition is a number of pods.
 func (l *law) checkNumber(w write, name string) {
 	before, existed := w.before.(*corev1.Pod)
@@ -349,12 +362,12 @@ func (l *law) checkNumber(w write, name string) {
 		return
 	}
 	at := 0
-	for _, ordinal := range l.seenSet.GetOrdinals() {
-		if pod, ok := get[*corev1.Pod](l.world.server, setName+"-"+strconv.Itoa(ordinal)); ok && revisionOf(pod) == name && metav1.GetControllerOf(pod) != nil {
+	for _, wanted := range podsOf(l.seenSet) {
+		if pod, ok := get[*corev1.Pod](l.world.server, wanted); ok && revisionOf(pod) == name && metav1.GetControllerOf(pod) != nil {
 			at++
 		}
 	}
-	if room := len(l.seenSet.GetOrdinals()) - int(l.seenSet.GetPartition()); at > room {
+	if room := replicasOf(l.seenSet) - partitionOf(l.seenSet); at > room {
 		l.world.violate("invariant 2: %s makes %d pods at %s, the partition leaves room for %d", w.words, at, name, room)
 	}
 }
@@ -371,17 +384,16 @@ func (l *law) checkClaim(w write) {
 	if !ok || set == nil || l.seenClones != nil {
 		return
 	}
-	for _, ordinal := range set.GetOrdinals() {
-		pod := setName + "-" + strconv.Itoa(ordinal)
+	for _, pod := range podsOf(set) {
 		if claim.Name == "data-"+pod && slices.ContainsFunc(claim.OwnerReferences, func(r metav1.OwnerReference) bool { return r.Kind == "Pod" }) {
 			l.world.violate("invariant 9: %s gives the claim to %s, which is wanted", w.words, pod)
 		}
 	}
 }
 
+// isHeld reports whether the partition keeps a pod, by its ordinal.
 func (l *law) isHeld(pod string, set *appsv1beta1.StatefulSet) bool {
-	ordinal, err := strconv.Atoi(strings.TrimPrefix(pod, setName+"-"))
-	return err == nil && ordinal < set.GetOrdinalsStart()+int(set.GetPartition())
+	return slices.Contains(keptByPartition(set), pod)
 }
 
 // imagesOf returns the images of a revision, by container; nil if there is no

@@ -4,8 +4,7 @@
 package sim
 
 import (
-	"strconv"
-	"strings"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -26,7 +25,7 @@ func (l *law) forget() {
 func (l *law) checkDisruption(w write) {
 	pod, ok := w.before.(*corev1.Pod)
 	set, budget := l.seenSet, l.world.server.budget
-	if !ok || set == nil || !set.RespectsDisruptionBudgets() || budget.minAvailable < 0 || !isHealthy(pod) {
+	if !ok || set == nil || !respectsBudgets(set) || budget.minAvailable < 0 || !isHealthy(pod) {
 		return
 	}
 	if shown := l.seen[pod.Name]; shown != nil && !isHealthy(shown) {
@@ -42,8 +41,7 @@ func (l *law) checkDisruption(w write) {
 		l.checkCount(w, pod)
 		return
 	}
-	wanted := sets.New(set.GetOrdinals()...)
-	if ordinal, err := strconv.Atoi(strings.TrimPrefix(pod.Name, setName+"-")); err != nil || !wanted.Has(ordinal) {
+	if !slices.Contains(podsOf(set), pod.Name) {
 		return
 	}
 	l.checkCount(w, pod)

@@ -31,7 +31,7 @@ func (l *law) members() map[string]*corev1.Pod {
 
 // isTooMany reports whether a pod may go because there are too many.
 func (l *law) isTooMany(w write) bool {
-	return !w.isAbout("evict Pod") && len(l.members()) > int(l.seenClones.GetReplicas())
+	return !w.isAbout("evict Pod") && len(l.members()) > promiseOf(l.seenClones).replicas
 }
 
 // checkBudgetOfClones asserts invariant 1 when the operator takes a pod out of
@@ -57,7 +57,8 @@ func (l *law) checkBudgetOfClones(w write, pod *corev1.Pod) {
 			left.Insert(name)
 		}
 	}
-	if needed := int(l.seenClones.GetReplicas() - l.seenClones.GetMaxUnavailable()); left.Len() < needed {
+	promise := promiseOf(l.seenClones)
+	if needed := promise.replicas - promise.maxUnavailable; left.Len() < needed {
 		l.world.violate("invariant 1: %s leaves %v available, %d pods are needed", w.words, sets.List(left), needed)
 	}
 }
@@ -82,19 +83,22 @@ func (l *law) checkNumberOfClones(w write) {
 		return
 	}
 	l.made.Insert(w.obj.GetUID())
-	limit := int(l.seenClones.GetReplicas() + l.seenClones.GetMaxSurge())
+	promise := promiseOf(l.seenClones)
+	limit := promise.replicas + promise.maxSurge
 	if n := len(l.members()) + l.made.Len(); n > limit {
 		l.world.violate("invariant 1: %s makes %d pods, there may be %d", w.words, n, limit)
 	}
 	l.checkCloneLabels(w)
 }
 
-// checkPartitionOfClones asserts invariant 2. Pods that are asked to be deleted
-// keep no place: what replaces them may be there before they go.
+// checkPartitionOfClones asserts invariant 2: no more than replicas − partition pods
+// are updated. Pods that are asked to be deleted keep no place: what replaces them may
+// be there before they go. A partition of 0 keeps no pod old, so pods beyond replicas
+// are as new as the others.
 func (l *law) checkPartitionOfClones(w write, name string) {
 	before, existed := w.before.(*corev1.Pod)
-	current := l.seenSet.Status.CurrentRevision
-	if existed && revisionOf(before) == name || name == current || current == "" || l.imagesOf(current) == nil {
+	promise, current := promiseOf(l.seenClones), l.seenSet.Status.CurrentRevision
+	if promise.partition == 0 || existed && revisionOf(before) == name || name == current || current == "" || l.imagesOf(current) == nil {
 		return
 	}
 	members, at := l.members(), 0
@@ -104,7 +108,7 @@ func (l *law) checkPartitionOfClones(w write, name string) {
 			at++
 		}
 	}
-	if room := int(l.seenClones.GetReplicas() - l.seenClones.GetPartition()); at > room {
+	if room := promise.replicas - promise.partition; at > room {
 		l.world.violate("invariant 2: %s makes %d pods at %s, the partition leaves room for %d", w.words, at, name, room)
 	}
 }
@@ -148,8 +152,9 @@ func (l *law) whatIsWrongWithClones() []string {
 			words = append(words, fmt.Sprintf("claim %s goes with its pod", name))
 		}
 	}
-	if status := set.Status; status.ExpectedUpdatedReplicas != set.GetReplicas()-set.GetPartition() {
-		words = append(words, fmt.Sprintf("%d pods are expected to be updated", status.ExpectedUpdatedReplicas))
+	promise := promiseOf(set)
+	if expected := int(set.Status.ExpectedUpdatedReplicas); expected != promise.replicas-promise.partition {
+		words = append(words, fmt.Sprintf("%d pods are expected to be updated", expected))
 	}
 	return words
 }

@@ -59,8 +59,8 @@ func (d *dataLaw) acknowledged(w *worker, v *volume, write int) {
 	}
 	d.writers[v.name] = w.uid
 	d.expected[v.claim] = append(d.expected[v.claim], write)
-	strategy := d.world.claimStrategy()
-	d.keeps = d.keeps || strategy.GetRecreate().Snapshot == appsv1beta1.RetainRecreateRetention
+	recreate := d.world.claimStrategy().Recreate
+	d.keeps = d.keeps || recreate == nil || recreate.Snapshot != appsv1beta1.DeleteRecreateRetention
 }
 
 // forget forgives what died with a node.

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -25,9 +24,8 @@ func (l *law) end() {
 		return
 	}
 	ready := meta.IsStatusConditionTrue(set.Status.Conditions, appsv1beta1.ConditionReady)
-	resting := set.IsPaused() || set.GetUpdateStrategyType() == appsv1.OnDeleteStatefulSetStrategyType
-	scaling := len(l.seen) != len(set.GetOrdinals()) || l.isKeptAway(set)
-	if !ready && !resting && !scaling && len(set.Status.Blockers) == 0 &&
+	scaling := len(l.seen) != replicasOf(set) || l.isKeptAway(set)
+	if !ready && !rests(set) && !scaling && len(set.Status.Blockers) == 0 &&
 		meta.FindStatusCondition(set.Status.Conditions, appsv1beta1.ConditionFailedCreatePod) == nil {
 		l.world.violate("invariant 8: not ready, and nothing is named that it waits for: %s", conditionWords(set))
 	}
@@ -67,7 +65,7 @@ func (l *law) whatIsMissing() string { //nolint:gocyclo // a list of what is loo
 		switch {
 		case pod == nil:
 			say("%s is not there", name)
-		case !maps.EqualFunc(images(pod), wanted, means):
+		case !maps.EqualFunc(ownImages(pod), wanted, means):
 			say("%s has images %v instead of %v", name, images(pod), wanted)
 		case revisionOf(pod) != set.Status.UpdateRevision:
 			say("%s is at %s instead of %s", name, revisionOf(pod), set.Status.UpdateRevision)
@@ -87,7 +85,7 @@ func (l *law) whatIsMissing() string { //nolint:gocyclo // a list of what is loo
 		say("%s should not be there", name)
 	}
 	missing = append(missing, l.whatIsWrongWithClones()...)
-	replicas, status := set.GetReplicas(), set.Status
+	replicas, status := int32(replicasOf(set)), set.Status //nolint:gosec // small
 	for _, count := range []int32{
 		status.Replicas, status.ReadyReplicas, status.AvailableReplicas, status.UpdatedReplicas,
 		status.UpdatedReadyReplicas, status.UpdatedAvailableReplicas, status.CurrentReplicas,

@@ -111,8 +111,7 @@ func (l *law) checkConcurrent(w write, before *corev1.Pod) {
 		}
 	}
 	slices.Sort(inWork)
-	replicas := l.seenSet.GetReplicas()
-	if limit := int(resizePolicyOf(l.seenSet).GetMaxConcurrent(replicas)); len(inWork) > limit {
+	if limit := atATime(resizePolicyOf(l.seenSet).MaxConcurrent, replicasOf(l.seenSet)); len(inWork) > limit {
 		l.world.violate("%s: %v are being resized, maxConcurrent is %d", w.words, inWork, limit)
 	}
 }
@@ -128,7 +127,7 @@ func (l *law) getsImages(pod *corev1.Pod) bool {
 	template := l.seenSet.Spec.Template
 	rereads := l.world.settings.reads && pod.Annotations[levelKey] != template.Annotations[levelKey]
 	restarts := !restartsAsked(pod.Annotations).hasAll(restartsAsked(template.Annotations))
-	return rereads || restarts || !maps.EqualFunc(images(pod), images(&corev1.Pod{Spec: template.Spec}), means)
+	return rereads || restarts || !maps.EqualFunc(ownImages(pod), images(&corev1.Pod{Spec: template.Spec}), means)
 }
 
 // isBeingResized reports whether a kubelet has not made what the operator wants a
@@ -186,7 +185,7 @@ func (l *law) checkRepeated(w write, after *corev1.Pod, keys []sizeKey, owners m
 }
 
 // checkFight asserts that what others wrote into a pod of this revision stays, if
-// it is to stay.
+// it is to stay. A request that is above a limit which is asked for cannot.
 func (l *law) checkFight(w write, before *corev1.Pod, keys []sizeKey, owners map[sizeKey]owner) {
 	own := l.sizesIn(revisionOf(before))
 	if own == nil || resizePolicyOf(l.seenSet).Drift == appsv1beta1.EnforceResizeDrift {
@@ -202,8 +201,12 @@ func (l *law) checkFight(w write, before *corev1.Pod, keys []sizeKey, owners map
 	}
 	state := appsv1beta1.InPlaceUpdateState{}
 	_ = json.Unmarshal([]byte(before.Annotations[appsv1beta1.InPlaceUpdateStateKey]), &state) // none is an empty one
-	due := sizes(state.NextContainerResources).values()
+	due, was, limits := sizes(state.NextContainerResources).values(), sizesOf(&before.Spec).values(), sizesOf(template).values()
 	for _, key := range keys {
+		limit, limited := limits[sizeKey{key.container, "limits", key.resource}]
+		if request := was[key]; key.list == "requests" && limited && request.Cmp(limit) > 0 {
+			continue
+		}
 		by := owners[key].name
 		if _, isDue := due[key]; !isDue && !changed.Has(key) && by != operatorManager {
 			l.world.violate("%s changes %v, which %q has set", w.words, key, by)
@@ -240,7 +243,7 @@ func (l *law) sizesIn(revision string) sizes {
 // of it restart.
 func (l *law) isServed(before *corev1.Pod, containers []string) bool {
 	keptReady := l.world.settings.keepReady && slices.Equal(containers, []string{sidecarName})
-	lifecycle := l.seenSet.GetLifecycle()
+	lifecycle := hooksOf(l.seenSet)
 	marks := lifecycle != nil && lifecycle.InPlaceUpdate != nil && lifecycle.InPlaceUpdate.MarkPodNotReady && isGatedBy(before, appsv1beta1.KruisePodReady)
 	if len(containers) == 0 || keptReady || !isGated(before) && !marks {
 		return false
@@ -271,6 +274,9 @@ func (l *law) whatSizeIsWrong(pod *corev1.Pod, template *corev1.PodSpec) []strin
 	drift := resizePolicyOf(l.world.set()).Drift
 	for _, key := range shall.changes(has) {
 		by := l.world.server.sizes.owners[pod.UID][key].name
+		if _, asked := shall.values()[key]; key.container == injected || !asked && isFilled(pod, key) {
+			continue
+		}
 		if drift == appsv1beta1.EnforceResizeDrift || by == "" || by == operatorManager {
 			words = append(words, fmt.Sprintf("%v is not as the template says", key))
 		}

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -95,10 +94,10 @@ func (l *law) checkSize(w write, before, after, template *corev1.PersistentVolum
 // checkMayChangeClaims asserts that the claims of a pod may be changed now.
 func (l *law) checkMayChangeClaims(w write, pod string) {
 	set := l.seenSet
-	if strategy := l.claimStrategy(); !strategy.FollowsTemplates() {
+	if strategy := l.claimStrategy(); !followsTemplates(strategy) {
 		l.world.violate("%s under strategy %q", w.words, strategy.Type)
 	}
-	if set.IsPaused() || set.GetUpdateStrategyType() == appsv1.OnDeleteStatefulSetStrategyType {
+	if rests(set) {
 		l.world.violate("%s while nothing is to be updated", w.words)
 	}
 	switch {
@@ -167,8 +166,11 @@ func errorOf(claim *corev1.PersistentVolumeClaim) string {
 
 // checkConcurrentClaims asserts that no more pods have claims that change by our act
 // than maxConcurrent. What is not shown does not count, nor what shows an error, nor the
-// pods that are sent away.
+// pods that are sent away, nor broken pods, which do not wait.
 func (l *law) checkConcurrentClaims(w write, pod string) {
+	if l.isShownStuck(pod) {
+		return
+	}
 	shown, there := l.seenClaims["data-"+pod]
 	if l.isAway(pod) || there && recordOf(shown).DetachTimestamp != nil {
 		return // how many may be away is said by maxUnavailable
@@ -178,17 +180,22 @@ func (l *law) checkConcurrentClaims(w write, pod string) {
 		shown := l.seenClaims[name]
 		truth, there := get[*corev1.PersistentVolumeClaim](l.world.server, name)
 		template, of := splitClaim(name)
-		if !there || truth.UID != shown.UID || !l.isMember(of) && (!l.isAway(of) || recordOf(shown).DetachTimestamp == nil) || l.seenClones == nil && l.isHeld(of, l.seenSet) {
+		if !there || truth.UID != shown.UID || l.isShownStuck(of) || !l.isMember(of) && (!l.isAway(of) || recordOf(shown).DetachTimestamp == nil) || l.seenClones == nil && l.isHeld(of, l.seenSet) {
 			continue
 		}
 		if t := l.claimTemplates()[template]; t != nil && l.isUnderWay(shown, t) && l.isUnderWay(truth, t) {
 			pods[of] = true
 		}
 	}
-	strategy := l.claimStrategy()
-	if limit := int(strategy.GetMaxConcurrent(l.seenSet.GetReplicas())); len(pods) > limit {
+	if limit := atATime(l.claimStrategy().MaxConcurrent, replicasOf(l.seenSet)); len(pods) > limit {
 		l.world.violate("%s: the claims of %v are changing, maxConcurrent is %d", w.words, slices.Sorted(maps.Keys(pods)), limit)
 	}
+}
+
+// isShownStuck reports whether a pod shows a container that cannot be started.
+func (l *law) isShownStuck(pod string) bool {
+	shown := l.seen[pod]
+	return shown != nil && slices.ContainsFunc(slices.Concat(shown.Status.InitContainerStatuses, shown.Status.ContainerStatuses), isStuck)
 }
 
 // isAway reports whether a wanted pod is not there, or on its way out.
@@ -231,7 +238,7 @@ func (l *law) checkClaimsFirst(w write) {
 	if !ok || l.world.storage == nil || l.seenSet == nil || revisionOf(before) == revisionOf(after) || !isUpdate(before, after) || l.isBroken(before) {
 		return
 	}
-	if strategy := l.claimStrategy(); !strategy.FollowsTemplates() {
+	if strategy := l.claimStrategy(); !followsTemplates(strategy) {
 		return
 	}
 	for name, template := range l.claimTemplates() {
@@ -313,7 +320,7 @@ func (l *law) checkKeptWithClaims(w write) {
 // isOnItsWay reports whether a pod goes for another reason than its update.
 func (l *law) isOnItsWay(pod *corev1.Pod) bool {
 	_, asked := pod.Labels[appsv1beta1.SpecifiedDeleteKey]
-	return asked || pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed || l.seenClones != nil && (l.isAsked(pod) || len(l.members()) > int(l.seenClones.GetReplicas()))
+	return asked || pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed || l.seenClones != nil && (l.isAsked(pod) || len(l.members()) > promiseOf(l.seenClones).replicas)
 }
 
 // needsDetach reports whether a volume that is to grow does so only when no pod has
@@ -332,7 +339,7 @@ func (l *law) needsDetach(claim, template *corev1.PersistentVolumeClaim) bool {
 // that cannot be.
 func (l *law) whatClaimsLack(set *appsv1beta1.StatefulSet) (missing, blocked []string) {
 	w := l.world
-	if strategy := w.claimStrategy(); w.storage == nil || !strategy.FollowsTemplates() {
+	if strategy := w.claimStrategy(); w.storage == nil || !followsTemplates(strategy) {
 		return l.whatIsLeftOver(set), nil
 	}
 	missing = l.whatIsLeftOver(set)
@@ -364,6 +371,12 @@ func (l *law) whatClaimsLack(set *appsv1beta1.StatefulSet) (missing, blocked []s
 	return missing, blocked
 }
 
+// isAskedByOthers reports whether somebody else has asked for more than the template.
+func isAskedByOthers(claim, template *corev1.PersistentVolumeClaim) bool {
+	size := recordOf(claim).Size
+	return compare(requestOf(claim), requestOf(template)) > 0 && (size == nil || compare(*size, requestOf(claim)) != 0)
+}
+
 // isHopeless reports whether a claim cannot become what its template says.
 func (w *World) isHopeless(claim, template *corev1.PersistentVolumeClaim) bool { //nolint:gocyclo // a list of reasons, one line each
 	d := w.storage.driverOf(claim)
@@ -383,6 +396,8 @@ func (w *World) isHopeless(claim, template *corev1.PersistentVolumeClaim) bool {
 		return true
 	case grows && (d.offline || d.remount) && recordOf(claim).DetachTimestamp != nil:
 		return true // its pod was sent away once, and something came between
+	case grows && (d.offline || d.remount) && isAskedByOthers(claim, template):
+		return true // docs/volumes.md: no pod is deleted for what somebody else asked for
 	case grows && compare(requestOf(claim), wanted) == 0 && w.storage.volumes[claim.UID].isTrapped(claim):
 		return true
 	case grows && d.limit != "" && compare(wanted, resource.MustParse(d.limit)) > 0:

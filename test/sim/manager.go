@@ -57,7 +57,7 @@ func (w *World) startManager(ctx context.Context) error {
 	m.cache.observe = m.observe
 	m.client = &managerClient{
 		server: w.server, cache: m.cache, indexes: indexes, scheme: scheme, written: map[string]int64{},
-		fateOf: w.fateOf, stray: w.takeStray, done: m.done, listed: w.rules.notice,
+		fateOf: w.fateOf, stray: w.takeStray, done: m.done, turnedDown: w.law.turnedDown, listed: w.rules.notice,
 	}
 	m.reconciler = m.newReconciler()
 	m.ctx = ctrl.LoggerInto(ctx, funcr.New(func(_, line string) { w.say("manager means to: %s", noteIn(line)) }, funcr.Options{}))
@@ -210,6 +210,7 @@ func (m *manager) reconcile(now time.Time) {
 		w.say("the manager dies")
 		return
 	}
+	w.law.checkRefusalsAreNamed()
 	if err != nil {
 		w.say("reconciliation failed: %v", err)
 		m.retries++

@@ -144,6 +144,9 @@ func (s *server) validateUpdate(held, obj client.Object, subresource string) err
 			field.Forbidden(field.NewPath("spec"), "pod updates may not change fields other than images"),
 		})
 	}
+	if err := s.admission.admitImages(pod); err != nil {
+		return err
+	}
 	if s.admit != nil && !apiequality.Semantic.DeepEqual(pod.Spec, before.Spec) {
 		return s.admit(before, pod)
 	}

@@ -69,6 +69,7 @@ var resizeRollouts = []rollout{
 // record of it, for none is needed.
 var driftRollouts = []rollout{
 	{"resize of somebody else, set back", 2, sizedBy(enforced), resizedByOthers},
+	{"limits moved alone, set back", 2, sizedBy(enforced), moved("limits", corev1.ResourceMemory, "256Mi")},
 	{"resize of somebody else, set back, each pod held by a hook", 5, sizedBy(func(s *settings) {
 		hookedBy(hooks{inPlaceUpdate: true})(s)
 		enforced(s)

@@ -12,15 +12,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
-	"github.com/insitu-dev/insitu/inplace"
 )
 
 // asked are the annotations that ask for restarts.
 type asked map[string]string
 
+// restartedAt is the annotation that kubectl rollout restart writes.
+const restartedAt = "kubectl.kubernetes.io/restartedAt"
+
 // asksForRestart reports whether an annotation asks for the restart of containers.
 func asksForRestart(key string) bool {
-	return key == inplace.RestartedAtAnnotation || strings.HasPrefix(key, appsv1beta1.RestartAnnotationPrefix)
+	return key == restartedAt || strings.HasPrefix(key, appsv1beta1.RestartAnnotationPrefix)
 }
 
 // restartsAsked returns what asks for restarts in a pod, or in a template.
@@ -49,8 +51,8 @@ func (w *World) whatWasNotRestarted(pod *corev1.Pod, template *corev1.PodTemplat
 	}
 	running := w.worker(pod).running
 	for _, name := range slices.Sorted(maps.Keys(running)) {
-		for _, key := range []string{inplace.RestartedAtAnnotation, appsv1beta1.RestartAnnotationPrefix + name} {
-			if value, ok := wanted[key]; ok && running[name].asked[key] != value {
+		for _, key := range []string{restartedAt, appsv1beta1.RestartAnnotationPrefix + name} {
+			if value, ok := wanted[key]; ok && name != injected && running[name].asked[key] != value {
 				words = append(words, fmt.Sprintf("container %s was not restarted since %s=%s", name, key, value))
 			}
 		}

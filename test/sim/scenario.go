@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +25,10 @@ func newScenario(s settings) (*World, error) {
 		return nil, err
 	}
 	w.calm = true
+	if s.wider.first != "" { // there is no rest before the user corrects it
+		w.settleOr(time.Minute)
+		return w, w.failure
+	}
 	w.settle()
 	w.law.checkRest()
 	return w, w.failure
@@ -31,7 +36,7 @@ func newScenario(s settings) (*World, error) {
 
 // revisionNamed returns one of the revisions.
 func revisionNamed(name string) revision {
-	all := slices.Concat(revisions, resizeRevisions)
+	all := slices.Concat(revisions, resizeRevisions, splitRevisions)
 	i := slices.IndexFunc(all, func(r revision) bool { return r.name == name })
 	return all[i]
 }

@@ -25,39 +25,55 @@ var (
 // story, and leaves its choices where FuzzRun finds them: it is a test from then
 // on.
 func TestSeeds(t *testing.T) {
-	coverage, began := NewCoverage(), time.Now()
-	var mutex sync.Mutex
-	var group sync.WaitGroup
-	next := make(chan int)
-	done, failed := 0, 0
-	for range runtime.GOMAXPROCS(0) {
-		group.Go(func() {
-			for seed := range next {
-				choices := FromSeed(uint64(seed))
-				result := Run(choices)
-				mutex.Lock()
-				done++
-				coverage.Add(result.Coverage)
-				if result.Err != nil {
-					failed++
-					failIn(t, "FuzzRun", fmt.Sprintf("seed-%d", seed), choices, result)
-				}
-				if done%1000 == 0 {
-					fmt.Printf("%6d of %d runs after %s, %d failed\n", done, *seeds, time.Since(began).Round(time.Second), failed)
-				}
-				mutex.Unlock()
-			}
-		})
-	}
-	for seed := *firstSeed; seed < *firstSeed+*seeds && failed < *stopAfter; seed++ {
-		next <- seed
-	}
-	close(next)
-	group.Wait()
+	began := time.Now()
+	coverage, done, failed := runSeeds(t, "FuzzRun", *seeds, Run)
 	fmt.Printf("%d runs in %s, %d failed; pods in each state when something happened:\n", done, time.Since(began).Round(time.Second), failed)
 	if err := coverage.Print(os.Stdout); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// runSeeds runs so many seeds, on all cores, and keeps those that fail as tests of a
+// fuzzer. It tells what happened in them, how many ran, and how many failed.
+func runSeeds(t *testing.T, fuzzer string, count int, run func(*Choices) Result) (coverage *Coverage, done, failed int) {
+	t.Helper()
+	coverage = NewCoverage()
+	began := time.Now()
+	var mutex sync.Mutex
+	var group sync.WaitGroup
+	next := make(chan int)
+	note := func(seed int, choices *Choices, result Result) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		done++
+		coverage.Add(result.Coverage)
+		if result.Err != nil {
+			failed++
+			failIn(t, fuzzer, fmt.Sprintf("seed-%d", seed), choices, result)
+		}
+		if done%1000 == 0 {
+			fmt.Printf("%6d of %d runs after %s, %d failed\n", done, count, time.Since(began).Round(time.Second), failed)
+		}
+	}
+	enough := func() bool {
+		mutex.Lock()
+		defer mutex.Unlock()
+		return failed >= *stopAfter
+	}
+	for range runtime.GOMAXPROCS(0) {
+		group.Go(func() {
+			for seed := range next {
+				choices := FromSeed(uint64(seed))
+				note(seed, choices, run(choices))
+			}
+		})
+	}
+	for seed := *firstSeed; seed < *firstSeed+count && !enough(); seed++ {
+		next <- seed
+	}
+	close(next)
+	group.Wait()
+	return coverage, done, failed
 }
 
 // failIn reports a run that failed, and keeps it as a test of a fuzzer.
@@ -78,12 +94,15 @@ func failIn(t *testing.T, fuzzer, name string, choices *Choices, result Result) 
 	t.Errorf("The run is kept in %s: go test -run %s/%s", path, fuzzer, name)
 }
 
-// FuzzRun lets the fuzzer choose. Its corpus are runs that failed once.
-func FuzzRun(f *testing.F) {
+// fuzz lets the fuzzer choose. Its corpus are runs that failed once.
+func fuzz(f *testing.F, run func(*Choices) Result) {
+	f.Helper()
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, given []byte) {
-		if result := Run(FromBytes(given)); result.Err != nil {
+		if result := run(FromBytes(given)); result.Err != nil {
 			t.Errorf("%v\n%s", result.Err, result.Story)
 		}
 	})
 }
+
+func FuzzRun(f *testing.F) { fuzz(f, Run) }

@@ -50,6 +50,8 @@ type server struct {
 	sizes sizeAdmission
 	// storage is asked what becomes of claims; nil if they have their volumes at once.
 	storage *storage
+	// admission is asked before anything is created.
+	admission admission
 }
 
 type objectKey struct{ kind, name string }
@@ -64,7 +66,7 @@ type event struct {
 }
 
 func newServer(clock clock.PassiveClock) *server {
-	return &server{clock: clock, objects: map[objectKey]client.Object{}, log: map[string][]event{}}
+	return &server{clock: clock, admission: admission{clock: clock}, objects: map[objectKey]client.Object{}, log: map[string][]event{}}
 }
 
 // kindOf returns the kind of an object or of a list of such objects.
@@ -135,7 +137,7 @@ func (s *server) create(obj client.Object) error {
 		return apierrors.NewAlreadyExists(resourceOf(key.kind), key.name)
 	}
 	s.uids++
-	if err := s.storage.admitCreation(obj); err != nil {
+	if err := s.admitCreation(obj); err != nil {
 		return err
 	}
 	if !isClusterWide(key.kind) {
@@ -150,6 +152,14 @@ func (s *server) create(obj client.Object) error {
 	}
 	s.store(key, obj)
 	return nil
+}
+
+// admitCreation refuses what may not be created now.
+func (s *server) admitCreation(obj client.Object) error {
+	if err := s.admission.admitCreation(obj); err != nil {
+		return err
+	}
+	return s.storage.admitCreation(obj)
 }
 
 // store makes an object what the server holds. The caller keeps the object.
@@ -225,6 +235,9 @@ func (s *server) patch(request patchRequest) (client.Object, error) {
 	default:
 		keepStatus(held, obj)
 		admitNative(held, obj)
+		if pod, ok := obj.(*corev1.Pod); ok {
+			s.admission.rewrites.moveImages(pod, images(held.(*corev1.Pod))) //nolint:forcetypeassert // the type of obj
+		}
 	}
 	bumpGeneration(held, obj)
 	if err := s.validateUpdate(held, obj, request.subresource); err != nil {

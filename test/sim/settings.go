@@ -15,7 +15,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
-	"github.com/insitu-dev/insitu/inplace"
 )
 
 // settings are what a run keeps from its beginning to its end.
@@ -49,6 +48,7 @@ type settings struct {
 	unserved bool
 	resizes  resizes
 	volumes  volumes
+	wider    wider
 
 	// How long containers take to stop, and to become ready, and EndpointSlices
 	// to follow at most.
@@ -137,7 +137,7 @@ func (s settings) String() string {
 		s.maxStopTime, s.readyTime, s.endpointDelay, s.oldKubelets, s.lag, s.faults, s.deaths) +
 		fmt.Sprintf("; %s; hooked %t: %s, in the template %t, answered within %ds; batches %d, slow %q; reads %t, pulls %t; respects a budget %t, slack %d, lag %ds; unserved %t",
 			s.clones, s.hooked, hookWords(s.hooks.lifecycle()), s.marked, s.hookDelay, s.batches, s.slow, s.reads, s.pulls, s.respects, s.budgetSlack, s.budgetLag, s.unserved) +
-		"; " + s.resizes.String() + "; " + s.volumes.String()
+		"; " + s.resizes.String() + "; " + s.volumes.String() + "; " + s.wider.String()
 }
 
 // slowTime is how much longer a slow container takes.
@@ -185,9 +185,9 @@ var revisions = []revision{
 		t.Spec.Containers[0].Image = bImage
 		t.Spec.Containers[0].Env = append(t.Spec.Containers[0].Env, corev1.EnvVar{Name: "MODE", Value: "fast"})
 	}},
-	{"restart", func(t *corev1.PodTemplateSpec) { t.Annotations[inplace.RestartedAtAnnotation] = "2026-01-02T12:00:00Z" }},
+	{"restart", func(t *corev1.PodTemplateSpec) { t.Annotations[restartedAt] = "2026-01-02T12:00:00Z" }},
 	{"restart b", func(t *corev1.PodTemplateSpec) {
-		t.Annotations[inplace.RestartedAtAnnotation] = "2026-01-02T12:00:00Z"
+		t.Annotations[restartedAt] = "2026-01-02T12:00:00Z"
 		t.Spec.Containers[0].Image = bImage
 	}},
 	{"restart log", func(t *corev1.PodTemplateSpec) {
@@ -295,6 +295,7 @@ func (s settings) set(r revision) *appsv1beta1.StatefulSet {
 	if s.ordered {
 		set.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement
 	}
+	s.wider.ordinals.fill(set)
 	switch {
 	case s.volumes.on:
 		set.Spec.VolumeClaimTemplates, set.Spec.VolumeClaimUpdateStrategy = s.volumes.templates(s.volumes.wish), s.volumes.strategy

@@ -237,14 +237,14 @@ const goodResizeRevisions = 13
 // ready.
 func (s settings) revisions() []revision {
 	if !s.resizes.on {
-		return revisions
+		return s.wider.without(revisions)
 	}
-	return slices.Concat(revisions, resizeRevisions)
+	return slices.Concat(s.wider.without(revisions), s.wider.splitRevisions(), resizeRevisions)
 }
 
 func (s settings) good() []revision {
 	if !s.resizes.on {
-		return revisions[:goodRevisions]
+		return s.wider.without(revisions[:goodRevisions])
 	}
-	return slices.Concat(revisions[:goodRevisions], resizeRevisions[:goodResizeRevisions])
+	return slices.Concat(s.wider.without(revisions[:goodRevisions]), s.wider.splitRevisions(), resizeRevisions[:goodResizeRevisions])
 }

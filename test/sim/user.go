@@ -61,16 +61,7 @@ var disturbances = []disturbance{
 
 // disturb does one of them.
 func (w *World) disturb() {
-	total, possible := 0, disturbances
-	if w.settings.resizes.on {
-		possible = slices.Concat(disturbances, sizeDisturbances)
-	}
-	if w.storage != nil {
-		possible = slices.Concat(disturbances, claimDisturbances)
-	}
-	if w.settings.volumes.recreates {
-		possible = slices.Concat(disturbances, recreateDisturbances)
-	}
+	total, possible := 0, w.possibleDisturbances()
 	for _, d := range possible {
 		total += d.weight
 	}
@@ -307,6 +298,9 @@ func (w *World) orphan() {
 	if err := w.server.create(again); err != nil {
 		w.violate("make the set again: %w", err)
 	}
+	if w.settings.wider.on { // see openFindings
+		w.manager.cache.deliver("ControllerRevision", w.manager.cache.behind("ControllerRevision"))
+	}
 }
 
 func (w *World) killManager() {
@@ -334,13 +328,14 @@ func (w *World) calmDown(last revision) {
 	w.say("everything calms down")
 	w.calm = true
 	w.server.admit = nil
+	w.server.admission.refusals = nil
 	w.makeRoom()
 	w.bringBackNode()
 	for _, node := range w.nodes {
 		node.silentUntil = time.Time{}
 	}
 	w.hook.silentUntil = time.Time{}
-	w.server.budget.minAvailable = min(w.server.budget.minAvailable, int(w.set().GetReplicas())-1)
+	w.server.budget.minAvailable = min(w.server.budget.minAvailable, replicasOf(w.set())-1)
 	w.ask(last)
 	w.giveBack()
 	w.letIn()
@@ -349,7 +344,7 @@ func (w *World) calmDown(last revision) {
 		budget := w.maxUnavailable(set)
 		set.Spec.UpdateStrategy = w.settings.set(last).Spec.UpdateStrategy
 		rolling := set.Spec.UpdateStrategy.RollingUpdate
-		rolling.MaxUnavailable = ptr.To(intstr.FromInt32(budget))
+		rolling.MaxUnavailable = ptr.To(intstr.FromInt(budget))
 		if rolling.PodUpdatePolicy == appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
 			rolling.PodUpdatePolicy = appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType
 		}

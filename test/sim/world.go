@@ -61,6 +61,8 @@ type World struct {
 	calm bool
 	// wish is the revision that the user asked for last, previous the one before.
 	wish, previous revision
+	// nextWishes are what the user is about to ask for.
+	nextWishes []nextWish
 	// claims is what the user wants claims to be, claimsBefore what was before that.
 	claims, claimsBefore claimWish
 	// containers counts the containers that were started.
@@ -74,6 +76,8 @@ type World struct {
 	lateArrival bool
 	// fate, if set, decides what becomes of writes, instead of the choices.
 	fate func(write) fate
+	// silent are kinds of which the status need not say that their creation is refused.
+	silent []string
 	// withheld is a kind of which caches get no news.
 	withheld string
 	// log holds the writes that were carried out, in words.
@@ -93,7 +97,7 @@ type stray struct {
 func newWorld(choices *Choices, s settings) (*World, error) {
 	w := &World{
 		settings: s, choices: choices, clock: clocktesting.NewFakePassiveClock(start),
-		story: newStory(), coverage: NewCoverage(), wish: revisions[0], previous: revisions[1],
+		story: newStory(), coverage: NewCoverage(), wish: s.firstRevision(), previous: revisions[1], silent: silent,
 		claims: s.volumes.wish, claimsBefore: s.volumes.wish,
 	}
 	w.server = newServer(w.clock)
@@ -103,6 +107,8 @@ func newWorld(choices *Choices, s settings) (*World, error) {
 		w.nodes = append(w.nodes, newKubelet(w, fmt.Sprintf("node-%d", i), s.oldKubelets))
 	}
 	w.boundNodes()
+	w.server.admission.rewrites = s.wider.rewrites
+	w.server.admission.forbidsFirst = s.wider.first == firstForbidden
 	w.say("%s", s)
 	if err := errors.Join(w.slices.create(), w.addStorage(), w.server.create(s.object(w.wish))); err != nil {
 		return nil, err
@@ -134,6 +140,7 @@ func (w *World) step() {
 		actors[i]()
 	}
 	w.arrive()
+	w.askNext()
 	switch {
 	case w.calm || !w.choices.oneIn(w.settings.changes):
 	case w.native != nil:

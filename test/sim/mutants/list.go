@@ -11,7 +11,8 @@ type mutant struct {
 	wrong string
 }
 
-// mutants are bugs that this kind of program has had, here or elsewhere.
+// mutants are bugs that this kind of program has had, here or elsewhere. The simulation
+// finds them.
 var mutants = []mutant{
 	{
 		// A pod that was changed meanwhile gets the label of a revision it does not run.
@@ -204,6 +205,36 @@ var mutants = []mutant{
 		"workload.HeldByNumber(turns, replicas-max(partition-1, 0))",
 	},
 	{
+		// A pod beyond replicas is updated, although a pod between two batches keeps its place.
+		"clones-surge-beyond-partition", "controllers/cloneset/scale_plan.go",
+		"if f.partition > 0 {",
+		"if false {",
+	},
+	{
+		// Reserved ordinals count for the partition: a pod too many is updated.
+		"ordinals-partition-counts-them", "controllers/statefulset/partition.go",
+		"return sets.New(s.ordinals[:kept]...)",
+		"held := sets.New[int]()\n\tfor _, ordinal := range s.ordinals[:kept] {\n\t\tif ordinal < s.set.GetOrdinalsStart()+kept {\n\t\t\theld.Insert(ordinal)\n\t\t}\n\t}\n\treturn held",
+	},
+	{
+		// A range that is reserved is taken for its first ordinal.
+		"ordinals-range-cut", "apis/apps/v1beta1/statefulset_ordinals.go",
+		"return OrdinalRange{First: int(from), Last: int(to)}, true",
+		"return OrdinalRange{First: int(from), Last: int(from)}, true",
+	},
+	{
+		// The set counts from 0, wherever it is to start.
+		"ordinals-start-ignored", "apis/apps/v1beta1/statefulset_ordinals.go",
+		"next     = s.GetOrdinalsStart()",
+		"next     = 0",
+	},
+	{
+		// A pod whose ordinal was reserved stays, and is updated with the others.
+		"ordinals-reserved-pods-stay", "controllers/statefulset/scope.go",
+		"if wanted.Has(ordinal) {",
+		"if wanted.Has(ordinal) || s.set.GetReservedOrdinals().Has(ordinal) {",
+	},
+	{
 		// Pods that are just made take no place: others are updated as well.
 		"clones-made-take-no-place", "controllers/cloneset/rollout.go",
 		"s.scaled.atUpdate).held",
@@ -341,6 +372,30 @@ var mutants = []mutant{
 		"claims-added-not-seen", "inplace/claims.go",
 		"if target.ClaimTemplates == nil {",
 		"if true || target.ClaimTemplates == nil {",
+	},
+	{
+		// Nothing says that the server refuses pods.
+		"wider-refusal-unsaid", "controllers/statefulset/conditions.go",
+		"appsv1beta1.ReasonFailedCreate, s.scaling.Errs)",
+		"appsv1beta1.ReasonFailedCreate, nil)",
+	},
+	{
+		// What the server refused is not tried again.
+		"wider-refusal-is-final", "controllers/workload/requeue.go",
+		"len(f.Errs) > 0 }) {\n\t\tr.Within(failureDelay)",
+		"len(f.Errs) > 99 }) {\n\t\tr.Within(failureDelay)",
+	},
+	{
+		// An image that admission has rewritten is taken for one to change.
+		"wider-rewritten-image-differs", "inplace/restart.go",
+		"differs := c.wanted.Image != c.live.image && (c.wanted.Image != c.before || c.pending && !c.alias)",
+		"differs := c.wanted.Image != c.live.image",
+	},
+	{
+		// A limit falls below what an autoscaler has made the request.
+		"wider-request-above-limit", "resize/compare.go",
+		"change = withRequests(pod, wish, live, change)",
+		"_ = withRequests",
 	},
 	{
 		// A claim is deleted before its snapshot can be used.

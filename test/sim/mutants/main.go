@@ -2,8 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command mutants plants known bugs in the product, one at a time, and shows that
-// the simulation finds each of them: a simulation that finds nothing proves
-// nothing. It changes no file; the bugs are overlaid for the compiler.
+// tests find each of them: tests that find nothing prove nothing. It changes no
+// file; the bugs are overlaid for the compiler.
+//
+// There are two families: "simulation" are bugs that the simulation finds, and "unit"
+// those that the tests of the changed package find, in seconds. A name is that of a bug
+// or of a family.
 //
 //	go run ./test/sim/mutants [NAME...]
 package main
@@ -29,6 +33,21 @@ func main() {
 	}
 }
 
+// family is a list of bugs with the tests that are to find them.
+type family struct {
+	name    string
+	mutants []mutant
+	// tests returns the arguments of "go test" for a bug.
+	tests func(m mutant) []string
+}
+
+func families() []family {
+	return []family{
+		{"simulation", mutants, simulation},
+		{"unit", unitMutants, unitTests},
+	}
+}
+
 func run(ctx context.Context, names []string) error {
 	dir, err := os.MkdirTemp("", "mutants-")
 	if err != nil {
@@ -36,26 +55,54 @@ func run(ctx context.Context, names []string) error {
 	}
 	defer os.RemoveAll(dir)
 	var survivors []string
-	for _, m := range mutants {
-		if len(names) > 0 && !slices.Contains(names, m.name) {
-			continue
+	for _, f := range families() {
+		for _, m := range f.mutants {
+			if len(names) > 0 && !slices.Contains(names, m.name) && !slices.Contains(names, f.name) {
+				continue
+			}
+			began := time.Now()
+			found, err := m.hunt(ctx, dir, f.tests(m))
+			if err != nil {
+				return fmt.Errorf("mutant %s: %w", m.name, err)
+			}
+			took := time.Since(began).Round(time.Second)
+			if found == "" {
+				survivors = append(survivors, m.name)
+				found = "NOT FOUND"
+			}
+			fmt.Printf("%-28s %4s  %s\n", m.name, took, found)
 		}
-		began := time.Now()
-		found, err := m.hunt(ctx, dir)
-		if err != nil {
-			return fmt.Errorf("mutant %s: %w", m.name, err)
-		}
-		took := time.Since(began).Round(time.Second)
-		if found == "" {
-			survivors = append(survivors, m.name)
-			found = "NOT FOUND"
-		}
-		fmt.Printf("%-28s %4s  %s\n", m.name, took, found)
 	}
 	if len(survivors) > 0 {
-		return fmt.Errorf("the simulation did not find: %s", strings.Join(survivors, ", "))
+		return fmt.Errorf("the tests did not find: %s", strings.Join(survivors, ", "))
 	}
 	return nil
+}
+
+// simulation returns the tests of the simulation that are to find a bug.
+func simulation(m mutant) []string {
+	tests := "^(TestSeeds|TestCloneSets|FuzzRun|TestCrashAtEveryWrite|TestAnyStateAnyRevision|TestWhatTheCacheDoesNotShow|TestDrainWithoutService|TestEnvironmentsThatOvertakeTheKubelet|TestCrashWhileSettingBack|TestResizeInService|TestResizedByOthersIsLeft|TestResizePolicy|TestResizeThatRestartsTakesItsTurn)$"
+	if strings.HasPrefix(m.name, "ordinals-") {
+		tests = "^(TestWiderSeeds|TestPartitionCountsPodsWhereOrdinalsAreReserved)$"
+	}
+	if strings.HasPrefix(m.name, "wider-") {
+		tests = "^(TestSaysWhatIsRefused|TestOvertakenTwice|TestCrashInAWiderWorld|TestWiderSeeds)$"
+	}
+	if strings.HasPrefix(m.name, "claims-") {
+		tests = "^(TestVolumes|TestVolumeSeeds|TestAnyClaimAnyRevision)$"
+	}
+	if strings.HasPrefix(m.name, "recreate-") {
+		tests = "^(TestRecreation|TestRecreateSeeds|TestAnyRecreationOvertaken)$"
+	}
+	return []string{
+		"-timeout", "20m", "./test/sim", "-run", tests,
+		"-args", "-seeds", "1000", "-wider-seeds", "200", "-volume-seeds", "300", "-recreate-seeds", "200", "-stop-after", "1", "-keep=false",
+	}
+}
+
+// unitTests returns the tests of the package that a bug is in.
+func unitTests(m mutant) []string {
+	return []string{"-timeout", "5m", "./" + filepath.Dir(m.file)}
 }
 
 // What a failed run says, what tells most first.
@@ -65,23 +112,14 @@ var violations = []*regexp.Regexp{
 	regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`),
 }
 
-// hunt runs the simulation with the bug, and returns what it found; empty for
-// nothing.
-func (m mutant) hunt(ctx context.Context, dir string) (string, error) {
+// hunt runs tests with the bug, and returns what they found; empty for nothing.
+func (m mutant) hunt(ctx context.Context, dir string, tests []string) (string, error) {
 	overlay, err := m.overlay(dir)
 	if err != nil {
 		return "", err
 	}
-	tests := "^(TestSeeds|TestCloneSets|TestCrashAtEveryWrite|TestAnyStateAnyRevision|TestWhatTheCacheDoesNotShow|TestDrainWithoutService|TestEnvironmentsThatOvertakeTheKubelet|TestCrashWhileSettingBack|TestResizeInService|TestResizedByOthersIsLeft|TestResizePolicy|TestResizeThatRestartsTakesItsTurn)$"
-	if strings.HasPrefix(m.name, "claims-") {
-		tests = "^(TestVolumes|TestVolumeSeeds|TestAnyClaimAnyRevision)$"
-	}
-	if strings.HasPrefix(m.name, "recreate-") {
-		tests = "^(TestRecreation|TestRecreateSeeds|TestAnyRecreationOvertaken)$"
-	}
 	// #nosec G204 -- the arguments are the program's own
-	cmd := exec.CommandContext(ctx, "go", "test", "-overlay", overlay, "-timeout", "20m", "-failfast", "./test/sim", "-run", tests,
-		"-args", "-seeds", "1000", "-volume-seeds", "300", "-recreate-seeds", "200", "-stop-after", "1", "-keep=false")
+	cmd := exec.CommandContext(ctx, "go", slices.Concat([]string{"test", "-overlay", overlay, "-failfast"}, tests)...)
 	out, err := cmd.CombinedOutput()
 	exit := &exec.ExitError{}
 	switch {
@@ -118,7 +156,7 @@ func (m mutant) overlay(dir string) (string, error) {
 		return "", err
 	}
 	if n := strings.Count(string(source), m.right); n != 1 {
-		return "", fmt.Errorf("%s has %d places that read\n%s\nit must be one: adapt test/sim/mutants/list.go", m.file, n, m.right)
+		return "", fmt.Errorf("%s has %d places that read\n%s\nit must be one: adapt the mutant %s in test/sim/mutants", m.file, n, m.right, m.name)
 	}
 	changed := filepath.Join(dir, m.name+".go")
 	if err := os.WriteFile(changed, []byte(strings.Replace(string(source), m.right, m.wrong, 1)), 0o600); err != nil {

@@ -9,13 +9,28 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// Code that moves takes its mutant along, or nobody knows what the simulation finds.
+// Code that moves takes its mutant along, or nothing tells any more what the tests find.
 func TestEveryMutantHasItsPlace(t *testing.T) {
 	t.Chdir("../../..")
-	for _, m := range mutants {
-		t.Run(m.name, func(t *testing.T) {
-			_, err := m.overlay(t.TempDir())
-			NewWithT(t).Expect(err).NotTo(HaveOccurred())
-		})
+	for _, f := range families() {
+		for _, m := range f.mutants {
+			t.Run(m.name, func(t *testing.T) {
+				_, err := m.overlay(t.TempDir())
+				NewWithT(t).Expect(err).NotTo(HaveOccurred())
+			})
+		}
+	}
+}
+
+// A name selects one bug, or one family.
+func TestMutantsHaveNamesOfTheirOwn(t *testing.T) {
+	g, seen := NewWithT(t), map[string]bool{}
+	for _, f := range families() {
+		g.Expect(seen).NotTo(HaveKey(f.name))
+		seen[f.name] = true
+		for _, m := range f.mutants {
+			g.Expect(seen).NotTo(HaveKey(m.name))
+			seen[m.name] = true
+		}
 	}
 }

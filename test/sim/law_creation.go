@@ -1,0 +1,151 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+)
+
+// What the law says of creations, and of creations that the server refuses.
+
+// creationLaw is what the law knows of creations.
+type creationLaw struct {
+	// refused are the creations that the server refused in this reconciliation.
+	refused []refusedCreation
+	// failed: another write of this reconciliation came to nothing.
+	failed bool
+	// claims counts the claims that were made since the user asked for something, while
+	// pods are refused.
+	claims int
+	since  setGeneration
+}
+
+type refusedCreation struct{ kind, name, words string }
+
+// turnedDown is told of each write that did not succeed.
+func (l *law) turnedDown(w write, err error) {
+	if err != l.world.server.admission.refused { //nolint:errorlint // this very error
+		l.creations.failed = true
+		return
+	}
+	l.creations.refused = append(l.creations.refused, refusedCreation{kindOf(w.obj), w.obj.GetName(), err.Error()})
+}
+
+// silent are the kinds of which no status says that their creation is refused, see
+// openFindings.
+var silent = []string{"ControllerRevision"}
+
+// checkRefusalsAreNamed asserts, after a reconciliation, that the user finds in the
+// status what the server refuses: an object of each kind, and the words of the server.
+func (l *law) checkRefusalsAreNamed() {
+	refused, failed := l.creations.refused, l.creations.failed
+	l.creations.refused, l.creations.failed = nil, false
+	set := l.world.set()
+	if failed || set == nil {
+		return
+	}
+	for kind := range plurals {
+		ofKind := slices.DeleteFunc(slices.Clone(refused), func(r refusedCreation) bool { return r.kind != kind })
+		isNamed := slices.ContainsFunc(ofKind, func(r refusedCreation) bool { return says(set, r) })
+		if len(ofKind) > 0 && !isNamed && !slices.Contains(l.world.silent, kind) {
+			l.world.violate("the server refuses %v, and the status does not say so: %s, blockers %v", ofKind, conditionWords(set), set.Status.Blockers)
+		}
+	}
+}
+
+// says reports whether the status names an object and says why the server refuses it.
+// The words of the server may be cut off.
+func says(set *appsv1beta1.StatefulSet, r refusedCreation) bool {
+	words := r.words[:min(len(r.words), 80)]
+	for _, c := range set.Status.Conditions {
+		if strings.Contains(c.Message, r.name) && strings.Contains(c.Message, words) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(set.Status.Blockers, func(b appsv1beta1.Blocker) bool {
+		return strings.Contains(b.Pod+b.Message, r.name) && strings.Contains(b.Message, words)
+	})
+}
+
+// checkNumberOfClaims asserts that a set makes no more claims than its pods need while
+// the server refuses the pods, however often it tries.
+func (l *law) checkNumberOfClaims(w write) {
+	if l.seenSet == nil {
+		return
+	}
+	c, now := &l.creations, setGeneration{l.seenSet.UID, l.seenSet.Generation}
+	if c.since != now || !l.world.isRefused("Pod") {
+		c.claims, c.since = 0, now
+		return
+	}
+	c.claims++
+	limit := len(l.world.names(l.seenSet)) * max(len(l.seenSet.Spec.VolumeClaimTemplates), 1)
+	if l.seenClones != nil {
+		limit += int(l.seenClones.GetMaxSurge()) * max(len(l.seenSet.Spec.VolumeClaimTemplates), 1)
+	}
+	if c.claims > limit {
+		l.world.violate("%s is claim %d that is made while pods are refused, %d are needed", w.words, c.claims, limit)
+	}
+}
+
+// checkIsOutOfDate asserts that the operator deletes no pod that is as the user wants it:
+// for its template, or for anything that others did to it.
+func (l *law) checkIsOutOfDate(w write) {
+	pod, ok := w.before.(*corev1.Pod)
+	set := l.seenSet
+	if !ok || set == nil || pod.DeletionTimestamp != nil || l.world.storage != nil {
+		return
+	}
+	_, asked := pod.Labels[appsv1beta1.SpecifiedDeleteKey]
+	isMember := slices.Contains(l.world.names(set), pod.Name)
+	if l.seenClones != nil {
+		asked, isMember = asked || l.isAsked(pod), !l.isTooMany(w)
+	}
+	if asked || !isMember || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded || isResizing(pod) {
+		return
+	}
+	if isAtTemplate(pod, set) && len(l.whatSizeIsWrong(pod, &set.Spec.Template.Spec)) == 0 && revisionOf(pod) == set.Status.UpdateRevision && set.Status.ObservedGeneration == set.Generation {
+		l.world.violate("%s, which is as the user wants it", w.words)
+	}
+}
+
+// isAtTemplate reports whether a pod has what the template of a set asks for, whatever
+// others have added to it.
+func isAtTemplate(pod *corev1.Pod, set *appsv1beta1.StatefulSet) bool {
+	template := set.Spec.Template
+	wanted, found := images(&corev1.Pod{Spec: template.Spec}), images(pod)
+	for name, image := range wanted {
+		if !means(found[name], image) {
+			return false
+		}
+	}
+	for key, value := range template.Labels {
+		if pod.Labels[key] != value {
+			return false
+		}
+	}
+	for key, value := range template.Annotations {
+		if pod.Annotations[key] != value {
+			return false
+		}
+	}
+	return hasEnvironment(pod, &template.Spec)
+}
+
+// hasEnvironment reports whether the containers of a pod have the environment that the
+// template gives them.
+func hasEnvironment(pod *corev1.Pod, template *corev1.PodSpec) bool {
+	for _, wanted := range template.Containers {
+		i := slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == wanted.Name })
+		if i < 0 || len(pod.Spec.Containers[i].Env) != len(wanted.Env) {
+			return false
+		}
+	}
+	return true
+}

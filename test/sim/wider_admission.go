@@ -1,0 +1,71 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// admission is what an API server asks of quotas, policies and webhooks before it
+// stores an object. The zero value admits everything as it is.
+type admission struct {
+	clock clock.PassiveClock
+	// refusals say how the creation of a kind is refused.
+	refusals map[string]refusal
+	// forbidsFirst: a policy allows no pod with the image of the first template.
+	forbidsFirst bool
+	// rewrites are what is changed in objects.
+	rewrites rewrites
+	// refused is the last error that a refused creation got.
+	refused error
+}
+
+// refusal refuses creations until a time.
+type refusal struct {
+	until time.Time
+	err   func(client.Object) error
+}
+
+// admitCreation rewrites an object, and refuses it or lets it be created.
+func (a *admission) admitCreation(obj client.Object) error {
+	a.rewrites.apply(obj)
+	if err := a.refuse(obj); err != nil {
+		a.refused = err
+		return err
+	}
+	return nil
+}
+
+func (a *admission) refuse(obj client.Object) error {
+	if r, is := a.refusals[kindOf(obj)]; is && a.clock.Now().Before(r.until) {
+		return r.err(obj)
+	}
+	if pod, ok := obj.(*corev1.Pod); ok {
+		return a.admitImages(pod)
+	}
+	return nil
+}
+
+// admitImages refuses a pod with an image that the policy on images forbids.
+func (a *admission) admitImages(pod *corev1.Pod) error {
+	for _, c := range pod.Spec.Containers {
+		if a.forbidsFirst && isImage(c.Image, forbiddenImage) {
+			return apierrors.NewForbidden(plurals["Pod"], pod.Name, errImage)
+		}
+	}
+	return nil
+}
+
+// plurals are the names of kinds in the words of the server.
+var plurals = map[string]schema.GroupResource{
+	"Pod":                   {Resource: "pods"},
+	"PersistentVolumeClaim": {Resource: "persistentvolumeclaims"},
+	"ControllerRevision":    {Group: "apps", Resource: "controllerrevisions"},
+}
