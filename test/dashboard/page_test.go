@@ -179,6 +179,19 @@ func TestKeyboardOnly(t *testing.T) {
 	p.eventually(text(title), "4 workloads need help")
 }
 
+// A window that is not in front gets no event when its focus moves, and the tabs of a
+// headless Chromium are not in front of each other. The events are taken away here, so
+// that every browser does what the worst one does.
+func TestThePodWithTheFocusIsShownWithoutFocusEvents(t *testing.T) {
+	p := open(t, newSource(everything()...), look{hash: webHash})
+	p.eventually(`document.querySelectorAll('.cell').length`, 12)
+	p.eval(`['focus', 'focusin'].forEach((kind) => addEventListener(kind, (event) => event.stopImmediatePropagation(), true))`)
+	p.eval(`document.querySelector('[data-pod="web-7"]').focus()`)
+	p.eventually(text(".details h4"), "web-7")
+	p.press(kb.ArrowRight)
+	p.g.Expect(p.eval(text(".details h4"))).To(Equal("web-8"), "the page moved the focus itself")
+}
+
 // tabTo presses Tab until something with this name has the focus.
 func (p *page) tabTo(name string) {
 	p.t.Helper()
@@ -332,6 +345,7 @@ func TestPicturesContrastAndNames(t *testing.T) {
 			p.eval(`location.hash = '#/apps.kruise.io/StatefulSet/billing/ledger'`)
 			p.eventually(text(title), "ledger")
 			p.run(chromedp.Focus(`[data-pod="ledger-2"]`, chromedp.ByQuery))
+			p.eventually(text(".details h4"), "ledger-2")
 			p.inspect()
 			p.picture("ledger-" + scheme)
 		})
@@ -340,15 +354,19 @@ func TestPicturesContrastAndNames(t *testing.T) {
 
 // Every step has a pair of colors, also those that no picture shows.
 func TestContrastOfAllSteps(t *testing.T) {
-	for _, dark := range []bool{false, true} {
-		p := open(t, newSource(everything()...), look{dark: dark})
-		p.eventually(text(title), "4 workloads need help")
-		p.run(chromedp.Evaluate(`(async () => {
-			const {states, phases, stepBadge, phaseBadge} = await import('./words.js');
-			document.querySelector('main').append(...Object.keys(states).map(stepBadge), ...Object.keys(phases).map(phaseBadge));
-		})()`, nil, awaitPromise))
-		p.g.Expect(p.eval(`document.querySelectorAll('main > .step').length`)).To(BeEquivalentTo(14))
-		p.contrast()
+	for _, scheme := range []string{"light", "dark"} {
+		// The first page must be gone when the server of the second one stops: it, too,
+		// is told of connections that break.
+		t.Run(scheme, func(t *testing.T) {
+			p := open(t, newSource(everything()...), look{dark: scheme == "dark"})
+			p.eventually(text(title), "4 workloads need help")
+			p.run(chromedp.Evaluate(`(async () => {
+				const {states, phases, stepBadge, phaseBadge} = await import('./words.js');
+				document.querySelector('main').append(...Object.keys(states).map(stepBadge), ...Object.keys(phases).map(phaseBadge));
+			})()`, nil, awaitPromise))
+			p.g.Expect(p.eval(`document.querySelectorAll('main > .step').length`)).To(BeEquivalentTo(14))
+			p.contrast()
+		})
 	}
 }
 

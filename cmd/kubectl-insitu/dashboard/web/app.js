@@ -145,7 +145,10 @@ addEventListener('keydown', (event) => {
   link?.focus();
 });
 addEventListener('hashchange', route);
-setInterval(tick, 1000);
+setInterval(() => {
+  tick();
+  view.pods.follow();
+}, 1000);
 applyTheme(localStorage.getItem('theme') || '');
 about();
 route();

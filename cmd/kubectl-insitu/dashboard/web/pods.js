@@ -23,6 +23,7 @@ export class Pods {
   #pods = new Map();
   #pinned = '';
   #shown = '';
+  #followed = '';
 
   constructor() {
     this.#modes = h('div', {class: 'segments', role: 'group', 'aria-label': 'Arrange pods'},
@@ -32,7 +33,7 @@ export class Pods {
       h('p', {class: 'sr', id: 'pods-help'}, 'Arrow keys move between pods, Enter keeps the details of one.'),
       h('div', {class: 'split'}, this.#grid, this.#details));
     this.#grid.onkeydown = (event) => this.#key(event);
-    this.#grid.addEventListener('focusin', (event) => this.#look(event.target.closest('.cell')));
+    this.#grid.addEventListener('focusin', () => this.follow());
     this.#grid.onmouseover = (event) => this.#look(event.target.closest('.cell'));
     this.#grid.onmouseleave = () => this.#show(this.#pinned || this.#focused());
     this.#grid.onclick = (event) => this.#pin(event.target.closest('.cell'));
@@ -43,6 +44,15 @@ export class Pods {
     this.#pods = new Map((pods || []).map((pod) => [pod.name, pod]));
     if (!this.#pods.has(this.#pinned)) this.#pinned = '';
     this.#draw();
+  }
+
+  // follow shows the pod that the focus has come to. Whoever shows the page calls it now
+  // and then: a window that is not in front gets no events when its focus moves.
+  follow() {
+    const focused = this.#focused();
+    if (focused === this.#followed) return;
+    this.#followed = focused;
+    this.#look(this.#cell(focused));
   }
 
   #arrange(byStep) {
@@ -67,6 +77,7 @@ export class Pods {
     if (focused && this.#focused() !== focused) this.#cell(focused)?.focus({preventScroll: true});
     this.#rove(this.#focused() || this.#pinned);
     this.#show(this.#pods.has(this.#shown) ? this.#shown : '');
+    this.follow();
   }
 
   #cells() {
@@ -100,6 +111,7 @@ export class Pods {
     if (!cell) return;
     this.#pinned = this.#pinned === cell.dataset.pod ? '' : cell.dataset.pod;
     cell.focus();
+    this.follow();
     this.#rove(cell.dataset.pod);
   }
 
@@ -127,6 +139,7 @@ export class Pods {
     if (!to) return;
     event.preventDefault();
     to()?.focus();
+    this.follow();
   }
 }
 
