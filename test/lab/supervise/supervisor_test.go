@@ -89,9 +89,9 @@ func TestProcessThatCannotBeStartedSaysWhy(t *testing.T) {
 func TestProcessWaitsForWhatItNeeds(t *testing.T) {
 	g := NewWithT(t)
 	socket := filepath.Join(t.TempDir(), "s")
-	first := shell(t, "first", "sleep 60")
+	first := shell(t, "first", "exec sleep 60")
 	first.Ready = &Probe{Unix: socket}
-	second := shell(t, "second", "sleep 60")
+	second := shell(t, "second", "exec sleep 60")
 	second.After = []string{"first"}
 	client := run(t, second, first)
 	g.Eventually(status(t, client, "first"), timeout).Should(Satisfy(inState(StateRunning)))
@@ -106,7 +106,7 @@ func TestProcessWaitsForWhatItNeeds(t *testing.T) {
 
 func TestStopKillsAndStartBringsBack(t *testing.T) {
 	g := NewWithT(t)
-	client := run(t, shell(t, "stubborn", "trap '' TERM; sleep 60 & wait"))
+	client := run(t, shell(t, "stubborn", "trap '' TERM; exec sleep 60"))
 	g.Eventually(status(t, client, "stubborn"), timeout).Should(Satisfy(inState(StateReady)))
 	pid := status(t, client, "stubborn")(g).PID
 
@@ -121,7 +121,7 @@ func TestStopKillsAndStartBringsBack(t *testing.T) {
 
 func TestClientNamesTheProcessesThatAreThere(t *testing.T) {
 	g := NewWithT(t)
-	client := run(t, shell(t, "one", "sleep 60"), shell(t, "two", "sleep 60"))
+	client := run(t, shell(t, "one", "exec sleep 60"), shell(t, "two", "exec sleep 60"))
 	g.Eventually(status(t, client, "one"), timeout).Should(Satisfy(inState(StateReady)))
 	g.Expect(client.Stop(t.Context(), "three")).To(MatchError(`no process "three", there are [one two]`))
 }
@@ -138,7 +138,7 @@ func TestProcessesEndWithTheSupervisor(t *testing.T) {
 	g := NewWithT(t)
 	var pid int
 	t.Run("lives", func(t *testing.T) {
-		client := run(t, shell(t, "child", "sleep 60"))
+		client := run(t, shell(t, "child", "exec sleep 60"))
 		NewWithT(t).Eventually(status(t, client, "child"), timeout).Should(Satisfy(inState(StateReady)))
 		pid = status(t, client, "child")(NewWithT(t)).PID
 	})
