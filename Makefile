@@ -24,6 +24,10 @@ export LAB_DIR E2E_FLAGS TEST_FLAGS KEEP_LAB BENCH_PODS BENCH_KINDS BENCH_CHANGE
 # Recipes read these in the environment: in their text, a version with a quote would be a command.
 export VERSION RELEASE_DIR RELEASE_FLAGS
 
+# As hack/env.sh: this checkout as it is, without a workspace or a vendor folder.
+export GOWORK := off
+export GOFLAGS := $(filter-out -mod=% -modfile=%,$(shell go env GOFLAGS 2>/dev/null)) -mod=readonly
+
 .DEFAULT_GOAL := help
 # One thing at a time: the suites share the machine's memory and its cores.
 .NOTPARALLEL:
@@ -48,6 +52,14 @@ lab-down: ## Take it down; nothing is left behind
 .PHONY: test
 test: ## Run every suite: unit, release, alerts, API server, browser, lab, installation, pages, end to end
 	@hack/test unit release monitoring apiserver browser lab install docs e2e
+
+.PHONY: test-extended
+test-extended: ## Run what takes too long for every change: more seeds, planted bugs, the oldest Kubernetes
+	@hack/test seeds mutants floor
+
+.PHONY: test-times
+test-times: ## List the slowest tests of the last run, and write its table into CONTRIBUTING.md
+	@go run ./hack/suites times
 
 .PHONY: test-unit
 test-unit: ## Run the tests that need nothing but Go
@@ -90,8 +102,8 @@ sim: ## Run SEEDS random rollouts in a simulated cluster, with faults and crashe
 	@hack/sim $(SEEDS) $(FIRST_SEED)
 
 .PHONY: sim-mutants
-sim-mutants: ## Plant known bugs, one at a time, and show that the simulation finds them
-	@go run ./test/sim/mutants
+sim-mutants: ## Plant known bugs, one at a time, and show that tests find them: all, or MUTANTS
+	@go run ./test/sim/mutants $(MUTANTS)
 
 .PHONY: sim-fuzz
 sim-fuzz: ## Let the fuzzer look for a rollout that breaks, for FUZZTIME
@@ -142,8 +154,9 @@ fmt: ## Format the code as make verify wants it
 	hack/tool golangci-lint fmt
 
 .PHONY: tidy
-tidy: ## Tidy the go.mod files
-	@for module in $$(hack/modules); do (cd $$module && go mod tidy); done
+tidy: ## Give each dependency one version in all go.mod files, and tidy them
+	@go run ./hack/align
+	@go mod tidy -C test/lab/floor
 
 .PHONY: build
 build: ## Build the binaries into bin/

@@ -64,7 +64,11 @@ func start(auditLog string, more ...string) (*Server, error) {
 		return nil, err
 	}
 
-	environment := &envtest.Environment{CRDs: definitions, CRDDirectoryPaths: more, ErrorIfCRDPathMissing: true}
+	environment := &envtest.Environment{
+		CRDs: definitions, CRDDirectoryPaths: more, ErrorIfCRDPathMissing: true,
+		// Otherwise the variable USE_EXISTING_CLUSTER would turn the tests loose on a cluster of the user's.
+		UseExistingCluster: new(false),
+	}
 
 	if auditLog != "" {
 		policy := auditLog + ".policy"

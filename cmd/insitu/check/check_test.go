@@ -65,6 +65,7 @@ type checked struct {
 func newChecked(t *testing.T, namespace string, without ...string) *checked {
 	t.Helper()
 	c := &checked{t: t, client: newAdmin(t), namespace: namespace, connection: rest.CopyConfig(admin), config: defaults()}
+	c.connection.QPS = -1 // the server limits, as it does for insitu --check without settings
 	c.connection.Impersonate = rest.ImpersonationConfig{UserName: namespace, Groups: []string{"system:authenticated"}}
 	c.config.LeaderElection.ResourceNamespace = namespace
 	c.config.Namespaces = []string{namespace} // others have workloads of other tests

@@ -56,14 +56,14 @@ func TestRunFindsMistakesInSyntax(t *testing.T) {
 
 func TestRunEndsWhatTakesTooLong(t *testing.T) {
 	g := NewWithT(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	began := time.Now()
 	output, _, err := start(t).Run(ctx, "echo begun; sleep 60")
 	g.Expect(err).To(MatchError(context.DeadlineExceeded))
 	g.Expect(err).To(MatchError(ContainSubstring("took too long")))
 	g.Expect(output).To(Equal("begun\n"))
-	g.Expect(time.Since(began)).To(BeNumerically("<", 10*time.Second))
+	g.Expect(time.Since(began)).To(BeNumerically("<", 40*time.Second))
 }
 
 func TestRunSaysThatTheShellHasEnded(t *testing.T) {
@@ -80,5 +80,5 @@ func TestStopEndsWhatWasStarted(t *testing.T) {
 	g.Eventually(func() bool {
 		state, err := os.ReadFile("/proc/" + strings.TrimSpace(output) + "/stat")
 		return err != nil || strings.Contains(string(state), ") Z ")
-	}).Should(BeTrue(), "the command goes on")
+	}).WithTimeout(time.Minute).Should(BeTrue(), "the command goes on")
 }

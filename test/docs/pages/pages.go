@@ -25,6 +25,7 @@ var unexecuted = map[string]string{
 	"docs/dashboard.md":              "is about a page in a browser: test/dashboard drives it",
 	"docs/design.md":                 "says how it works",
 	"docs/logging.md":                "is for who writes code",
+	"docs/machine.md":                "says what machine the others need: test/scripts and test/lab",
 	"docs/performance.md":            "its commands take minutes and a lab of their own: test/bench",
 	"docs/release.md":                "needs a release; hack/release has tests",
 	"docs/reasons.md":                "is generated from the code",

@@ -1,0 +1,50 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// lane holds suites that run one after the other.
+type lane struct {
+	suites []string
+	// yields: suites of the other lanes come first when cores are short. Those wait for
+	// clusters most of the time, and have less patience than time.
+	yields bool
+}
+
+// lanes are run side by side. In each, the suites that take longest come first. Two
+// cores can do no more than one lab with several specs at a time: with two, specs took
+// three times as long.
+var lanes = []lane{
+	{suites: []string{"e2e", "lab", "install", "docs", "browser"}},
+	{suites: []string{"unit", "apiserver", "release", "monitoring", "seeds", "mutants", "floor"}, yields: true},
+}
+
+// chooseLanes returns the lanes with nothing but the wanted suites, without those that
+// are empty.
+func chooseLanes(wanted []string) ([]lane, error) {
+	var chosen []lane
+	var known []string
+	for _, l := range lanes {
+		known = append(known, l.suites...)
+		l.suites = slices.DeleteFunc(slices.Clone(l.suites), func(suite string) bool { return !slices.Contains(wanted, suite) })
+		if len(l.suites) > 0 {
+			chosen = append(chosen, l)
+		}
+	}
+	for _, suite := range wanted {
+		if !slices.Contains(known, suite) {
+			return nil, fmt.Errorf("no suite %q; suites: %s", suite, strings.Join(known, ", "))
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("no suite is named; suites: %s", strings.Join(known, ", "))
+	}
+
+	return chosen, nil
+}

@@ -1,0 +1,227 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+)
+
+// The tests run this binary as the program itself, as suites run their commands.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "own" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// inCheckout makes a folder in which the suites do what a script says, which finds its
+// suite in $1.
+func inCheckout(t *testing.T, script string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	NewWithT(t).Expect(os.Mkdir("hack", 0o755)).To(Succeed())
+	NewWithT(t).Expect(os.WriteFile("hack/suite", []byte("#!/bin/bash\n"+script), 0o755)).To(Succeed())
+}
+
+const onePassed = `echo '<testsuites><testsuite><testcase name="TestA" time="2.5"></testcase></testsuite></testsuites>' >.out/$1.xml`
+
+func TestEverySuiteIsRunAndCounted(t *testing.T) {
+	g := NewWithT(t)
+	inCheckout(t, `[ $1 = prepare ] || `+onePassed)
+
+	status, err := runSuites(t.Context(), []string{"unit", "e2e", "release"})
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(status).To(BeZero())
+	last, err := readLastRun()
+	g.Expect(err).NotTo(HaveOccurred())
+	ran := map[string]int{}
+	for _, r := range last.Results {
+		ran[r.Suite] = r.Tests
+	}
+	g.Expect(ran).To(Equal(map[string]int{"prepare": 0, "unit": 1, "e2e": 1, "release": 1}))
+}
+
+// Suites of two lanes run at the same time: each waits for the other.
+func TestLanesRunSideBySide(t *testing.T) {
+	g := NewWithT(t)
+	inCheckout(t, `
+case $1 in
+  unit) touch unit; until [ -e e2e ]; do sleep 0.05; done ;;
+  e2e) touch e2e; until [ -e unit ]; do sleep 0.05; done ;;
+esac`)
+
+	status, err := runSuites(t.Context(), []string{"unit", "e2e"})
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(status).To(BeZero())
+}
+
+func TestAFailureDoesNotStopTheOthers(t *testing.T) {
+	g := NewWithT(t)
+	inCheckout(t, `[ $1 != unit ] || exit 7; touch ran-$1`)
+
+	status, err := runSuites(t.Context(), []string{"unit", "release"})
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(status).To(Equal(1))
+	g.Expect("ran-release").To(BeAnExistingFile())
+}
+
+// A failed test fails the run, also when the command of its suite reports success.
+func TestAReportedFailureFailsTheRun(t *testing.T) {
+	g := NewWithT(t)
+	inCheckout(t, `[ $1 = prepare ] || echo '<testsuites><testsuite><testcase name="TestA"><failure/></testcase></testsuite></testsuites>' >.out/$1.xml`)
+
+	status, err := runSuites(t.Context(), []string{"unit"})
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(status).To(Equal(1))
+}
+
+// An old report says nothing of this run.
+func TestASuiteThatMakesNoReportHasNone(t *testing.T) {
+	g := NewWithT(t)
+	inCheckout(t, `[ $1 = prepare ]`)
+	g.Expect(os.MkdirAll(out, 0o755)).To(Succeed())
+	g.Expect(os.WriteFile(reportOf("unit"), []byte("<testsuites><testsuite><testcase/></testsuite></testsuites>"), 0o600)).To(Succeed())
+
+	_, err := runSuites(t.Context(), []string{"unit"})
+
+	g.Expect(err).NotTo(HaveOccurred())
+	last, err := readLastRun()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(total(last.Results).Tests).To(BeZero())
+}
+
+func TestNoSuchSuite(t *testing.T) {
+	g := NewWithT(t)
+	inCheckout(t, ``)
+
+	status, err := runSuites(t.Context(), []string{"unit", "units"})
+
+	g.Expect(status).To(Equal(2))
+	g.Expect(err).To(MatchError(ContainSubstring(`no suite "units"; suites: e2e`)))
+}
+
+// Ctrl-C reaches what a suite started, and is over when that has cleaned up.
+func TestInterrupted(t *testing.T) {
+	g := NewWithT(t)
+	inCheckout(t, `
+[ $1 != prepare ] || exit 0
+trap 'sleep 0.3; touch cleaned-$1; exit 130' INT
+touch started-$1
+while :; do sleep 0.05; done`)
+	ctx, interrupt := context.WithCancel(t.Context())
+	go func() {
+		for {
+			if started, _ := filepath.Glob("started-*"); len(started) == 2 {
+				interrupt()
+
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}()
+
+	status, err := runSuites(ctx, []string{"unit", "release", "e2e"})
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(status).To(Equal(interrupted))
+	g.Expect("cleaned-unit").To(BeAnExistingFile())
+	g.Expect("cleaned-e2e").To(BeAnExistingFile())
+	g.Expect("started-release").NotTo(BeAnExistingFile(), "the next suite of the lane")
+}
+
+// A process that outlives its suite, and its parent, is a failure, and ends.
+func TestWhatIsLeftBehind(t *testing.T) {
+	g := NewWithT(t)
+	t.Chdir(t.TempDir())
+	command := exec.CommandContext(t.Context(), os.Args[0], "own", "usage.json", "200ms",
+		"bash", "-c", "(setsid sleep 3600 & echo $! >pid) >/dev/null 2>&1")
+
+	g.Expect(statusOf(command.Run())).To(Equal(1))
+
+	var used usage
+	raw, err := os.ReadFile("usage.json")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(json.Unmarshal(raw, &used)).To(Succeed())
+	g.Expect(used.Left).To(Equal([]string{"sleep 3600"}))
+	pid, err := os.ReadFile("pid")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(filepath.Join("/proc", strings.TrimSpace(string(pid)))).NotTo(BeADirectory())
+}
+
+// The CPU time of a process whose parent has ended counts, too.
+func TestTimeOfOrphansCounts(t *testing.T) {
+	g := NewWithT(t)
+	inCheckout(t, `[ $1 = prepare ] || { (setsid bash -c 'for ((i = 0; i < 100000; i++)); do :; done' &) >/dev/null 2>&1; }`)
+
+	_, err := runSuites(t.Context(), []string{"unit"})
+
+	g.Expect(err).NotTo(HaveOccurred())
+	last, err := readLastRun()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(last.Results[1].Left).To(BeEmpty())
+	g.Expect(last.Results[1].CPU).To(BeNumerically(">", last.Results[0].CPU))
+}
+
+// When the first process of a PID namespace ends, its descendants are killed, and the
+// kernel forgets what they took.
+func TestTimeOfAPIDNamespaceCounts(t *testing.T) {
+	g := NewWithT(t)
+	// The busy one says when it has done enough; then there is time to look at it.
+	inCheckout(t, `[ $1 = prepare ] || unshare $([ $(id -u) = 0 ] || echo --map-root-user) --pid --fork --mount-proc bash -c '
+(for ((i = 0; i < 200000; i++)); do :; done; touch done; sleep 60) &
+until [ -e done ]; do sleep 0.1; done; sleep 4'`)
+
+	_, err := runSuites(t.Context(), []string{"unit"})
+
+	g.Expect(err).NotTo(HaveOccurred())
+	last, err := readLastRun()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(last.Results[1].Status).To(BeZero())
+	g.Expect(last.Results[1].CPU).To(BeNumerically(">", 200*time.Millisecond), "it counts to 200,000")
+}
+
+func TestLinesNameTheirSuite(t *testing.T) {
+	g := NewWithT(t)
+	var b strings.Builder
+	lines := &prefixed{to: &b, mu: &(&runner{}).mu, prefix: "unit | "}
+
+	for _, text := range []string{"one\ntw", "o\n\nthr", "ee"} {
+		_, err := lines.Write([]byte(text))
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	lines.flush()
+
+	g.Expect(b.String()).To(Equal("unit | one\nunit | two\nunit | \nunit | three\n"))
+}
+
+func TestTimesOfTheLastRun(t *testing.T) {
+	g := NewWithT(t)
+	inCheckout(t, `[ $1 = prepare ] || `+onePassed)
+	_, err := runSuites(t.Context(), []string{"unit"})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(os.WriteFile("page.md", []byte("Before\n<!-- Generated by make test-times. Do not edit. -->\n<!-- End of what is generated. -->\nAfter\n"), 0o600)).To(Succeed())
+	var b strings.Builder
+
+	g.Expect(writeTimes(&b, "page.md")).To(Succeed())
+
+	g.Expect(b.String()).To(ContainSubstring("The 1 slowest tests:\n    2.5 s  unit       TestA\n"))
+	page, err := os.ReadFile("page.md")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(page)).To(MatchRegexp(`(?s)^Before\n.*\| Suite \| Wall \| CPU \| Tests \|.*\| unit \| \d+ s \| \d+ s \| 1 \|.*After\n$`))
+}

@@ -1,0 +1,105 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package scripts
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+)
+
+// source runs a script that sources one of hack, and returns all that it prints. The
+// script's first argument is a folder with a Go module of one program, "hello".
+func source(t *testing.T, file, script, program string) (string, string, error) {
+	t.Helper()
+	g := NewWithT(t)
+	folder := t.TempDir()
+	g.Expect(os.WriteFile(filepath.Join(folder, "go.mod"), []byte("module example.com/hello\n\ngo 1.26\n"), 0o644)).To(Succeed())
+	g.Expect(os.MkdirAll(filepath.Join(folder, "words"), 0o755)).To(Succeed())
+	// The name of the folder makes it a package that was never compiled before.
+	words := "package words\n\nconst Hello = \"" + folder + "\"\n"
+	g.Expect(os.WriteFile(filepath.Join(folder, "words", "words.go"), []byte(words), 0o644)).To(Succeed())
+	g.Expect(os.WriteFile(filepath.Join(folder, "main.go"), []byte(program), 0o644)).To(Succeed())
+	path, err := filepath.Abs("../../hack/" + file)
+	g.Expect(err).NotTo(HaveOccurred())
+	command := exec.CommandContext(t.Context(), "bash", "-c", "set -euo pipefail\nsource '"+path+"'\n"+script, "script", folder)
+	command.Env = append(os.Environ(), "CGO_ENABLED=0", "TMPDIR="+t.TempDir())
+	output, err := command.CombinedOutput()
+
+	return string(output), folder, err
+}
+
+const hello = "package main\n\nimport \"example.com/hello/words\"\n\nfunc main() { println(words.Hello) }\n"
+
+func TestCompileTellsAndBuilds(t *testing.T) {
+	g := NewWithT(t)
+	output, folder, err := source(t, "compile.sh", `compile "the greeting" "$1" "$1/greeting" . -ldflags "-s -w"; ls "$TMPDIR"`, hello)
+
+	g.Expect(err).NotTo(HaveOccurred(), output)
+	g.Expect(output).To(MatchRegexp(`^Building the greeting: 2 packages to compile\nBuilt the greeting in \d+ s\n$`), "and nothing is left in TMPDIR")
+	said, err := exec.CommandContext(t.Context(), filepath.Join(folder, "greeting")).CombinedOutput()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(said)).To(Equal(folder + "\n"))
+}
+
+// TestCompileWithoutTarget: the packages that a program imports are compiled, the program
+// is not; the second time there is nothing to say.
+func TestCompileWithoutTarget(t *testing.T) {
+	g := NewWithT(t)
+	output, folder, err := source(t, "compile.sh", `compile "the greeting" "$1" "" .; echo again; compile "the greeting" "$1" "" .`, hello)
+
+	g.Expect(err).NotTo(HaveOccurred(), output)
+	g.Expect(output).To(MatchRegexp(`^Building the greeting: 1 package to compile\nBuilt the greeting in \d+ s\nagain\n$`))
+	g.Expect(filepath.Glob(filepath.Join(folder, "*"))).To(HaveLen(3), "no program beside go.mod, main.go and words")
+}
+
+func TestCompileFails(t *testing.T) {
+	for name, test := range map[string]struct{ program, says string }{
+		"an error of the compiler": {program: "package main\n\nfunc main() { undefined() }\n", says: "undefined: undefined"},
+		"a missing package":        {program: "package main\n\nimport _ \"example.com/hello/nothing\"\n\nfunc main() {}\n", says: "example.com/hello/nothing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			output, folder, err := source(t, "compile.sh", `trap 'ls "$TMPDIR"' EXIT; compile "the greeting" "$1" "$1/greeting" .; echo goes on`, test.program)
+
+			g.Expect(err).To(HaveOccurred())
+			g.Expect(output).To(ContainSubstring(test.says))
+			g.Expect(output).To(HaveSuffix("the greeting cannot be built.\n"), "and the script ends, with nothing left in TMPDIR")
+			g.Expect(filepath.Join(folder, "greeting")).NotTo(BeAnExistingFile())
+		})
+	}
+}
+
+// TestDuration: the time by cores is told where a build takes a minute or more.
+func TestDuration(t *testing.T) {
+	g := NewWithT(t)
+	output, _, err := source(t, "compile.sh", `nproc() { echo 4; }; for packages in 1 600 3000; do echo "$packages$(duration "$packages")"; done`, hello)
+
+	g.Expect(err).NotTo(HaveOccurred(), output)
+	g.Expect(output).To(Equal("1\n600\n3000, which takes about 5 minutes on 4 cores, once\n"))
+}
+
+func TestRoom(t *testing.T) {
+	const folders = `"$1/a" 1000000000 "$1/b/c" 1000000000`
+	for name, test := range map[string]struct{ script, says string }{
+		"enough":          {script: `ensure_room "The cake" 1 "$1/not/there" 1 "$1" 0; echo enough`, says: `^enough\n$`},
+		"too little disk": {script: `ensure_room "The cake" 1 ` + folders + ` || echo lacking`, says: `^The cake needs\n  2000000000 MB of free disk for \S+/a and \S+/b/c: there are \d+ MB\nlacking\n$`},
+		"too little memory": {
+			script: `ensure_room "The cake" 1000000000 "$1" 1 || echo lacking`,
+			says:   `^The cake needs\n  1000000000 MB of free memory: there are \d+ MB, with swap\nlacking\n$`,
+		},
+		"nothing known of memory": {script: `awk() { return 2; }; lacking_memory 1000; echo enough`, says: `^enough\n$`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			output, _, err := source(t, "room.sh", test.script, hello)
+
+			g.Expect(err).NotTo(HaveOccurred(), output)
+			g.Expect(output).To(MatchRegexp(test.says))
+		})
+	}
+}
