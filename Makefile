@@ -120,7 +120,7 @@ bench-go: ## Run Go's benchmarks
 ##@ Check it
 
 .PHONY: verify
-verify: ## Check formatting, vet, lint, generated files and go.mod files
+verify: ## Check formatting, lint, generated files and go.mod files
 	@hack/verify
 
 .PHONY: lint
