@@ -14,9 +14,10 @@ import (
 )
 
 // Containers of a pod are changed in the order in which they were launched, where
-// the user asks for one: those of the highest priority first, together with those
-// that have none, and the next when they are ready. The label of the revision
-// moves with the first batch; the record names what is still to come.
+// the user asks for one: those of the highest priority first, and the next when they
+// are ready. Once one container of a pod has a priority, those without have 0. The
+// label of the revision moves with the first batch; the record names what is still to
+// come.
 
 // launchPriority returns the place of spec.containers[i] in the launch order; nil
 // if it has none.

@@ -111,8 +111,9 @@ func TestContainersAreChangedInTheirOrder(t *testing.T) {
 		"one after the other":        {[]string{"3", "2", "1"}, []string{"[db] then [app log]", "[app] then [log]", "[log] then []"}},
 		"backwards, and negative":    {[]string{"-2", "-1", "0"}, []string{"[log] then [db app]", "[app] then [db]", "[db] then []"}},
 		"two together":               {[]string{"5", "1", "5"}, []string{"[db log] then [app]", "[app] then []"}},
-		"without a place, the first": {[]string{"5", "1", ""}, []string{"[db log] then [app]", "[app] then []"}},
-		"not a number":               {[]string{"5", "1", "high"}, []string{"[db log] then [app]", "[app] then []"}},
+		"without a priority, 0":      {[]string{"5", "1", ""}, []string{"[db] then [app log]", "[app] then [log]", "[log] then []"}},
+		"0 is before the negative":   {[]string{"", "-1", "5"}, []string{"[log] then [db app]", "[db] then [app]", "[app] then []"}},
+		"not a number":               {[]string{"5", "1", "high"}, []string{"[db] then [app log]", "[app] then [log]", "[log] then []"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -142,6 +143,28 @@ func TestContainersAreChangedInTheirOrder(t *testing.T) {
 			} else {
 				g.Expect(state.ContainerBatchesRecord).To(BeEmpty())
 			}
+		})
+	}
+}
+
+// A merge gives the containers the order of the patch, and the API server lets no pod
+// change that.
+func TestPatchesKeepTheOrderOfTheContainers(t *testing.T) {
+	for _, priorities := range [][]string{{"1", "2", "3"}, {"2", "3", "1"}, {"", "1", ""}} {
+		t.Run(fmt.Sprint(priorities), func(t *testing.T) {
+			g := NewWithT(t)
+			r := newRanked(t, priorities...)
+			step := Next(PodFacts{Pod: r.pod, From: &Revision{Name: revisionName(r.pod), Template: r.template("1")}},
+				Target{Revision: Revision{Name: "2", Template: r.template("2")}, Policy: "InPlaceOnly"}, patched)
+			trial, err := TrialPatch(r.pod, step, "2", patched)
+			g.Expect(err).NotTo(HaveOccurred())
+
+			var names, images []string
+			for _, container := range mergePod(t, r.pod, trial).Spec.Containers {
+				names, images = append(names, container.Name), append(images, container.Image)
+			}
+			g.Expect(names).To(Equal(rankedNames))
+			g.Expect(images).To(Equal([]string{"db:2", "app:2", "log:2"}))
 		})
 	}
 }

@@ -4,6 +4,9 @@
 package inplace
 
 import (
+	"cmp"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 )
@@ -21,8 +24,8 @@ type liveContainer struct {
 	sidecar bool
 	// pullPolicy is as the API server defaulted it.
 	pullPolicy corev1.PullPolicy
-	// priority is the container's place in the order of changes, the highest
-	// first; nil if it has none.
+	// priority is the container's place in the launch order, the highest first; nil if
+	// no container of the pod has one.
 	priority *int
 	// status is the zero status if the kubelet has not reported one.
 	status corev1.ContainerStatus
@@ -48,7 +51,19 @@ func liveContainers(pod *corev1.Pod) []liveContainer {
 			status: statusOf(c.Name, pod.Status.InitContainerStatuses),
 		})
 	}
-	return all
+	return withPriorities(all)
+}
+
+// withPriorities gives containers without a place in the launch order the place 0, if another one
+// of their pod has a place.
+func withPriorities(containers []liveContainer) []liveContainer {
+	if !slices.ContainsFunc(containers, func(c liveContainer) bool { return c.priority != nil }) {
+		return containers
+	}
+	for i := range containers {
+		containers[i].priority = cmp.Or(containers[i].priority, new(int))
+	}
+	return containers
 }
 
 func statusOf(container string, statuses []corev1.ContainerStatus) corev1.ContainerStatus {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,8 +34,8 @@ type metadataPatch struct {
 	Finalizers []string `json:"finalizers,omitempty"`
 }
 
-// specPatch merges its items into the lists by name, which keeps the order of
-// the lists. An absent list stays as it is.
+// specPatch merges its items into the lists by name. Items that are not in the patch
+// stay as they are, and so does an absent list.
 type specPatch struct {
 	InitContainers []containerPatch `json:"initContainers,omitempty"`
 	Containers     []containerPatch `json:"containers,omitempty"`
@@ -93,7 +94,7 @@ func RevisionPatch(pod *corev1.Pod, step Step) ([]byte, error) {
 	}
 	body := objectPatch{Metadata: metadata}
 	if len(step.Change.Images) > 0 {
-		body.Spec = newSpecPatch(step.Change.Images)
+		body.Spec = newSpecPatch(pod, step.Change.Images)
 	}
 	return json.Marshal(body)
 }
@@ -108,9 +109,17 @@ func TrialPatch(pod *corev1.Pod, step Step, revision string, now time.Time) ([]b
 	return RevisionPatch(pod, step)
 }
 
-func newSpecPatch(images []ImageChange) *specPatch {
+// newSpecPatch returns the patch of the images of a pod. Its containers have the order
+// that they have in the pod: a merge gives the lists the order of the patch, and the API
+// server lets no pod change that.
+func newSpecPatch(pod *corev1.Pod, images []ImageChange) *specPatch {
 	spec := &specPatch{}
-	for _, image := range images {
+	for _, container := range liveContainers(pod) {
+		i := slices.IndexFunc(images, func(c ImageChange) bool { return c.Container == container.name })
+		if i < 0 {
+			continue
+		}
+		image := images[i]
 		list := &spec.Containers
 		if image.Sidecar {
 			list = &spec.InitContainers

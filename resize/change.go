@@ -209,22 +209,26 @@ func containerOf(spec *corev1.PodSpec, field Field) *corev1.Container {
 func (c Change) Patch(pod *corev1.Pod) ([]byte, error) {
 	body := resizePatch{}
 	body.Metadata.UID, body.Metadata.ResourceVersion = string(pod.UID), pod.ResourceVersion
-	for name, resources := range c.Amounts().Requirements() {
-		field, _ := fieldOf(name, pod)
-		patch := containerPatch{Name: name, Resources: resources}
-		switch {
-		case name == "":
-			body.Spec.Resources = &resources
-		case field.Sidecar:
-			body.Spec.InitContainers = append(body.Spec.InitContainers, patch)
-		default:
-			body.Spec.Containers = append(body.Spec.Containers, patch)
+	requirements := c.Amounts().Requirements()
+	if resources, ok := requirements[""]; ok {
+		body.Spec.Resources = &resources
+	}
+	body.Spec.InitContainers = patchesOf(pod.Spec.InitContainers, requirements)
+	body.Spec.Containers = patchesOf(pod.Spec.Containers, requirements)
+	return json.Marshal(body)
+}
+
+// patchesOf returns patches of those containers that have requirements. They keep the
+// order of the containers: a merge gives the list the order of the patch, and the API
+// server lets no pod change that.
+func patchesOf(containers []corev1.Container, requirements map[string]corev1.ResourceRequirements) []containerPatch {
+	var patches []containerPatch
+	for i := range containers {
+		if resources, ok := requirements[containers[i].Name]; ok {
+			patches = append(patches, containerPatch{Name: containers[i].Name, Resources: resources})
 		}
 	}
-	for _, list := range [][]containerPatch{body.Spec.InitContainers, body.Spec.Containers} {
-		slices.SortFunc(list, func(a, b containerPatch) int { return strings.Compare(a.Name, b.Name) })
-	}
-	return json.Marshal(body)
+	return patches
 }
 
 type resizePatch struct {

@@ -149,11 +149,11 @@ func TestPatch(t *testing.T) {
 			to:   onlyMain(`{requests: {cpu: "0.2", memory: 64Mi}, limits: {memory: 64Mi}}`),
 			want: `{"containers":[{"name":"main","resources":{"requests":{"cpu":"200m"}}}]}}`,
 		},
-		"containers by name, each once": {
+		"containers in the order of the pod, each once": {
 			from: `containers: [{name: main, resources: {requests: {cpu: 1, memory: 1Gi}}}, {name: a, resources: {requests: {cpu: 1}}}]`,
 			to:   `containers: [{name: main, resources: {requests: {cpu: 2, memory: 2Gi}, limits: {cpu: 3}}}, {name: a, resources: {requests: {cpu: 2}}}]`,
-			want: `{"containers":[{"name":"a","resources":{"requests":{"cpu":"2"}}},` +
-				`{"name":"main","resources":{"limits":{"cpu":"3"},"requests":{"cpu":"2","memory":"2Gi"}}}]}}`,
+			want: `{"containers":[{"name":"main","resources":{"limits":{"cpu":"3"},"requests":{"cpu":"2","memory":"2Gi"}}},` +
+				`{"name":"a","resources":{"requests":{"cpu":"2"}}}]}}`,
 		},
 		"a native sidecar": {
 			from: "initContainers: [{name: side, restartPolicy: Always, resources: {requests: {cpu: 1}}}]\n" + onlyMain(`{}`),
