@@ -64,16 +64,17 @@ func IsBroken(pod *corev1.Pod) bool {
 		slices.ContainsFunc(liveContainers(pod), liveContainer.hasEnded)
 }
 
-// cannotStart reports whether a container waits for more than its turn.
+// cannotStart reports whether a container waits for more than its turn. One that has
+// ended is about to be started again: the kubelet calls it waiting as soon as that
+// fails, or has to wait.
 func cannotStart(status corev1.ContainerStatus) bool {
-	if waiting := status.State.Waiting; waiting != nil {
-		switch waiting.Reason {
-		case "", "ContainerCreating", "PodInitializing":
-			return false
-		default:
-			return true
-		}
+	if status.State.Waiting == nil {
+		return false
 	}
-	terminated := status.State.Terminated
-	return terminated != nil && terminated.ExitCode != 0
+	switch status.State.Waiting.Reason {
+	case "", "ContainerCreating", "PodInitializing":
+		return false
+	default:
+		return true
+	}
 }
