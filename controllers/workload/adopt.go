@@ -6,6 +6,7 @@ package workload
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -13,12 +14,17 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/podcache"
 )
 
+// controllerHashLabel holds the hash of a revision that Kubernetes or OpenKruise made for a
+// StatefulSet or a CloneSet.
+const controllerHashLabel = "controller.kubernetes.io/hash"
+
 // Orphans are objects without a controller that have the labels of a workload.
 type Orphans struct {
-	// Revisions have names as those of the workload.
+	// Revisions have the workload's name and their hash as their names.
 	Revisions []*appsv1.ControllerRevision
 	// Pods are for the kind to tell its own from, by their names.
 	Pods []*corev1.Pod
@@ -34,7 +40,7 @@ func ListOrphans(ctx context.Context, reader client.Reader, owner client.Object,
 		return found, err
 	}
 	for i := range revisions.Items {
-		if revision := &revisions.Items[i]; strings.HasPrefix(revision.Name, owner.GetName()+"-") && revision.DeletionTimestamp == nil {
+		if revision := &revisions.Items[i]; isRevisionOf(owner, revision) && revision.DeletionTimestamp == nil {
 			found.Revisions = append(found.Revisions, revision)
 		}
 	}
@@ -48,6 +54,14 @@ func ListOrphans(ctx context.Context, reader client.Reader, owner client.Object,
 		}
 	}
 	return found, nil
+}
+
+// isRevisionOf reports whether a revision has the name that those of a workload have: its
+// own, and the hash. Kubernetes and OpenKruise keep the hash in either of two labels.
+func isRevisionOf(owner client.Object, revision *appsv1.ControllerRevision) bool {
+	hash, ok := strings.CutPrefix(revision.Name, owner.GetName()+"-")
+	hashes := []string{revision.Labels[appsv1beta1.ControllerRevisionHashLabel], revision.Labels[controllerHashLabel]}
+	return ok && hash != "" && slices.Contains(hashes, hash)
 }
 
 // Adopt makes a workload the controller of orphans: it was deleted with
