@@ -5,6 +5,7 @@ package statefulset
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -35,6 +36,9 @@ type scalePlan struct {
 	create []int
 	// remove are the pods to delete, in this order.
 	remove []*member
+	// waits is a pod that is to go and stays until awaited is healthy; both are nil if
+	// none does.
+	waits, awaited *member
 }
 
 // planScale decides which pods are created and deleted now. A pod that has ended
@@ -49,7 +53,8 @@ func planScale(f scaleFacts) scalePlan {
 }
 
 // planOrdered creates one pod at a time, each after those before it are ready,
-// and deletes one at a time, the highest first, while all that stay are ready.
+// and deletes one at a time, the highest first, while all that stay are ready. Of those
+// that are to go, one that is not healthy waits for those below it to be healthy.
 func planOrdered(f scaleFacts) scalePlan {
 	pods := byOrdinal(f.members)
 	for _, ordinal := range f.ordinals {
@@ -70,22 +75,27 @@ func planOrdered(f scaleFacts) scalePlan {
 	if last.DeletionTimestamp != nil {
 		return scalePlan{}
 	}
+	first := slices.IndexFunc(f.condemned, func(m *member) bool { return !m.healthy })
+	if !last.healthy && !last.isHeldForDeletion() && f.condemned[first] != last {
+		return scalePlan{waits: last, awaited: f.condemned[first]}
+	}
 	return scalePlan{remove: []*member{last}}
 }
 
 // planParallel creates and deletes all at once, as far as the limit allows.
 //
-// Lost pods are nothing to wait for. Broken pods hold up deletions only: a
-// creation takes nothing away, and may be what they need to recover.
+// Lost pods are nothing to wait for. Broken pods, and those that a hook holds before
+// their deletion, hold up deletions only: a creation takes nothing away, and may be what
+// broken pods need to recover.
 func planParallel(f scaleFacts) scalePlan {
 	plan := scalePlan{}
 	pods := byOrdinal(f.members)
-	starting, broken := 0, 0
+	starting, still := 0, 0
 	for _, m := range slices.Concat(f.members, f.condemned) {
 		switch {
 		case m.healthy || inplace.IsLost(m.Pod, f.now):
-		case inplace.IsBroken(m.Pod):
-			broken++
+		case inplace.IsBroken(m.Pod), m.isHeldForDeletion() && pods[m.ordinal] != m:
+			still++
 		default:
 			starting++
 		}
@@ -103,7 +113,7 @@ func planParallel(f scaleFacts) scalePlan {
 			plan.create = append(plan.create, ordinal)
 		}
 	}
-	busy += broken
+	busy += still
 	for _, m := range slices.Backward(f.condemned) {
 		if m.DeletionTimestamp == nil && !inplace.HasEnded(m.Pod) && (!m.healthy || mayDisturb()) {
 			plan.remove = append(plan.remove, m)
@@ -131,6 +141,12 @@ func (r *Reconciler) scale(ctx context.Context, s *scope) error {
 		ordinals: s.ordinals, members: s.members, condemned: s.condemned, limit: limit,
 		ordered: s.set.GetPodManagementPolicy() == appsv1.OrderedReadyPodManagement, now: s.now,
 	})
+	if plan.waits != nil {
+		s.waiting = append(s.waiting, inplace.Blocker{
+			Pod: plan.waits.Pod, State: inplace.Waiting, Reason: inplace.ReasonScaleIn,
+			Message: fmt.Sprintf("podManagementPolicy OrderedReady: it is not healthy, and is deleted when pod %s is", plan.awaited.Name),
+		})
+	}
 	plan = s.ungatedScale(plan)
 	r.createPods(ctx, s, plan.create)
 	for _, m := range s.members {

@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/test/builders"
 )
@@ -24,6 +25,8 @@ const (
 	evicted     = "evicted"
 	succeeded   = "succeeded"
 	terminating = "terminating"
+	// held: a hook holds it before its deletion.
+	held = "held"
 )
 
 // podIn returns the pod with an ordinal in a condition.
@@ -42,11 +45,13 @@ func podIn(condition string, ordinal int) *member {
 	case succeeded:
 		b.Ready(false, builders.Start)
 		phase(corev1.PodSucceeded)
+	case held:
+		b.Label("lifecycle.apps.kruise.io/state", "PreparingDelete")
 	case terminating:
 		b.Deleted(builders.Start.Add(time.Hour))
 	}
 	pod := b.Build()
-	return &member{Pod: pod, ordinal: ordinal, healthy: workload.IsHealthy(pod, nil, 0, builders.Start)}
+	return &member{Pod: pod, ordinal: ordinal, healthy: workload.IsHealthy(pod, &appsv1beta1.Lifecycle{}, 0, builders.Start)}
 }
 
 // pods maps ordinals to conditions.
@@ -104,7 +109,9 @@ func TestOrderedScaling(t *testing.T) {
 		"not while one that stays is not ready":       {wanted: three, pods: pods{0: healthy, 1: unready, 2: healthy, 3: healthy}},
 		"one that is not ready":                       {wanted: three, pods: pods{0: healthy, 1: healthy, 2: healthy, 3: unready}, remove: []int{3}},
 		"one that was evicted":                        {wanted: three, pods: pods{0: healthy, 1: healthy, 2: healthy, 3: evicted}, remove: []int{3}},
-		"all of which none is ready":                  {wanted: three, pods: pods{0: healthy, 1: healthy, 2: healthy, 3: unready, 4: unready}, remove: []int{4}},
+		"not while one below it is not ready, either": {wanted: three, pods: pods{0: healthy, 1: healthy, 2: healthy, 3: unready, 4: unready}},
+		"none of all that go, while none is ready":    {pods: pods{0: unready, 1: unready, 2: unready}},
+		"one that a hook holds is let go":             {wanted: three, pods: pods{0: healthy, 1: healthy, 2: healthy, 3: unready, 4: held}, remove: []int{4}},
 		"a broken one below does not hold it up":      {wanted: three, pods: pods{0: healthy, 1: healthy, 2: healthy, 3: unready, 4: healthy}, remove: []int{4}},
 		"a reserved one goes when its place is taken": {wanted: []int{0, 2, 3}, pods: pods{0: healthy, 1: healthy, 2: healthy}, create: []int{3}},
 		"and not before":                              {wanted: []int{0, 2, 3}, pods: pods{0: healthy, 1: healthy, 2: healthy, 3: unready}},
@@ -135,6 +142,8 @@ func TestParallelScaling(t *testing.T) {
 		"deleted up to the limit, the highest first":  {wanted: []int{0}, pods: pods{0: healthy, 1: healthy, 2: healthy, 3: healthy}, limit: 2, remove: []int{3, 2}},
 		"one that is not ready is gone already":       {wanted: []int{0}, pods: pods{0: healthy, 1: healthy, 2: unready}, limit: 1, remove: []int{2}},
 		"a healthy one is not, while another is":      {wanted: []int{0}, pods: pods{0: unready, 1: healthy, 2: healthy}, limit: 1},
+		"one that a hook holds does not hold it up":   {wanted: three, pods: pods{0: healthy, 1: healthy, 7: held}, limit: 1, create: []int{2}, remove: []int{7}},
+		"no other one goes, while a hook holds one":   {wanted: []int{0}, pods: pods{0: healthy, 1: healthy, 2: held}, limit: 1, remove: []int{2}},
 		"created first, deleted when that is settled": {wanted: []int{0, 2}, pods: pods{0: healthy, 1: healthy}, limit: 1, create: []int{2}},
 	} {
 		t.Run(name, func(t *testing.T) { test.run(t, false) })

@@ -82,6 +82,11 @@ type member struct {
 	healthy bool
 }
 
+// isHeldForDeletion reports whether the pod was given to the hook preDelete.
+func (m *member) isHeldForDeletion() bool {
+	return m.Labels[appsv1beta1.LifecycleStateKey] == string(appsv1beta1.LifecycleStatePreparingDelete)
+}
+
 func ownerOf(set *appsv1beta1.StatefulSet) workload.Owner {
 	return workload.Owner{Object: set, Kind: kind}
 }
