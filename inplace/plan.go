@@ -131,10 +131,14 @@ func MakePlan(w Workload, now time.Time) Plan {
 	for _, v := range views {
 		p.plan.Pods = append(p.plan.Pods, v.PodState)
 	}
-	slices.SortStableFunc(p.plan.Blockers, func(a, b Blocker) int {
-		return cmp.Compare(a.severity(), b.severity())
-	})
+	p.plan.Block()
 	return p.plan
+}
+
+// Block adds blockers to the plan, which keeps the worst first.
+func (p *Plan) Block(blockers ...Blocker) {
+	p.Blockers = append(p.Blockers, blockers...)
+	slices.SortStableFunc(p.Blockers, func(a, b Blocker) int { return cmp.Compare(a.severity(), b.severity()) })
 }
 
 // planner collects a plan.

@@ -79,8 +79,8 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 	}
 	s.claimCounts = s.countClaims()
 	plan, tried := r.executor.Preflight(ctx, s.set, s.asked, s.now)
-	plan.Blockers = append(plan.Blockers, s.away...)
-	s.plan, s.planned = withWaiting(plan, s.scaled.waiting), true
+	plan.Block(slices.Concat(s.away, blockersOf(s.scaled.waiting))...)
+	s.plan, s.planned = plan, true
 	if s.isUpdated() {
 		s.revisions.Current = s.revisions.Update
 	}
@@ -105,15 +105,16 @@ func (s *scope) staying() []*member {
 	return slices.DeleteFunc(slices.Clone(s.members), func(m *member) bool { return going.Has(m) })
 }
 
-// withWaiting adds what pods wait for that are to be deleted and still needed.
-func withWaiting(plan inplace.Plan, waiting []*member) inplace.Plan {
+// blockersOf says what pods wait for that are to be deleted and still needed.
+func blockersOf(waiting []*member) []inplace.Blocker {
+	blockers := make([]inplace.Blocker, 0, len(waiting))
 	for _, m := range waiting {
-		plan.Blockers = append(plan.Blockers, inplace.Blocker{
+		blockers = append(blockers, inplace.Blocker{
 			Pod: m.Pod, State: inplace.Waiting, Reason: inplace.ReasonBudget,
 			Message: "to be deleted when enough other pods are available",
 		})
 	}
-	return plan
+	return blockers
 }
 
 // isUpdated reports whether no pod needs the current revision any more: all are

@@ -138,7 +138,7 @@ func holdBack(plan inplace.Plan, but *corev1.Pod, why string, recheck time.Time)
 			moves = append(moves, move)
 			continue
 		}
-		plan.Blockers = append(plan.Blockers, inplace.Blocker{
+		plan.Block(inplace.Blocker{
 			Pod: move.Pod, State: inplace.Waiting, Reason: inplace.ReasonDisruptionBudget, Message: "podDisruptionBudget Respect: " + why,
 		})
 	}

@@ -66,7 +66,7 @@ func withhold(plan inplace.Plan, known *verdicts, tried Result) inplace.Plan {
 		case !known.mustTry(move):
 			moves = append(moves, move)
 		case tried.Failed[move.Pod.Name] == nil:
-			plan.Blockers = append(plan.Blockers, inplace.Blocker{
+			plan.Block(inplace.Blocker{
 				Pod: move.Pod, State: inplace.Waiting, Reason: inplace.ReasonAdmissionUnknown,
 				Message: "the API server has not answered yet whether it accepts the change",
 			})

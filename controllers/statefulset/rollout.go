@@ -5,6 +5,7 @@ package statefulset
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -22,7 +23,7 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 	}
 	s.asked = s.workload(facts)
 	plan, tried := r.executor.Preflight(ctx, s.set, s.asked, s.now)
-	plan.Blockers = append(append(plan.Blockers, s.away...), s.waiting...)
+	plan.Block(slices.Concat(s.away, s.waiting)...)
 	s.plan, s.planned = plan, true
 	s.counts, s.claimCounts = countPods(s), s.countClaims()
 	if s.isUpdated() {
