@@ -123,6 +123,19 @@ func TestCompareRefuses(t *testing.T) {
 			`{"spec":{"hostNetwork":true,"nodeName":"a"}}`, `{"spec":{"hostNetwork":true}}`,
 			ReasonFieldImmutable, "spec.nodeName", "was removed",
 		},
+		"an AppArmor profile": {
+			`{"metadata":{"annotations":{"container.apparmor.security.beta.kubernetes.io/main":"unconfined"}},"spec":{}}`,
+			`{"metadata":{"annotations":{"container.apparmor.security.beta.kubernetes.io/main":"runtime/default"}},"spec":{}}`,
+			ReasonFieldImmutable, "metadata.annotations[container.apparmor.security.beta.kubernetes.io/main]", "was changed",
+		},
+		"an added AppArmor profile": {
+			`{"spec":{}}`, `{"metadata":{"annotations":{"container.apparmor.security.beta.kubernetes.io/main":"unconfined"}},"spec":{}}`,
+			ReasonFieldImmutable, "metadata.annotations[container.apparmor.security.beta.kubernetes.io/main]", "was added",
+		},
+		"a removed mirror pod annotation": {
+			`{"metadata":{"annotations":{"kubernetes.io/config.mirror":"a"}},"spec":{}}`, `{"spec":{}}`,
+			ReasonFieldImmutable, "metadata.annotations[kubernetes.io/config.mirror]", "was removed",
+		},
 		"a field of another kind": {
 			`{"spec":{"x":[1]}}`, `{"spec":{"x":"1"}}`, ReasonFieldImmutable, "spec.x", "was changed",
 		},

@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // Reasons why a pod cannot be changed to a revision in place.
@@ -64,6 +67,7 @@ var policies = []policy{
 	refuseUnknownRevision,
 	refuseOtherContainers,
 	refuseFixedFields,
+	refuseFixedAnnotations,
 	refuseImagesThatRunOnce,
 	refuseEnvFromMetadata,
 }
@@ -109,6 +113,32 @@ func refuseFixedFields(from, to *Template) *Refusal {
 		Field:   d.path,
 		Message: fmt.Sprintf("%s %s, and the API server lets no live pod change it", d.path, d.what),
 	}
+}
+
+// refuseFixedAnnotations objects to annotations that the API server validates as fields.
+func refuseFixedAnnotations(from, to *Template) *Refusal {
+	for _, key := range sets.List(sets.KeySet(from.annotations).Union(sets.KeySet(to.annotations))) {
+		before, existed := from.annotations[key]
+		after, exists := to.annotations[key]
+		isFixed := strings.HasPrefix(key, corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix) || key == corev1.MirrorPodAnnotationKey
+		if !isFixed || existed == exists && before == after {
+			continue
+		}
+		what := "was changed"
+		switch {
+		case !existed:
+			what = "was added"
+		case !exists:
+			what = "was removed"
+		}
+		field := fmt.Sprintf("metadata.annotations[%s]", key)
+		return &Refusal{
+			Reason:  ReasonFieldImmutable,
+			Field:   field,
+			Message: fmt.Sprintf("%s %s, and the API server lets no live pod change it", field, what),
+		}
+	}
+	return nil
 }
 
 // refuseImagesThatRunOnce objects to other images of init containers that have
