@@ -72,7 +72,7 @@ func Compare(pod *corev1.Pod, wish Wish) (Change, *Refusal) {
 		}
 		change = append(change, newDelta(pod, field, current, there, size))
 	}
-	change = withRequests(pod, wish, live, change)
+	change = withCounterparts(pod, wish, live, change)
 	derived := wish.derivedIn(change.Amounts().in(&pod.Spec))
 	for _, field := range union(live, nil) {
 		_, wanted := wish.To[field]
@@ -91,28 +91,34 @@ func Compare(pod *corev1.Pod, wish Wish) (Change, *Refusal) {
 	return change, refuse(pod, change)
 }
 
-// withRequests adds to a change the requests that others have raised above a limit
-// that it lowers: the API server lets none be above its limit.
-func withRequests(pod *corev1.Pod, wish Wish, live Amounts, change Change) Change {
+// withCounterparts adds to a change the requests that others have raised above a limit
+// that it lowers, and the limits that others have lowered below a request that it raises:
+// the API server lets no request be above its limit. They become what the template says
+// or, if it says nothing, the same as the other.
+func withCounterparts(pod *corev1.Pod, wish Wish, live Amounts, change Change) Change {
 	all := change
 	for _, delta := range change {
-		request, limit := delta.Field, quantity(delta.To)
-		request.Limit = false
-		current, there := live[request]
-		if !delta.Limit || !there || current.Cmp(limit) <= 0 {
+		counterpart, changed := delta.Field, quantity(delta.To)
+		counterpart.Limit = !delta.Limit
+		isApart := func(size resource.Quantity) bool {
+			request, limit := size, changed
+			if counterpart.Limit {
+				request, limit = changed, size
+			}
+			return request.Cmp(limit) > 0
+		}
+		current, there := live[counterpart]
+		if !there || !isApart(current) || slices.ContainsFunc(change, func(d Delta) bool { return d.Field == counterpart }) {
 			continue
 		}
-		if slices.ContainsFunc(change, func(d Delta) bool { return d.Field == request }) {
-			continue
-		}
-		size, ok := wish.To[request]
+		size, ok := wish.To[counterpart]
 		if !ok {
-			size = limit
+			size = changed
 		}
-		if size.Cmp(limit) > 0 {
+		if isApart(size) {
 			continue // in the template as well
 		}
-		all = append(all, newDelta(pod, request, current, true, size))
+		all = append(all, newDelta(pod, counterpart, current, true, size))
 	}
 	slices.SortFunc(all, func(a, b Delta) int { return compareFields(a.Field, b.Field) })
 	return all

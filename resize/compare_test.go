@@ -32,6 +32,26 @@ func TestCompareChangesWhatTheTemplatesTellApart(t *testing.T) {
 			to:   onlyMain(`{requests: {cpu: 100m, memory: 96Mi}, limits: {cpu: "1", memory: 96Mi}}`),
 			want: "memory limit of main: 64Mi to 96Mi, memory request of main: 64Mi to 96Mi",
 		},
+		"a request that others raised above a limit that is lowered": {
+			from: onlyMain(`{requests: {memory: 64Mi}, limits: {memory: 128Mi}}`), to: onlyMain(`{requests: {memory: 64Mi}, limits: {memory: 96Mi}}`),
+			live: onlyMain(`{requests: {memory: 100Mi}, limits: {memory: 128Mi}}`),
+			want: "memory limit of main: 128Mi to 96Mi, memory request of main: 100Mi to 64Mi",
+		},
+		"a limit that others lowered below a request that is raised": {
+			from: onlyMain(`{requests: {memory: 64Mi}, limits: {memory: 128Mi}}`), to: onlyMain(`{requests: {memory: 96Mi}, limits: {memory: 128Mi}}`),
+			live: onlyMain(`{requests: {memory: 64Mi}, limits: {memory: 80Mi}}`),
+			want: "memory limit of main: 80Mi to 128Mi, memory request of main: 64Mi to 96Mi",
+		},
+		"a limit of others below a request that is raised": {
+			from: onlyMain(`{requests: {memory: 64Mi}}`), to: onlyMain(`{requests: {memory: 96Mi}}`),
+			live: onlyMain(`{requests: {memory: 64Mi}, limits: {memory: 80Mi}}`),
+			want: "memory limit of main: 80Mi to 96Mi, memory request of main: 64Mi to 96Mi",
+		},
+		"a limit of others that has room for a request that is raised": {
+			from: onlyMain(`{requests: {memory: 64Mi}}`), to: onlyMain(`{requests: {memory: 96Mi}}`),
+			live: onlyMain(`{requests: {memory: 64Mi}, limits: {memory: 96Mi}}`),
+			want: "memory request of main: 64Mi to 96Mi",
+		},
 		"a limit is added": {
 			from: onlyMain(`{requests: {cpu: 100m}}`), to: onlyMain(`{requests: {cpu: 100m}, limits: {cpu: 200m}}`),
 			want: "cpu limit of main: none to 200m",

@@ -185,7 +185,8 @@ func (l *law) checkRepeated(w write, after *corev1.Pod, keys []sizeKey, owners m
 }
 
 // checkFight asserts that what others wrote into a pod of this revision stays, if
-// it is to stay. A request that is above a limit which is asked for cannot.
+// it is to stay. A request that is above a limit which is asked for cannot, nor can a limit
+// that is below a request which is asked for.
 func (l *law) checkFight(w write, before *corev1.Pod, keys []sizeKey, owners map[sizeKey]owner) {
 	own := l.sizesIn(revisionOf(before))
 	if own == nil || resizePolicyOf(l.seenSet).Drift == appsv1beta1.EnforceResizeDrift {
@@ -201,10 +202,11 @@ func (l *law) checkFight(w write, before *corev1.Pod, keys []sizeKey, owners map
 	}
 	state := appsv1beta1.InPlaceUpdateState{}
 	_ = json.Unmarshal([]byte(before.Annotations[appsv1beta1.InPlaceUpdateStateKey]), &state) // none is an empty one
-	due, was, limits := sizes(state.NextContainerResources).values(), sizesOf(&before.Spec).values(), sizesOf(template).values()
+	due, was, asked := sizes(state.NextContainerResources).values(), sizesOf(&before.Spec).values(), sizesOf(template).values()
 	for _, key := range keys {
-		limit, limited := limits[sizeKey{key.container, "limits", key.resource}]
-		if request := was[key]; key.list == "requests" && limited && request.Cmp(limit) > 0 {
+		limit, limited := asked[sizeKey{key.container, "limits", key.resource}]
+		request, requested := asked[sizeKey{key.container, "requests", key.resource}]
+		if own := was[key]; key.list == "requests" && limited && own.Cmp(limit) > 0 || key.list == "limits" && requested && own.Cmp(request) < 0 {
 			continue
 		}
 		by := owners[key].name

@@ -75,9 +75,6 @@ func (w *World) resizeByOthers() {
 	key := sizeKey{
 		pod.Spec.Containers[w.choices.intN(2)].Name, "requests", pick(w.choices, []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory}),
 	}
-	if isFilled(pod, sizeKey{key.container, "limits", key.resource}) {
-		return // it would lower that limit below what templates request, see openFindings
-	}
 	size := map[corev1.ResourceName][]string{corev1.ResourceCPU: {"70m", "130m"}, corev1.ResourceMemory: {"40Mi", "56Mi"}}[key.resource]
 	w.resizeAs("autoscaler", pod, key.container, key.resource, pick(w.choices, size))
 }

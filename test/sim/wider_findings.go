@@ -49,11 +49,6 @@ var openFindings = []finding{
 		},
 	},
 	{
-		"a request raised above a limit that an autoscaler lowered",
-		"autoscalers that lower limits below what a template requests, see splitSizes and resizeByOthers",
-		nil,
-	},
-	{
 		"a change of labels that admission makes a restart",
 		"admission that puts a registry before all images of a pod that is changed in any way: the pod serves while its containers restart",
 		func(s *settings) { s.wider.rewrites.all = false },

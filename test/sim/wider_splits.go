@@ -12,11 +12,11 @@ import (
 )
 
 // splitSizes are what an autoscaler gives to requests alone, or to limits alone; the last
-// of each is what the first template says. No limit is below what a template requests,
-// see openFindings.
+// of each is what the first template says. A limit may be below what a later template
+// requests.
 var splitSizes = map[string]map[corev1.ResourceName][]string{
 	"requests": {corev1.ResourceCPU: {"30m", "90m", "100m"}, corev1.ResourceMemory: {"24Mi", "90Mi", "64Mi"}},
-	"limits":   {corev1.ResourceCPU: {"300m", "400m", "200m"}, corev1.ResourceMemory: {"256Mi", "192Mi", "128Mi"}},
+	"limits":   {corev1.ResourceCPU: {"300m", "400m", "200m"}, corev1.ResourceMemory: {"256Mi", "80Mi", "128Mi"}},
 }
 
 // splitRevisions change the limit of a container, and leave its request, or the other way
