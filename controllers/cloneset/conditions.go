@@ -16,11 +16,11 @@ import (
 // setConditions sets every condition of the status, one function each. before is
 // the status that was reported last.
 //
-// A reconciliation that failed before it had a plan says only that. If the spec is
-// why, nothing is ready: Ready=True would be of the spec before.
+// A reconciliation that failed before it had a plan says only that. If that needs
+// somebody, nothing is ready: Ready=True would be of the spec before.
 func setConditions(s *scope, before appsv1beta1.CloneSetStatus, failure error) {
 	if !s.planned {
-		if stall, invalid := workload.InvalidSpec(failure); invalid {
+		if stall, known := workload.StallBeforePlan(failure); known {
 			setCondition(s, appsv1beta1.ConditionReady, false, stall.Reason, stall.Message)
 		}
 		setStalled(s, failure)
@@ -75,9 +75,9 @@ func setReady(s *scope) {
 // write that the server refuses, a pod that is stuck, or progressDeadlineSeconds
 // without progress, which setProgressing has found out before.
 func setStalled(s *scope, failure error) {
-	stall, invalid := workload.InvalidSpec(failure)
+	stall, known := workload.StallBeforePlan(failure)
 	switch {
-	case invalid:
+	case known:
 	case failure != nil:
 		return // it passes by itself; what was reported stands
 	default:

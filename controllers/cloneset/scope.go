@@ -164,9 +164,11 @@ func (r *Reconciler) ensureRevisions(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// truncateHistory deletes revisions that no pod and no status needs any more.
+// truncateHistory deletes revisions that no pod and no status needs any more. That one
+// stays does not keep the set from being reported.
 func (r *Reconciler) truncateHistory(ctx context.Context, s *scope) error {
-	return s.revisions.Truncate(ctx, r.client, s.allPods(), int(s.set.GetRevisionHistoryLimit()))
+	s.updating.Add(s.revisions.Truncate(ctx, r.client, s.allPods(), int(s.set.GetRevisionHistoryLimit())))
+	return nil
 }
 
 // allPods returns the pods of the set, whatever is to become of them.

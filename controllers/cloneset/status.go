@@ -29,7 +29,7 @@ func (r *Reconciler) patchStatus(ctx context.Context, s *scope, failure error) e
 	}
 	// That nothing can come of a spec is an observation, too: who compares generations
 	// would wait for ever.
-	if _, invalid := workload.InvalidSpec(failure); invalid || s.planned && failure == nil {
+	if workload.IsInvalidSpec(failure) || s.planned && failure == nil {
 		status.ObservedGeneration = s.set.Generation
 	}
 	setConditions(s, before.Status, failure)
@@ -44,6 +44,9 @@ func (r *Reconciler) patchStatus(ctx context.Context, s *scope, failure error) e
 		return fmt.Errorf("patch status of %s: %w", s.owner, err)
 	}
 	workload.ReportStuck(r.recorder, s.set, s.plan, before.Status.Blockers, status.Blockers)
+	if !s.planned {
+		workload.ReportStall(r.recorder, s.set, failure)
+	}
 	return nil
 }
 

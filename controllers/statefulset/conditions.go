@@ -17,11 +17,11 @@ import (
 
 // setConditions sets every condition of the status, one function each.
 //
-// A reconciliation that failed before it had a plan says only that. If the spec is
-// why, nothing is ready: Ready=True would be of the spec before.
+// A reconciliation that failed before it had a plan says only that. If that needs
+// somebody, nothing is ready: Ready=True would be of the spec before.
 func setConditions(s *scope, failure error) {
 	if !s.planned {
-		if stall, invalid := workload.InvalidSpec(failure); invalid {
+		if stall, known := workload.StallBeforePlan(failure); known {
 			setReady(s, progress{reason: stall.Reason, message: stall.Message})
 			setProgressing(s, progress{reason: stall.Reason, message: stall.Message})
 		}
@@ -92,9 +92,9 @@ func setProgressing(s *scope, p progress) {
 // setStalled reports what needs somebody: a spec that cannot be carried out, a
 // write that the server refuses, or a pod that is stuck.
 func setStalled(s *scope, failure error) {
-	stall, invalid := workload.InvalidSpec(failure)
+	stall, known := workload.StallBeforePlan(failure)
 	switch {
-	case invalid:
+	case known:
 	case failure != nil:
 		return // it passes by itself; what was reported stands
 	default:

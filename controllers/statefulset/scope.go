@@ -154,13 +154,15 @@ func (r *Reconciler) ensureRevisions(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// truncateHistory deletes revisions that no pod and no status needs any more.
+// truncateHistory deletes revisions that no pod and no status needs any more. That one
+// stays does not keep the set from being reported.
 func (r *Reconciler) truncateHistory(ctx context.Context, s *scope) error {
 	var pods []*corev1.Pod
 	for _, m := range slices.Concat(s.members, s.condemned) {
 		pods = append(pods, m.Pod)
 	}
-	return s.revisions.Truncate(ctx, r.client, pods, int(s.set.GetRevisionHistoryLimit()))
+	s.updating.Add(s.revisions.Truncate(ctx, r.client, pods, int(s.set.GetRevisionHistoryLimit())))
+	return nil
 }
 
 // revisionFor returns the revision at which a pod is created: one that the

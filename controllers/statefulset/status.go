@@ -32,7 +32,7 @@ func (r *Reconciler) patchStatus(ctx context.Context, s *scope, failure error) e
 	}
 	// That nothing can come of a spec is an observation, too: who compares generations
 	// would wait for ever.
-	if _, invalid := workload.InvalidSpec(failure); invalid || s.planned && failure == nil {
+	if workload.IsInvalidSpec(failure) || s.planned && failure == nil {
 		status.ObservedGeneration = s.set.Generation
 	}
 	setConditions(s, failure)
@@ -47,6 +47,9 @@ func (r *Reconciler) patchStatus(ctx context.Context, s *scope, failure error) e
 		return fmt.Errorf("patch status of StatefulSet %s/%s: %w", before.Namespace, before.Name, err)
 	}
 	workload.ReportStuck(r.recorder, s.set, s.plan, before.Status.Blockers, status.Blockers)
+	if !s.planned {
+		workload.ReportStall(r.recorder, s.set, failure)
+	}
 	return nil
 }
 

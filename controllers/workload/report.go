@@ -83,14 +83,33 @@ type Stall struct {
 	Reason, Message string
 }
 
-// InvalidSpec returns the stall of a workload whose spec cannot be carried out,
-// and whether the error that ended the reconciliation says that.
-func InvalidSpec(failure error) (Stall, bool) {
+// StallBeforePlan returns the stall of a workload whose reconciliation ended before there
+// was a plan, and whether the error that ended it needs somebody: a spec that cannot be
+// carried out, or an object that the API server refuses.
+func StallBeforePlan(failure error) (Stall, bool) {
 	invalid := SpecError{}
-	if !errors.As(failure, &invalid) {
+	switch {
+	case errors.As(failure, &invalid):
+		return Stall{true, appsv1beta1.ReasonInvalidSpec, invalid.Error()}, true
+	case executor.IsRefusal(failure):
+		return Stall{true, appsv1beta1.ReasonRefused, Summary([]error{failure})}, true
+	default:
 		return Stall{}, false
 	}
-	return Stall{true, appsv1beta1.ReasonInvalidSpec, invalid.Error()}, true
+}
+
+// IsInvalidSpec reports whether the error that ended a reconciliation says that the spec
+// cannot be carried out.
+func IsInvalidSpec(failure error) bool {
+	return errors.As(failure, &SpecError{})
+}
+
+// ReportStall records an event for a workload whose reconciliation has ended before there
+// was a plan, in the words of the condition Stalled.
+func ReportStall(recorder events.EventRecorder, owner client.Object, failure error) {
+	if stall, known := StallBeforePlan(failure); known {
+		recorder.Eventf(owner, nil, corev1.EventTypeWarning, stall.Reason, ActionUpdate, "%s", executor.Shorten(stall.Message))
+	}
 }
 
 // FindStall looks for what needs somebody: a write that the server refuses, or a

@@ -37,10 +37,6 @@ func (l *law) turnedDown(w write, err error) {
 	l.creations.refused = append(l.creations.refused, refusedCreation{kindOf(w.obj), w.obj.GetName(), err.Error()})
 }
 
-// silent are the kinds of which no status says that their creation is refused, see
-// openFindings.
-var silent = []string{"ControllerRevision"}
-
 // checkRefusalsAreNamed asserts, after a reconciliation, that the user finds in the
 // status what the server refuses: an object of each kind, and the words of the server.
 func (l *law) checkRefusalsAreNamed() {
@@ -53,7 +49,7 @@ func (l *law) checkRefusalsAreNamed() {
 	for kind := range plurals {
 		ofKind := slices.DeleteFunc(slices.Clone(refused), func(r refusedCreation) bool { return r.kind != kind })
 		isNamed := slices.ContainsFunc(ofKind, func(r refusedCreation) bool { return says(set, r) })
-		if len(ofKind) > 0 && !isNamed && !slices.Contains(l.world.silent, kind) {
+		if len(ofKind) > 0 && !isNamed {
 			l.world.violate("the server refuses %v, and the status does not say so: %s, blockers %v", ofKind, conditionWords(set), set.Status.Blockers)
 		}
 	}

@@ -58,11 +58,6 @@ var openFindings = []finding{
 		"a set that is made again while the cache still shows its revisions as those of the set before: its pods are recreated, though they are as wanted",
 		nil,
 	},
-	{
-		"silent stops: an error before planning leaves no condition",
-		"what the status says while a ControllerRevision is refused, see law.checkRefusalsAreNamed: it says nothing",
-		nil,
-	},
 }
 
 // without returns the revisions that the user may ask for: no restarts, if those are left

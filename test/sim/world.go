@@ -76,8 +76,6 @@ type World struct {
 	lateArrival bool
 	// fate, if set, decides what becomes of writes, instead of the choices.
 	fate func(write) fate
-	// silent are kinds of which the status need not say that their creation is refused.
-	silent []string
 	// withheld is a kind of which caches get no news.
 	withheld string
 	// log holds the writes that were carried out, in words.
@@ -97,7 +95,7 @@ type stray struct {
 func newWorld(choices *Choices, s settings) (*World, error) {
 	w := &World{
 		settings: s, choices: choices, clock: clocktesting.NewFakePassiveClock(start),
-		story: newStory(), coverage: NewCoverage(), wish: s.firstRevision(), previous: revisions[1], silent: silent,
+		story: newStory(), coverage: NewCoverage(), wish: s.firstRevision(), previous: revisions[1],
 		claims: s.volumes.wish, claimsBefore: s.volumes.wish,
 	}
 	w.server = newServer(w.clock)
