@@ -64,6 +64,11 @@ var openFindings = []finding{
 		nil,
 	},
 	{
+		"the snapshot of a held volume that somebody deletes stays for ever",
+		"held volumes that somebody deletes, see law.whatIsLeftOver: nothing names their snapshots any more",
+		nil,
+	},
+	{
 		"silent stops: an error before planning leaves no condition",
 		"what the status says while a ControllerRevision is refused, see law.checkRefusalsAreNamed: it says nothing",
 		nil,

@@ -433,4 +433,23 @@ var mutants = []mutant{
 		"case len(f.Nodes) > 0:",
 		"case false:",
 	},
+	{
+		// What others hold a volume with is taken off when we hold it.
+		"volumes-others-let-go", "controllers/recreate/write.go",
+		"\treturn volume.Finalizers\n",
+		"\tvar kept []string\n\tfor _, name := range volume.Finalizers {\n\t\tif name != \"example.com/backup\" {\n\t\t\tkept = append(kept, name)\n\t\t}\n\t}\n\treturn kept\n",
+	},
+	{
+		// A held volume is forgotten when somebody deletes it, and with it what the missing
+		// claim is made from.
+		"volumes-not-protected", "controllers/recreate/write.go",
+		"finalizers(step.Volume, step.State.ProvedTimestamp == nil)",
+		"finalizers(step.Volume, false)",
+	},
+	{
+		// A pod is stopped for a claim whose volume is being deleted: it keeps that.
+		"volumes-deleted-not-seen", "volumes/recreate/preflight.go",
+		"if f.Volume.DeletionTimestamp != nil {\n\t\treturn refuse(ReasonVolumeTerminating",
+		"if false {\n\t\treturn refuse(ReasonVolumeTerminating",
+	},
 }
