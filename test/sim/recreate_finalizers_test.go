@@ -51,6 +51,28 @@ func TestRecreationOfVolumesInOtherHands(t *testing.T) {
 	}
 }
 
+// A volume that somebody deletes while its claim is missing tells what that is made from
+// until it is there.
+func TestVolumesDeletedWhileTheirClaimIsMissing(t *testing.T) {
+	g := NewWithT(t)
+	s := reference()
+	recreatingFew(1, nil)(&s)
+	w, err := newScenario(s)
+	g.Expect(err).NotTo(HaveOccurred())
+	claimsOfClass("fast")(w)
+	isMissing := func() bool {
+		claim, there := get[*corev1.PersistentVolumeClaim](w.server, theClaim)
+		return !there || claim.Status.Phase != corev1.ClaimBound
+	}
+	for !isMissing() {
+		w.step()
+	}
+	deleteAllVolumes(w)
+	w.rest()
+	g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
+	g.Expect(w.claimsInWords()).To(Equal("1 fast 1Gi"))
+}
+
 // The snapshot of a claim goes in its time also if somebody has deleted the volume that
 // it was taken of.
 func TestSnapshotsOfVolumesThatAreDeleted(t *testing.T) {

@@ -452,4 +452,22 @@ var mutants = []mutant{
 		"if f.Volume.DeletionTimestamp != nil {\n\t\treturn refuse(ReasonVolumeTerminating",
 		"if false {\n\t\treturn refuse(ReasonVolumeTerminating",
 	},
+	{
+		// Kubernetes is let go on before it sees that pods were updated: it deletes them.
+		"native-release-not-awaited", "controllers/native/statefulset.go",
+		"s.ahead || int(w.Status.UpdatedReplicas) >= s.atTarget()",
+		"s.ahead || s.atTarget() >= 0",
+	},
+	{
+		// The same of a DaemonSet.
+		"native-daemons-not-awaited", "controllers/native/daemonset.go",
+		"s.ahead || int(w.Status.UpdatedNumberScheduled) >= s.atTarget()",
+		"s.ahead || s.atTarget() >= 0",
+	},
+	{
+		// A Deployment is let go on before Kubernetes sees the new template of its ReplicaSet.
+		"native-keeper-not-observed", "controllers/native/promotion.go",
+		"return status.ObservedGeneration >= s.keeper.Generation && ",
+		"return ",
+	},
 }
