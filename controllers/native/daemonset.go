@@ -70,8 +70,9 @@ func (w daemonSet) setTarget(s *scope) {
 	}
 }
 
-func (w daemonSet) conclude(context.Context, *Reconciler, *scope) (bool, error) {
-	return true, nil
+// conclude waits until Kubernetes counts the updated pods, as that of a StatefulSet does.
+func (w daemonSet) conclude(_ context.Context, _ *Reconciler, s *scope) (bool, error) {
+	return s.ahead || int(w.Status.UpdatedNumberScheduled) >= s.atTarget(), nil
 }
 
 func (w daemonSet) tidy(context.Context, *Reconciler, *scope) error {

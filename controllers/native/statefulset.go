@@ -76,8 +76,10 @@ func (w statefulSet) setTarget(s *scope) {
 	}
 }
 
-func (w statefulSet) conclude(context.Context, *Reconciler, *scope) (bool, error) {
-	return true, nil
+// conclude waits until Kubernetes counts the updated pods: one that it still sees at the
+// revision before, it would delete.
+func (w statefulSet) conclude(_ context.Context, _ *Reconciler, s *scope) (bool, error) {
+	return s.ahead || int(w.Status.UpdatedReplicas) >= s.atTarget(), nil
 }
 
 func (w statefulSet) tidy(context.Context, *Reconciler, *scope) error {

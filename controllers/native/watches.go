@@ -73,8 +73,8 @@ func add(mgr ctrl.Manager, kind Kind, options Options) error {
 }
 
 // changed passes what may change what is to be done with a workload. Of its status
-// that is the generation that its controller has seen, which our own kinds' do not
-// wait for; of its annotations, all but our own report.
+// that is what its controller has seen, which our own kinds' do not wait for; of its
+// annotations, all but our own report.
 func changed() predicate.Predicate {
 	return predicate.Or(workloads.SpecPredicate(), predicate.LabelChangedPredicate{}, predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return e.ObjectOld != nil && e.ObjectNew != nil &&
@@ -84,16 +84,16 @@ func changed() predicate.Predicate {
 
 // observation is what a workload's own controller has seen.
 type observation struct {
-	generation int64
-	replicas   int32
+	generation        int64
+	replicas, updated int32
 }
 
 func observed(obj client.Object) observation {
 	switch typed := obj.(type) {
 	case *appsv1.StatefulSet:
-		return observation{generation: typed.Status.ObservedGeneration}
+		return observation{generation: typed.Status.ObservedGeneration, updated: typed.Status.UpdatedReplicas}
 	case *appsv1.DaemonSet:
-		return observation{typed.Status.ObservedGeneration, typed.Status.DesiredNumberScheduled}
+		return observation{typed.Status.ObservedGeneration, typed.Status.DesiredNumberScheduled, typed.Status.UpdatedNumberScheduled}
 	default:
 		return observation{}
 	}

@@ -94,6 +94,10 @@ func (c *cache) apply(kind string, e *event) (before, after client.Object) {
 		delete(c.objects, key)
 		return before, nil
 	}
+	if c.trim == nil {
+		c.objects[key] = e.object
+		return before, e.object
+	}
 	if e.trimmed == nil {
 		e.trimmed = c.trim.of(e.object)
 	}

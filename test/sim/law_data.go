@@ -39,12 +39,14 @@ type dataLaw struct {
 	used sets.Set[string]
 	// keeps: the user said at times that snapshots are kept, which nothing names then.
 	keeps bool
+	// dropped are the volumes that a user has deleted.
+	dropped sets.Set[string]
 }
 
 func newDataLaw(w *World) *dataLaw {
 	return &dataLaw{
 		world: w, expected: map[string]bytes{}, discarded: map[string]bytes{}, lost: sets.New[int](), writers: map[string]types.UID{},
-		deleted: sets.New[types.UID](), undone: sets.New[string](), forgotten: sets.New[string](), used: sets.New[string](),
+		deleted: sets.New[types.UID](), undone: sets.New[string](), forgotten: sets.New[string](), used: sets.New[string](), dropped: sets.New[string](),
 	}
 }
 
@@ -114,6 +116,11 @@ func (d *dataLaw) isHeld(write int) bool {
 	for name, v := range d.world.storage.disks {
 		pv, there := get[*corev1.PersistentVolume](d.world.server, name)
 		if there && pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain && slices.Contains(v.written, write) {
+			return true
+		}
+	}
+	for _, v := range d.world.storage.outside {
+		if slices.Contains(v.written, write) {
 			return true
 		}
 	}

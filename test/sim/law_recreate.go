@@ -125,6 +125,7 @@ func (l *law) checkClaimCreation(w write) {
 
 // checkVolumeChange asserts that a volume is let go only where nothing needs it.
 func (l *law) checkVolumeChange(w write) {
+	l.checkKeepers(w)
 	before, was := w.before.(*corev1.PersistentVolume)
 	after, is := get[*corev1.PersistentVolume](l.world.server, w.obj.GetName())
 	if !was || !is {
@@ -217,6 +218,9 @@ func (w *World) refusesRecreation(claim, template *corev1.PersistentVolumeClaim)
 	class, exists := get[*storagev1.StorageClass](w.server, ptr.Deref(template.Spec.StorageClassName, ptr.Deref(claim.Spec.StorageClassName, "")))
 	if !exists {
 		return "there is no such storage class"
+	}
+	if w.isVolumeDeleted(claim.Spec.VolumeName) {
+		return "its volume is being deleted"
 	}
 	strategy := ptr.Deref(w.claimStrategy().Recreate, appsv1beta1.VolumeClaimRecreateStrategy{})
 	without := s.withoutSnapshot(claim, template, class)
@@ -320,7 +324,7 @@ func (l *law) whatIsLeftOver(set *appsv1beta1.StatefulSet) []string {
 	for _, name := range slices.Sorted(maps.Keys(snapshots)) {
 		claim := ptr.Deref(snapshots[name].Spec.Source.PersistentVolumeClaimName, "")
 		isKept := kept.Has("snapshot "+name) || l.data.used.Has(name) && l.data.keeps
-		if snapshots[name].Annotations[appsv1beta1.RecreateOfAnnotation] != "" && !isKept && !l.isExcused(set, claim) {
+		if snapshots[name].Annotations[appsv1beta1.RecreateOfAnnotation] != "" && !isKept && !l.isExcused(set, claim) && !w.storage.hasLeft(claim) {
 			left = append(left, "snapshot "+name+" is left over")
 		}
 	}
@@ -331,7 +335,7 @@ func (l *law) whatIsLeftOver(set *appsv1beta1.StatefulSet) []string {
 func (l *law) whatIsHeldTooLong(claim *corev1.PersistentVolumeClaim, entry appsv1beta1.HeldVolume, isWanted bool) []string {
 	w := l.world
 	var left []string
-	if w.storage.disks[entry.Name] == nil {
+	if w.storage.disks[entry.Name] == nil && !l.data.dropped.Has(entry.Name) {
 		left = append(left, "claim "+claim.Name+" names volume "+entry.Name+", which is not there")
 	}
 	strategy := ptr.Deref(w.claimStrategy().Recreate, appsv1beta1.VolumeClaimRecreateStrategy{})
@@ -383,7 +387,7 @@ func (w *World) refusesUndo(claim *corev1.PersistentVolumeClaim) bool {
 		wanted = entries[0].Name
 	}
 	held := heldState(w, wanted)
-	return held == nil || held.Claim != claim.Name || wanted == claim.Spec.VolumeName
+	return held == nil || held.Claim != claim.Name || wanted == claim.Spec.VolumeName || w.isVolumeDeleted(wanted) || w.isVolumeDeleted(claim.Spec.VolumeName)
 }
 
 // hasFailed reports whether a claim of a template could not be made anew: the others

@@ -37,6 +37,16 @@ type nativeWorkload struct {
 	// ids counts the pods that were named, collisions the names of ReplicaSets that
 	// were taken.
 	ids, collisions int
+	// late is what the controllers of Kubernetes see; nil where they see what there is.
+	late *lateCache
+}
+
+// shown returns the state of the server that the controllers of Kubernetes see.
+func (n *nativeWorkload) shown() *server {
+	if n.late == nil {
+		return n.world.server
+	}
+	return n.late.view
 }
 
 // wish is what the manifest of a user says.
@@ -82,6 +92,9 @@ func newNativeWorld(choices *Choices, s settings, kind nativecontroller.Kind, fi
 	}
 	for i := range nodes {
 		w.nodes = append(w.nodes, newKubelet(w, fmt.Sprintf("node-%d", i), s.oldKubelets))
+	}
+	if s.late.on {
+		n.late = newLateCache(n)
 	}
 	w.say("%s: %s; %s", kind, first, s)
 	if err := errors.Join(w.slices.create(), w.server.create(n.manifest())); err != nil {
@@ -213,6 +226,7 @@ func copySpec(to, from client.Object) {
 
 // step is one second of the controllers of Kubernetes.
 func (n *nativeWorkload) step() {
+	n.late.deliver()
 	// They may be busy with others.
 	if !n.world.calm && n.world.choices.oneIn(4) {
 		return
@@ -238,9 +252,11 @@ func (n *nativeWorkload) nextID() int {
 }
 
 // pods returns the pods that are there, and do not end.
-func (n *nativeWorkload) pods() []*corev1.Pod {
+func (n *nativeWorkload) pods() []*corev1.Pod { return podsIn(n.world.server) }
+
+func podsIn(s *server) []*corev1.Pod {
 	var found []*corev1.Pod
-	pods := all[*corev1.Pod](n.world.server)
+	pods := all[*corev1.Pod](s)
 	for _, name := range slices.Sorted(maps.Keys(pods)) {
 		if pod := pods[name]; pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodFailed {
 			found = append(found, pod)
@@ -249,13 +265,13 @@ func (n *nativeWorkload) pods() []*corev1.Pod {
 	return found
 }
 
-// podsOf returns those of an owner, allPodsOf also those that end.
+// podsOf returns those of an owner that Kubernetes sees, allPodsOf also those that end.
 func (n *nativeWorkload) podsOf(owner client.Object) []*corev1.Pod {
-	return slices.DeleteFunc(n.pods(), func(pod *corev1.Pod) bool { return !metav1.IsControlledBy(pod, owner) })
+	return slices.DeleteFunc(podsIn(n.shown()), func(pod *corev1.Pod) bool { return !metav1.IsControlledBy(pod, owner) })
 }
 
 func (n *nativeWorkload) allPodsOf(owner client.Object) []*corev1.Pod {
-	pods := slices.DeleteFunc(slices.Collect(maps.Values(all[*corev1.Pod](n.world.server))), func(pod *corev1.Pod) bool { return !metav1.IsControlledBy(pod, owner) })
+	pods := slices.DeleteFunc(slices.Collect(maps.Values(all[*corev1.Pod](n.shown()))), func(pod *corev1.Pod) bool { return !metav1.IsControlledBy(pod, owner) })
 	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	return pods
 }
@@ -266,16 +282,23 @@ func (n *nativeWorkload) createPod(owner client.Object, kind schema.GroupVersion
 	for key, value := range labels {
 		metav1.SetMetaDataLabel(&pod.ObjectMeta, key, value)
 	}
+	if err := n.world.server.create(pod); err != nil {
+		n.say("cannot create pod %s: %v", name, err)
+		return nil // it sees late that there is one
+	}
 	n.say("creates pod %s", name)
-	_ = n.world.server.create(pod) // no other has the name
+	n.late.wrote(owner)
 	n.law.created(pod)
 	return pod
 }
 
-func (n *nativeWorkload) deletePod(pod *corev1.Pod, why string) {
+func (n *nativeWorkload) deletePod(owner client.Object, pod *corev1.Pod, why string) {
 	n.say("deletes pod %s: %s", pod.Name, why)
-	n.law.deleted(pod, why)
-	_ = n.world.server.delete(objectKey{"Pod", pod.Name}, nil) // it is there: it was just seen
+	if now, there := get[*corev1.Pod](n.world.server, pod.Name); there {
+		n.law.deleted(now, why) // no UID is sent: it may be another one by now
+	}
+	_ = n.world.server.delete(objectKey{"Pod", pod.Name}, nil) // one that is gone need not go
+	n.late.wrote(owner)
 }
 
 // isAvailable reports whether a pod counts as available for Kubernetes.

@@ -63,15 +63,21 @@ var nativeRollouts = []nativeRollout{
 	{"StatefulSet, with a strategy by default", nativecontroller.StatefulSet, 3, func(w *wish) { w.bare = true }, toNative("b"), ""},
 	{"StatefulSet, there and back", nativecontroller.StatefulSet, 3, plain, toNative("b", "a"), ""},
 	{"StatefulSet, restarted", nativecontroller.StatefulSet, 3, plain, toNative("restart"), ""},
+	{"StatefulSet, a label", nativecontroller.StatefulSet, 3, plain, toNative("label"), ""},
 	{"StatefulSet, by recreation", nativecontroller.StatefulSet, 0, plain, toNative("env"), ""},
 	{"DaemonSet, in place", nativecontroller.DaemonSet, 3, plain, toNative("b"), ""},
 	{"DaemonSet, there and back", nativecontroller.DaemonSet, 3, plain, toNative("b", "a"), ""},
+	{"DaemonSet, a label", nativecontroller.DaemonSet, 3, plain, toNative("label"), ""},
 	{"DaemonSet, by recreation", nativecontroller.DaemonSet, 0, plain, toNative("env"), ""},
 }
 
 // begin brings the rollout to its change, and makes that, with a clean log.
 func (r nativeRollout) begin(g Gomega) (*World, map[types.UID]bool) {
-	s, first := reference(), firstWish()
+	return r.beginWith(g, reference())
+}
+
+func (r nativeRollout) beginWith(g Gomega, s settings) (*World, map[types.UID]bool) {
+	first := firstWish()
 	r.wish(&first)
 	w, err := newNativeWorld(FromBytes(nil), s, r.kind, first)
 	g.Expect(err).NotTo(HaveOccurred())

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // The annotations of the controller of Deployments.
@@ -32,12 +33,12 @@ const (
 
 // stepDeployment is one sync of the controller of Deployments.
 func (n *nativeWorkload) stepDeployment() {
-	d, ok := get[*appsv1.Deployment](n.world.server, setName)
+	d, ok := get[*appsv1.Deployment](n.shown(), setName)
 	if !ok || d.DeletionTimestamp != nil {
 		return
 	}
 	s := &deploymentSync{n: n, d: d}
-	isScaling := slices.ContainsFunc(n.replicaSets(), func(rs *appsv1.ReplicaSet) bool {
+	isScaling := slices.ContainsFunc(replicaSetsIn(n.shown(), d), func(rs *appsv1.ReplicaSet) bool {
 		desired, ok := rs.Annotations[rsDesired]
 		return ok && *rs.Spec.Replicas > 0 && desired != strconv.Itoa(int(*d.Spec.Replicas))
 	})
@@ -59,8 +60,15 @@ func (n *nativeWorkload) stepDeployment() {
 // replicaSets returns those of the Deployment, the oldest first.
 func (n *nativeWorkload) replicaSets() []*appsv1.ReplicaSet {
 	owner := n.object()
-	found := slices.DeleteFunc(slices.Collect(maps.Values(all[*appsv1.ReplicaSet](n.world.server))), func(rs *appsv1.ReplicaSet) bool {
-		return owner == nil || !metav1.IsControlledBy(rs, owner) || rs.DeletionTimestamp != nil
+	if owner == nil {
+		return nil
+	}
+	return replicaSetsIn(n.world.server, owner)
+}
+
+func replicaSetsIn(s *server, owner client.Object) []*appsv1.ReplicaSet {
+	found := slices.DeleteFunc(slices.Collect(maps.Values(all[*appsv1.ReplicaSet](s))), func(rs *appsv1.ReplicaSet) bool {
+		return !metav1.IsControlledBy(rs, owner) || rs.DeletionTimestamp != nil
 	})
 	slices.SortFunc(found, func(a, b *appsv1.ReplicaSet) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
@@ -75,11 +83,17 @@ type deploymentSync struct {
 	d     *appsv1.Deployment
 	newRS *appsv1.ReplicaSet
 	old   []*appsv1.ReplicaSet
+	// failed: a write was refused, since what it was made from is not what there is. The
+	// sync ends.
+	failed bool
 }
 
 // find finds the ReplicaSets, numbers the new one, and creates it if it may.
 func (s *deploymentSync) find(create bool) {
-	found := s.n.replicaSets()
+	found := replicaSetsIn(s.n.shown(), s.d)
+	for i := range found {
+		found[i] = found[i].DeepCopy() // it is written to
+	}
 	i := slices.IndexFunc(found, func(rs *appsv1.ReplicaSet) bool { return equalButHash(&rs.Spec.Template, &s.d.Spec.Template) })
 	s.newRS, s.old = nil, found
 	if i >= 0 {
@@ -91,18 +105,17 @@ func (s *deploymentSync) find(create bool) {
 	}
 	switch {
 	case s.newRS != nil:
-		s.write(s.newRS.Name, func(rs *appsv1.ReplicaSet) { s.annotate(rs, latest+1) })
+		s.write(s.newRS, func(rs *appsv1.ReplicaSet) { s.annotate(rs, latest+1) })
 	case create:
 		s.create(latest + 1)
 	default:
 		return
 	}
-	if s.newRS == nil {
+	if s.newRS == nil || s.failed {
 		return
 	}
-	s.newRS, _ = get[*appsv1.ReplicaSet](s.n.world.server, s.newRS.Name)
 	revision := s.newRS.Annotations[rsRevision]
-	mutateStatus(s.n.world.server, setName, func(d *appsv1.Deployment) { metav1.SetMetaDataAnnotation(&d.ObjectMeta, rsRevision, revision) })
+	s.writeStatus(func(d *appsv1.Deployment) { metav1.SetMetaDataAnnotation(&d.ObjectMeta, rsRevision, revision) })
 }
 
 // equalButHash compares templates without the label that ReplicaSets add.
@@ -146,9 +159,10 @@ func (s *deploymentSync) create(revision int) {
 	hash := hashOf(template, s.n.collisions)
 	name := setName + "-" + hash
 	if other, ok := get[*appsv1.ReplicaSet](s.n.world.server, name); ok {
-		if !equalButHash(&other.Spec.Template, template) {
+		if _, isSeen := get[*appsv1.ReplicaSet](s.n.shown(), name); isSeen && !equalButHash(&other.Spec.Template, template) {
 			s.n.collisions++
 		}
+		s.failed = true
 		return
 	}
 	metav1.SetMetaDataLabel(&template.ObjectMeta, appsv1.DefaultDeploymentUniqueLabelKey, hash)
@@ -232,32 +246,50 @@ func (s *deploymentSync) wanted(rs *appsv1.ReplicaSet) int32 {
 	return *rs.Spec.Replicas + min(room, *s.d.Spec.Replicas-*rs.Spec.Replicas)
 }
 
-func (s *deploymentSync) write(name string, change func(*appsv1.ReplicaSet)) {
-	mutate(s.n.world.server, name, change)
+// write changes a ReplicaSet, if it still is as it was seen, and what was seen with it.
+func (s *deploymentSync) write(rs *appsv1.ReplicaSet, change func(*appsv1.ReplicaSet)) {
+	wanted := rs.DeepCopy()
+	change(wanted)
+	if s.failed || apiequality.Semantic.DeepEqual(rs, wanted) {
+		return
+	}
+	if s.failed = s.n.late.isStale(rs); s.failed {
+		return
+	}
+	mutate(s.n.world.server, rs.Name, change)
+	if now, there := get[*appsv1.ReplicaSet](s.n.world.server, rs.Name); there {
+		*rs = *now.DeepCopy()
+	}
+}
+
+// writeStatus changes the status of the Deployment, if that still is as it was seen.
+func (s *deploymentSync) writeStatus(change func(*appsv1.Deployment)) {
+	wanted := s.d.DeepCopy()
+	change(wanted)
+	if s.failed || apiequality.Semantic.DeepEqual(s.d, wanted) {
+		return
+	}
+	if s.failed = s.n.late.isStale(s.d); s.failed {
+		return
+	}
+	mutateStatus(s.n.world.server, setName, change)
+	s.d, _ = get[*appsv1.Deployment](s.n.world.server, setName)
 }
 
 // resize makes a ReplicaSet have so many pods. It reports whether it had others.
 func (s *deploymentSync) resize(rs *appsv1.ReplicaSet, replicas int32, why string) bool {
-	if *rs.Spec.Replicas != replicas {
-		s.n.say("scales ReplicaSet %s from %d to %d: %s", rs.Name, *rs.Spec.Replicas, replicas, why)
-	}
-	changed := *rs.Spec.Replicas != replicas
-	s.write(rs.Name, func(rs *appsv1.ReplicaSet) {
+	before := *rs.Spec.Replicas
+	s.write(rs, func(rs *appsv1.ReplicaSet) {
 		*rs.Spec.Replicas = replicas
 		if rs.Annotations == nil {
 			rs.Annotations = map[string]string{}
 		}
 		s.number(rs)
 	})
-	*rs = *ptr.To(mustGet(s.n.world.server, rs)).DeepCopy()
-	return changed
-}
-
-func mustGet(s *server, rs *appsv1.ReplicaSet) appsv1.ReplicaSet {
-	if found, ok := get[*appsv1.ReplicaSet](s, rs.Name); ok {
-		return *found
+	if before != replicas && !s.failed {
+		s.n.say("scales ReplicaSet %s from %d to %d: %s", rs.Name, before, replicas, why)
 	}
-	return *rs
+	return before != replicas && !s.failed
 }
 
 // scale follows the number of replicas, and no template.
@@ -272,14 +304,14 @@ func (s *deploymentSync) scale() {
 			one = s.old[len(s.old)-1]
 		}
 		if one != nil {
-			s.resize(one.DeepCopy(), replicas, "the number of replicas")
+			s.resize(one, replicas, "the number of replicas")
 		}
 		return
 	}
 	if s.newRS != nil && *s.newRS.Spec.Replicas == replicas && s.newRS.Annotations[rsDesired] == strconv.Itoa(int(replicas)) && s.newRS.Status.AvailableReplicas == replicas {
 		for _, rs := range s.old {
 			if *rs.Spec.Replicas > 0 {
-				s.resize(rs.DeepCopy(), 0, "the new one has all pods")
+				s.resize(rs, 0, "the new one has all pods")
 			}
 		}
 		return
@@ -319,14 +351,14 @@ func (s *deploymentSync) scaleProportionally(active []*appsv1.ReplicaSet) {
 		if i == 0 {
 			sizes[rs.Name] = max(sizes[rs.Name]+toAdd-added, 0)
 		}
-		s.resize(rs.DeepCopy(), sizes[rs.Name], "its share")
+		s.resize(rs, sizes[rs.Name], "its share")
 	}
 }
 
 // roll goes on with a rolling update.
 func (s *deploymentSync) roll() {
 	s.find(true)
-	if s.newRS == nil {
+	if s.newRS == nil || s.failed {
 		return
 	}
 	wanted := s.wanted(s.newRS)
@@ -338,7 +370,7 @@ func (s *deploymentSync) roll() {
 		s.n.law.rolls(fmt.Sprintf("ReplicaSet %s had %d pods", s.newRS.Name, before))
 		return
 	}
-	if s.isComplete() {
+	if s.isComplete() && !s.failed {
 		s.cleanUp()
 	}
 }
@@ -379,7 +411,7 @@ func (s *deploymentSync) recreate() {
 			s.resize(rs, 0, "all go first")
 		}
 	}
-	for _, pod := range s.n.pods() {
+	for _, pod := range podsIn(s.n.shown()) {
 		if s.newRS == nil || !metav1.IsControlledBy(pod, s.newRS) {
 			return
 		}
@@ -402,8 +434,7 @@ func (s *deploymentSync) isComplete() bool {
 func (s *deploymentSync) cleanUp() {
 	sorted := slices.SortedStableFunc(slices.Values(s.old), func(a, b *appsv1.ReplicaSet) int { return cmp.Compare(revisionNumber(a), revisionNumber(b)) })
 	for _, rs := range sorted[:max(len(sorted)-int(*s.d.Spec.RevisionHistoryLimit), 0)] {
-		now := mustGet(s.n.world.server, rs)
-		if now.Status.Replicas == 0 && *now.Spec.Replicas == 0 && now.Generation <= now.Status.ObservedGeneration {
+		if rs.Status.Replicas == 0 && *rs.Spec.Replicas == 0 && rs.Generation <= rs.Status.ObservedGeneration && !s.failed {
 			s.n.say("deletes ReplicaSet %s", rs.Name)
 			s.n.world.server.remove(objectKey{"ReplicaSet", rs.Name})
 		}
@@ -412,9 +443,11 @@ func (s *deploymentSync) cleanUp() {
 
 // report writes the status.
 func (s *deploymentSync) report() {
+	if s.failed {
+		return
+	}
 	status := appsv1.DeploymentStatus{ObservedGeneration: s.d.Generation}
 	for _, rs := range s.all() {
-		rs := mustGet(s.n.world.server, rs)
 		status.Replicas += rs.Status.Replicas
 		status.ReadyReplicas += rs.Status.ReadyReplicas
 		status.AvailableReplicas += rs.Status.AvailableReplicas
@@ -422,20 +455,30 @@ func (s *deploymentSync) report() {
 			status.UpdatedReplicas = rs.Status.Replicas
 		}
 	}
-	mutateStatus(s.n.world.server, setName, func(d *appsv1.Deployment) { d.Status = status })
+	s.writeStatus(func(d *appsv1.Deployment) { d.Status = status })
 }
 
 // stepReplicaSets is one sync of the controller of ReplicaSets, for each.
 func (n *nativeWorkload) stepReplicaSets() {
-	for _, rs := range n.replicaSets() {
-		pods := n.podsOf(rs)
+	d := n.object()
+	if d == nil {
+		return
+	}
+	for _, rs := range replicaSetsIn(n.shown(), d) {
+		if n.late.waits(rs) {
+			continue
+		}
+		pods, expects := n.podsOf(rs), n.late.expects(rs)
 		for range int(*rs.Spec.Replicas) - len(pods) {
+			if expects {
+				break
+			}
 			n.createPod(rs, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), &rs.Spec.Template, fmt.Sprintf("%s-%05d", rs.Name, n.nextID()), nil)
 		}
-		if tooMany := len(pods) - int(*rs.Spec.Replicas); tooMany > 0 {
+		if tooMany := len(pods) - int(*rs.Spec.Replicas); tooMany > 0 && !expects {
 			slices.SortStableFunc(pods, n.compareForDeletion)
 			for _, pod := range pods[:tooMany] {
-				n.deletePod(pod, "ReplicaSet "+rs.Name+" is to have fewer")
+				n.deletePod(rs, pod, "ReplicaSet "+rs.Name+" is to have fewer")
 			}
 		}
 		pods = n.podsOf(rs)

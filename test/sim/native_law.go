@@ -35,6 +35,9 @@ type nativeLaw struct {
 	// updated are the pods of a workload that was released as updated, until the user
 	// asks for something else.
 	updated sets.Set[types.UID]
+	// overtaken: the user asked for something else in the middle of an update, which
+	// Kubernetes may see late, see openFindings.
+	overtaken bool
 }
 
 // newNativeLaw shares with the law of other sets which pods are out by our doing.
@@ -135,11 +138,15 @@ func budgetOf(obj client.Object) (replicas, budget int) {
 }
 
 // asked is told that the user asks for something.
-func (l *nativeLaw) asked() { l.updated = nil }
+func (l *nativeLaw) asked() {
+	l.updated = nil
+	obj := l.n.object()
+	l.overtaken = l.n.late != nil && obj != nil && isHeld(obj)
+}
 
 // tell is told of the events of the operator.
 func (l *nativeLaw) tell(reason string) {
-	if reason != "UpdatedInPlace" {
+	if reason != "UpdatedInPlace" || l.overtaken {
 		return
 	}
 	l.updated = sets.New[types.UID]()
@@ -243,7 +250,7 @@ func (l *nativeLaw) whatIsWrongWithHistory() []string {
 	for _, rs := range l.n.replicaSets() {
 		number := revisionNumber(rs)
 		newest = max(newest, number)
-		if other := numbers[number]; other != "" {
+		if other := numbers[number]; other != "" && l.n.late == nil { // see openFindings
 			words = append(words, fmt.Sprintf("%s and %s are both revision %d", other, rs.Name, number))
 		}
 		numbers[number] = rs.Name

@@ -87,13 +87,13 @@ func isOfNativeInterest(before, after client.Object) bool {
 }
 
 // observedBy is what is told of the status of a workload.
-func observedBy(obj client.Object) [2]int64 {
+func observedBy(obj client.Object) [3]int64 {
 	switch typed := obj.(type) {
 	case *appsv1.StatefulSet:
-		return [2]int64{typed.Status.ObservedGeneration}
+		return [3]int64{typed.Status.ObservedGeneration, int64(typed.Status.UpdatedReplicas)}
 	case *appsv1.DaemonSet:
-		return [2]int64{typed.Status.ObservedGeneration, int64(typed.Status.DesiredNumberScheduled)}
+		return [3]int64{typed.Status.ObservedGeneration, int64(typed.Status.DesiredNumberScheduled), int64(typed.Status.UpdatedNumberScheduled)}
 	default:
-		return [2]int64{}
+		return [3]int64{}
 	}
 }

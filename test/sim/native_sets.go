@@ -24,7 +24,7 @@ import (
 
 // revisionsOf returns the revisions of the workload, the oldest first.
 func (n *nativeWorkload) revisionsOf(owner client.Object) []*appsv1.ControllerRevision {
-	found := slices.DeleteFunc(slices.Collect(maps.Values(all[*appsv1.ControllerRevision](n.world.server))), func(r *appsv1.ControllerRevision) bool {
+	found := slices.DeleteFunc(slices.Collect(maps.Values(all[*appsv1.ControllerRevision](n.shown()))), func(r *appsv1.ControllerRevision) bool {
 		return !metav1.IsControlledBy(r, owner)
 	})
 	slices.SortFunc(found, func(a, b *appsv1.ControllerRevision) int {
@@ -49,7 +49,7 @@ func (n *nativeWorkload) ensureRevision(owner client.Object, kind string, templa
 			mutate(n.world.server, r.Name, func(r *appsv1.ControllerRevision) { r.Revision = newest + 1 })
 		}
 		r, _ = get[*appsv1.ControllerRevision](n.world.server, r.Name)
-		return r
+		return r // nil: it is gone, which is seen late
 	}
 	hash := hashOf(template, 0)
 	r := &appsv1.ControllerRevision{
@@ -61,6 +61,9 @@ func (n *nativeWorkload) ensureRevision(owner client.Object, kind string, templa
 	}
 	if labeled {
 		r.Labels[appsv1.ControllerRevisionHashLabelKey] = hash
+	}
+	if held, there := get[*appsv1.ControllerRevision](n.world.server, r.Name); there {
+		return held // it is seen late
 	}
 	n.say("creates ControllerRevision %s", r.Name)
 	_ = n.world.server.create(r) // no other has the name
@@ -101,12 +104,15 @@ func (n *nativeWorkload) truncate(owner client.Object, limit int, inUse sets.Set
 
 // stepStatefulSet is one sync of the controller of StatefulSets.
 func (n *nativeWorkload) stepStatefulSet() {
-	set, ok := get[*appsv1.StatefulSet](n.world.server, setName)
-	if !ok || set.DeletionTimestamp != nil {
+	set, ok := get[*appsv1.StatefulSet](n.shown(), setName)
+	if !ok || set.DeletionTimestamp != nil || n.late.waits(set) {
 		return
 	}
 	update := n.ensureRevision(set, "StatefulSet", &set.Spec.Template, false)
-	current, ok := get[*appsv1.ControllerRevision](n.world.server, set.Status.CurrentRevision)
+	if update == nil {
+		return
+	}
+	current, ok := get[*appsv1.ControllerRevision](n.shown(), set.Status.CurrentRevision)
 	if !ok {
 		current = update
 	}
@@ -144,7 +150,7 @@ func (s *statefulSetSync) sync() {
 			}
 		case pod.Status.Phase == corev1.PodFailed:
 			if pod.DeletionTimestamp == nil {
-				s.n.deletePod(pod, "it has failed")
+				s.n.deletePod(s.set, pod, "it has failed")
 			}
 			return
 		case s.isOrdered() && (pod.DeletionTimestamp != nil || !s.n.isAvailable(pod)):
@@ -156,7 +162,7 @@ func (s *statefulSetSync) sync() {
 		switch {
 		case ordinal < int(*s.set.Spec.Replicas):
 		case pod.DeletionTimestamp == nil:
-			s.n.deletePod(pod, "there are too many")
+			s.n.deletePod(s.set, pod, "there are too many")
 			fallthrough
 		default:
 			if s.isOrdered() {
@@ -202,7 +208,7 @@ func (s *statefulSetSync) roll() {
 	budget = max(budget, 1)
 	var old []*corev1.Pod
 	for ordinal := int(*s.set.Spec.Replicas) - 1; ordinal >= 0; ordinal-- {
-		pod, ok := get[*corev1.Pod](s.n.world.server, fmt.Sprintf("%s-%d", setName, ordinal))
+		pod, ok := get[*corev1.Pod](s.n.shown(), fmt.Sprintf("%s-%d", setName, ordinal))
 		isOut := !ok || !s.n.isAvailable(pod)
 		if isOut {
 			budget--
@@ -210,13 +216,13 @@ func (s *statefulSetSync) roll() {
 		isOld := ok && ordinal >= s.partition() && pod.DeletionTimestamp == nil && revisionOf(pod) != s.update.Name
 		switch {
 		case isOld && isOut && !s.isOrdered():
-			s.n.deletePod(pod, "it is at another revision")
+			s.n.deletePod(s.set, pod, "it is at another revision")
 		case isOld:
 			old = append(old, pod)
 		}
 	}
 	for _, pod := range old[:max(min(budget, len(old)), 0)] {
-		s.n.deletePod(pod, "it is at another revision")
+		s.n.deletePod(s.set, pod, "it is at another revision")
 	}
 }
 
@@ -249,17 +255,21 @@ func (s *statefulSetSync) report() {
 
 // stepDaemonSet is one sync of the controller of DaemonSets.
 func (n *nativeWorkload) stepDaemonSet() {
-	ds, ok := get[*appsv1.DaemonSet](n.world.server, setName)
-	if !ok || ds.DeletionTimestamp != nil {
+	ds, ok := get[*appsv1.DaemonSet](n.shown(), setName)
+	if !ok || ds.DeletionTimestamp != nil || n.late.waits(ds) {
 		return
 	}
 	update := n.ensureRevision(ds, "DaemonSet", &ds.Spec.Template, true)
+	if update == nil {
+		return
+	}
 	hash := update.Labels[appsv1.ControllerRevisionHashLabelKey]
 	status := appsv1.DaemonSetStatus{ObservedGeneration: ds.Generation}
 	inUse, old, unavailable := sets.New(update.Name), []*corev1.Pod(nil), 0
+	expects := n.late.expects(ds)
 	for _, node := range n.world.nodes {
 		status.DesiredNumberScheduled++
-		pod := n.daemonOn(ds, node, hash)
+		pod := n.daemonOn(ds, node, hash, expects)
 		if pod == nil {
 			unavailable++
 			continue
@@ -279,15 +289,19 @@ func (n *nativeWorkload) stepDaemonSet() {
 		}
 		switch {
 		case !isOld || pod.DeletionTimestamp != nil || ds.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType:
+		case isOut && !n.late.expects(ds):
+			n.deletePod(ds, pod, "it is at another revision")
 		case isOut:
-			n.deletePod(pod, "it is at another revision")
 		default:
 			old = append(old, pod)
 		}
 	}
 	budget, _ := intstr.GetScaledValueFromIntOrPercent(maxUnavailableOf(ds), len(n.world.nodes), true) // it is valid
+	if n.late.expects(ds) {
+		budget = 0
+	}
 	for _, pod := range old[:max(min(budget-unavailable, len(old)), 0)] {
-		n.deletePod(pod, "it is at another revision")
+		n.deletePod(ds, pod, "it is at another revision")
 	}
 	mutateStatus(n.world.server, setName, func(ds *appsv1.DaemonSet) { ds.Status = status })
 	n.truncate(ds, int(ptr.Deref(ds.Spec.RevisionHistoryLimit, 10)), inUse)
@@ -302,18 +316,19 @@ func maxUnavailableOf(ds *appsv1.DaemonSet) *intstr.IntOrString {
 
 // daemonOn returns the pod of a node, and makes one if it has none; nil where that
 // has to wait.
-func (n *nativeWorkload) daemonOn(ds *appsv1.DaemonSet, node *kubelet, hash string) *corev1.Pod {
+func (n *nativeWorkload) daemonOn(ds *appsv1.DaemonSet, node *kubelet, hash string, expects bool) *corev1.Pod {
 	var found *corev1.Pod
 	for _, pod := range n.allPodsOf(ds) {
 		switch {
 		case pod.Spec.NodeName != node.node:
+		case expects && pod.Status.Phase == corev1.PodFailed:
 		case pod.Status.Phase == corev1.PodFailed && pod.DeletionTimestamp == nil:
-			n.deletePod(pod, "it has failed")
+			n.deletePod(ds, pod, "it has failed")
 		case found == nil || pod.DeletionTimestamp == nil:
 			found = pod
 		}
 	}
-	if found != nil || node.isDead() {
+	if found != nil || node.isDead() || expects {
 		return found
 	}
 	pod := n.createPod(ds, appsv1.SchemeGroupVersion.WithKind("DaemonSet"), &ds.Spec.Template, fmt.Sprintf("%s-%05d", setName, n.nextID()), map[string]string{

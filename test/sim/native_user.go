@@ -190,6 +190,7 @@ func chosenNative(c *Choices) (settings, nativecontroller.Kind, wish) {
 	if c.oneIn(4) {
 		first.policy = appsv1beta1.InPlaceOnlyPodUpdateStrategyType
 	}
+	s.late = chosenLate(c)
 	return s, kind, first
 }
 

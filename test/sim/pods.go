@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kubectl/pkg/util/qos"
 	"k8s.io/utils/ptr"
@@ -112,6 +111,9 @@ func bumpGeneration(held, obj client.Object) {
 // validateUpdate refuses what no update may do: of a live pod, only images can
 // change.
 func (s *server) validateUpdate(held, obj client.Object, subresource string) error {
+	if err := validateFinalizers(held, obj); err != nil {
+		return err
+	}
 	if claim, ok := obj.(*corev1.PersistentVolumeClaim); ok && s.storage != nil {
 		return s.storage.validateUpdate(held.(*corev1.PersistentVolumeClaim), claim) //nolint:forcetypeassert // the type of obj
 	}
@@ -120,11 +122,6 @@ func (s *server) validateUpdate(held, obj client.Object, subresource string) err
 		return nil
 	}
 	before := held.(*corev1.Pod) //nolint:forcetypeassert // the type of obj
-	if added := sets.New(pod.Finalizers...).Delete(before.Finalizers...); pod.DeletionTimestamp != nil && added.Len() > 0 {
-		return apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, pod.Name, field.ErrorList{
-			field.Forbidden(field.NewPath("metadata", "finalizers"), "no new finalizers can be added if the object is being deleted"),
-		})
-	}
 	switch subresource {
 	case statusSubresource:
 		return nil

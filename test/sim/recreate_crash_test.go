@@ -45,7 +45,10 @@ var recreations = []recreation{
 	{name: "two claims", settings: recreatingFew(1, func(s *settings) { s.volumes.wish.second = "standard" }), changes: []func(*World){
 		claimsWith(func(w *claimWish) { w.class, w.second = "fast", "fast-wait" }),
 	}},
-	{name: "and back", settings: recreatingFew(1, nil), changes: []func(*World){claimsOfClass("fast"), claimsOfClass("standard")}},
+	{name: "and back, of volumes that others hold", settings: recreatingFew(1, nil), changes: []func(*World){claimsOfClass("fast"), func(w *World) {
+		keepAllVolumes(w)
+		claimsOfClass("standard")(w)
+	}}},
 	{name: "undone", settings: recreatingFew(1, func(s *settings) { keeping(s.volumes.strategy.Recreate) }), changes: []func(*World){claimsOfClass("fast"), undoAll}},
 	{name: "snapshots that are never ready", settings: recreatingFew(1, func(s *settings) {
 		s.volumes.strategy.Recreate.VolumeSnapshotClassName = "never-ready"

@@ -49,7 +49,11 @@ func (w *World) whatWasNotRestarted(pod *corev1.Pod, template *corev1.PodTemplat
 	if found := restartsAsked(pod.Annotations); !maps.Equal(found, wanted) {
 		words = append(words, fmt.Sprintf("it has the annotations %v instead of %v", found, wanted))
 	}
-	running := w.worker(pod).running
+	worker := w.worker(pod)
+	if worker == nil {
+		return words // no node has it yet
+	}
+	running := worker.running
 	for _, name := range slices.Sorted(maps.Keys(running)) {
 		for _, key := range []string{restartedAt, appsv1beta1.RestartAnnotationPrefix + name} {
 			if value, ok := wanted[key]; ok && name != injected && running[name].asked[key] != value {

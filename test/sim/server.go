@@ -173,12 +173,16 @@ func (s *server) store(key objectKey, obj client.Object) {
 
 // remove removes an object for good.
 func (s *server) remove(key objectKey) {
-	if _, exists := s.objects[key]; !exists {
+	held, exists := s.objects[key]
+	if !exists {
 		return
 	}
 	delete(s.objects, key)
 	s.version++
 	s.log[key.kind] = append(s.log[key.kind], event{version: s.version, name: key.name})
+	if pv, ok := held.(*corev1.PersistentVolume); ok {
+		s.storage.left(pv)
+	}
 }
 
 // mutate changes an object as those do who are not under test: it never fails,
@@ -199,6 +203,7 @@ func mutate[T client.Object](s *server, name string, change func(T)) {
 	if deleted := obj.GetDeletionTimestamp(); deleted != nil && ptr.Deref(obj.GetDeletionGracePeriodSeconds(), 1) == 0 {
 		s.finish(key) // nothing but finalizers may hold it
 	}
+	s.removeUnheld(key)
 }
 
 // patchRequest is a PATCH as a client sends it.
@@ -250,6 +255,7 @@ func (s *server) patch(request patchRequest) (client.Object, error) {
 		s.own(held, obj, request.manager)
 	}
 	s.store(request.key, obj)
+	s.removeUnheld(request.key)
 	return obj, nil
 }
 

@@ -49,6 +49,7 @@ type settings struct {
 	resizes  resizes
 	volumes  volumes
 	wider    wider
+	late     late
 
 	// How long containers take to stop, and to become ready, and EndpointSlices
 	// to follow at most.
@@ -137,7 +138,7 @@ func (s settings) String() string {
 		s.maxStopTime, s.readyTime, s.endpointDelay, s.oldKubelets, s.lag, s.faults, s.deaths) +
 		fmt.Sprintf("; %s; hooked %t: %s, in the template %t, answered within %ds; batches %d, slow %q; reads %t, pulls %t; respects a budget %t, slack %d, lag %ds; unserved %t",
 			s.clones, s.hooked, hookWords(s.hooks.lifecycle()), s.marked, s.hookDelay, s.batches, s.slow, s.reads, s.pulls, s.respects, s.budgetSlack, s.budgetLag, s.unserved) +
-		"; " + s.resizes.String() + "; " + s.volumes.String() + "; " + s.wider.String()
+		"; " + s.resizes.String() + "; " + s.volumes.String() + "; " + s.wider.String() + "; " + s.late.String()
 }
 
 // slowTime is how much longer a slow container takes.

@@ -31,6 +31,8 @@ type volumes struct {
 	recreates bool
 	// attaches: the driver attaches volumes to nodes, for everybody to see.
 	attaches bool
+	// keepers: others hold volumes with finalizers for a while, and people delete volumes.
+	keepers bool
 }
 
 // classes are the storage classes that the user asks for; those of most runs come
@@ -65,7 +67,8 @@ func (v volumes) String() string {
 	if !v.on {
 		return "no volumes"
 	}
-	return fmt.Sprintf("volumes: %s, strategy %s, at a time %v, noticed within %ds, by nodes within %ds", v.wish, v.strategy.Type, v.strategy.MaxConcurrent, v.delay, v.nodeDelay)
+	return fmt.Sprintf("volumes: %s, strategy %s, at a time %v, noticed within %ds, by nodes within %ds, kept by others %t",
+		v.wish, v.strategy.Type, v.strategy.MaxConcurrent, v.delay, v.nodeDelay, v.keepers)
 }
 
 // claimWish is what the user wants claims to be.

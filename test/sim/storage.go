@@ -35,6 +35,10 @@ type storage struct {
 	// are, by the names of their PersistentVolumes.
 	volumes map[types.UID]*volume
 	disks   map[string]*volume
+	// outside are the disks that no PersistentVolume names, by their handles; keepers is
+	// until when somebody else holds a PersistentVolume, by its name.
+	outside map[string]*volume
+	keepers map[string]time.Time
 	// snapshotters are what is behind the classes of snapshots, takings what is
 	// remembered of snapshots, images what they hold, by the names of their contents.
 	snapshotters map[string]snapshotter
@@ -142,6 +146,8 @@ type volume struct {
 	// name is that of its PersistentVolume, claim that of the claim that it is for, or
 	// was for last, class that of its storage class.
 	name, claim, class string
+	// handle is what the driver calls it.
+	handle string
 	// written is what pods have written in it, of which safe has reached it.
 	written bytes
 	safe    int
@@ -164,6 +170,7 @@ type volume struct {
 func newStorage(w *World) *storage {
 	return &storage{
 		world: w, drivers: maps.Clone(drivers), volumes: map[types.UID]*volume{}, disks: map[string]*volume{},
+		outside: map[string]*volume{}, keepers: map[string]time.Time{},
 		snapshotters: maps.Clone(snapshotters), takings: map[types.UID]*taking{}, images: map[string]*image{},
 	}
 }

@@ -26,16 +26,17 @@ const (
 
 // stepBinder is one second of the controller of volumes.
 func (s *storage) stepBinder() {
+	s.stepKeepers()
 	pvs := all[*corev1.PersistentVolume](s.world.server)
 	for _, name := range slices.Sorted(maps.Keys(pvs)) {
 		s.syncVolume(pvs[name])
 	}
 }
 
-// syncVolume gives a volume its phase, and deletes it if nothing wants it any more.
+// syncVolume gives a volume its phase, and destroys its disk if nothing wants it any more.
 func (s *storage) syncVolume(pv *corev1.PersistentVolume) {
-	ref, v := pv.Spec.ClaimRef, s.disks[pv.Name]
-	phase := corev1.VolumeReleased
+	s.adopt(pv)
+	ref, phase := pv.Spec.ClaimRef, corev1.VolumeReleased
 	switch claim := s.claimOfVolume(pv); {
 	case ref == nil || ref.UID == "":
 		phase = corev1.VolumeAvailable
@@ -44,22 +45,12 @@ func (s *storage) syncVolume(pv *corev1.PersistentVolume) {
 	case claim != nil && claim.Spec.VolumeName == pv.Name:
 		phase = corev1.VolumeBound
 	}
-	finalizers := []string{volumeProtection}
-	if pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
-		finalizers = append(finalizers, provisionerFinalizer)
+	mutate(s.world.server, pv.Name, func(pv *corev1.PersistentVolume) { pv.Status.Phase = phase })
+	if v := s.disks[pv.Name]; v != nil {
+		s.reclaim(s.volumeNamed(pv.Name), v)
 	}
-	if pv.Status.Phase != phase || !slices.Equal(pv.Finalizers, finalizers) {
-		mutate(s.world.server, pv.Name, func(pv *corev1.PersistentVolume) { pv.Status.Phase, pv.Finalizers = phase, finalizers })
-	}
-	isUnwanted := phase == corev1.VolumeReleased && pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete ||
-		pv.DeletionTimestamp != nil && phase != corev1.VolumeBound
-	switch {
-	case !isUnwanted:
-		v.deleteAt = time.Time{}
-	case v.deleteAt.IsZero():
-		v.deleteAt = s.soon()
-	case v.node == "" && !s.now().Before(v.deleteAt):
-		s.destroy(v)
+	if pv := s.volumeNamed(pv.Name); pv != nil {
+		s.guard(pv)
 	}
 }
 
@@ -98,9 +89,11 @@ func (s *storage) provision(claim *corev1.PersistentVolumeClaim) {
 	}
 }
 
-// volumeFor returns the volume that a claim is to have; nil if none is there.
+// volumeFor returns the volume that a claim is to have; nil if none is there, with its
+// disk.
 func (s *storage) volumeFor(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolume {
 	pvs := all[*corev1.PersistentVolume](s.world.server)
+	maps.DeleteFunc(pvs, func(name string, _ *corev1.PersistentVolume) bool { return s.disks[name] == nil })
 	if named := pvs[claim.Spec.VolumeName]; named != nil {
 		isLate := s.now().Sub(claim.CreationTimestamp.Time) > 2*time.Second && s.now().Unix()%bindsEvery != 0
 		if isFor(named, claim) && !isLate || named.Spec.ClaimRef == nil && named.Spec.StorageClassName == *claim.Spec.StorageClassName {
@@ -221,6 +214,9 @@ func (s *storage) selectNode(claim *corev1.PersistentVolumeClaim, node string) {
 
 // isDeleting reports whether a volume or a claim is about to go.
 func (s *storage) isDeleting() bool {
+	if len(s.keepers) > 0 {
+		return true
+	}
 	for _, v := range s.disks {
 		if !v.deleteAt.IsZero() || !v.freeAt.IsZero() {
 			return true

@@ -11,7 +11,6 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 )
 
@@ -90,17 +89,14 @@ type image struct {
 	mode    corev1.PersistentVolumeMode
 }
 
-const (
-	volumeProtection     = "kubernetes.io/pv-protection"
-	provisionerFinalizer = "external-provisioner.volume.kubernetes.io/finalizer"
-	provisionedBy        = "pv.kubernetes.io/provisioned-by"
-)
+const provisionedBy = "pv.kubernetes.io/provisioned-by"
 
 // makeVolume makes a volume for a claim, with what is in a source; nil for none.
 func (s *storage) makeVolume(claim *corev1.PersistentVolumeClaim, from *image) {
 	class, _ := get[*storagev1.StorageClass](s.world.server, *claim.Spec.StorageClassName)
+	policy := ptr.Deref(class.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete)
 	v := &volume{
-		name: "pv-" + string(claim.UID), claim: claim.Name, size: requestOf(claim),
+		name: "pv-" + string(claim.UID), handle: "handle-pv-" + string(claim.UID), claim: claim.Name, size: requestOf(claim),
 		attributes: ptr.Deref(claim.Spec.VolumeAttributesClassName, ""), class: class.Name,
 	}
 	if from != nil {
@@ -110,13 +106,13 @@ func (s *storage) makeVolume(claim *corev1.PersistentVolumeClaim, from *image) {
 	s.disks[v.name] = v
 	err := s.world.server.create(&corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: v.name, Finalizers: []string{volumeProtection, provisionerFinalizer}, Annotations: map[string]string{provisionedBy: class.Provisioner},
+			Name: v.name, Finalizers: finalizersAtCreation(policy), Annotations: map[string]string{provisionedBy: class.Provisioner},
 		},
 		Spec: corev1.PersistentVolumeSpec{
 			Capacity:    corev1.ResourceList{corev1.ResourceStorage: v.size},
 			AccessModes: claim.Spec.AccessModes, VolumeMode: claim.Spec.VolumeMode, StorageClassName: class.Name,
-			PersistentVolumeReclaimPolicy: ptr.Deref(class.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete),
-			PersistentVolumeSource:        corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: class.Provisioner, VolumeHandle: "handle-" + v.name}},
+			PersistentVolumeReclaimPolicy: policy,
+			PersistentVolumeSource:        corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: class.Provisioner, VolumeHandle: v.handle}},
 			ClaimRef: &corev1.ObjectReference{
 				APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: namespace, Name: claim.Name, UID: claim.UID, ResourceVersion: claim.ResourceVersion,
 			},
@@ -128,20 +124,13 @@ func (s *storage) makeVolume(claim *corev1.PersistentVolumeClaim, from *image) {
 	}
 }
 
-// destroy removes a volume and all that is in it.
-func (s *storage) destroy(v *volume) {
-	s.say("volume %s is deleted, with %d writes", v.name, len(v.written))
-	delete(s.disks, v.name)
-	maps.DeleteFunc(s.volumes, func(_ types.UID, other *volume) bool { return other == v })
-	s.world.server.remove(objectKey{"PersistentVolume", v.name})
-	s.world.law.data.destroyed(v.claim, v.written)
-}
-
-// holds returns all volumes and snapshots that hold a write, but for those in memory.
+// holds reports whether a disk or a snapshot holds a write.
 func (s *storage) holds(write int) bool {
-	for _, v := range s.disks {
-		if slices.Contains(v.written, write) {
-			return true
+	for _, disks := range []map[string]*volume{s.disks, s.outside} {
+		for _, v := range disks {
+			if slices.Contains(v.written, write) {
+				return true
+			}
 		}
 	}
 	for _, i := range s.images {
@@ -154,6 +143,9 @@ func (s *storage) holds(write int) bool {
 
 // freeDisks takes volumes from nodes on which nothing uses them, and shows their size.
 func (s *storage) freeDisks() {
+	for _, handle := range slices.Sorted(maps.Keys(s.outside)) {
+		s.free(s.outside[handle])
+	}
 	for _, name := range slices.Sorted(maps.Keys(s.disks)) {
 		v := s.disks[name]
 		s.free(v)

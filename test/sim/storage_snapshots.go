@@ -211,7 +211,7 @@ func (s *storage) take(t *taking, snapshot *snapshotv1.VolumeSnapshot) {
 		Spec: snapshotv1.VolumeSnapshotContentSpec{
 			VolumeSnapshotRef: corev1.ObjectReference{Kind: "VolumeSnapshot", Namespace: namespace, Name: snapshot.Name, UID: snapshot.UID},
 			DeletionPolicy:    class.DeletionPolicy, Driver: class.Driver, VolumeSnapshotClassName: &class.Name, SourceVolumeMode: claim.Spec.VolumeMode,
-			Source: snapshotv1.VolumeSnapshotContentSource{VolumeHandle: ptr.To("handle-" + claim.Spec.VolumeName)},
+			Source: snapshotv1.VolumeSnapshotContentSource{VolumeHandle: &s.volumes[claim.UID].handle},
 		},
 	})
 }
@@ -254,7 +254,7 @@ func (s *storage) answerSnapshot(t *taking, snapshot *snapshotv1.VolumeSnapshot)
 	t.calls++
 	d := s.snapshotters[ptr.Deref(snapshot.Spec.VolumeSnapshotClassName, "")]
 	content, _ := get[*snapshotv1.VolumeSnapshotContent](s.world.server, contentName(snapshot))
-	v := s.disks[ptr.Deref(content.Spec.Source.VolumeHandle, "handle-")[len("handle-"):]]
+	v := s.diskAt(ptr.Deref(content.Spec.Source.VolumeHandle, ""))
 	switch {
 	case d.hangs:
 		s.fail(t, snapshot, "Failed to check and update snapshot content: rpc error: code = DeadlineExceeded desc = context deadline exceeded")
@@ -281,6 +281,16 @@ func (s *storage) answerSnapshot(t *taking, snapshot *snapshotv1.VolumeSnapshot)
 	} else {
 		t.readyAt = s.now().Add(10000 * time.Hour)
 	}
+}
+
+// diskAt returns the disk of a handle; nil if there is none.
+func (s *storage) diskAt(handle string) *volume {
+	for _, v := range s.disks {
+		if v.handle == handle {
+			return v
+		}
+	}
+	return s.outside[handle]
 }
 
 // dropSnapshot removes a snapshot that is deleted, and what it holds.

@@ -43,6 +43,7 @@ func chosenRecreations(c *Choices) volumes {
 	}
 	v.strategy.MaxConcurrent = pick(c, claimLimits)
 	v.strategy.Type, v.strategy.Recreate = appsv1beta1.RecreateVolumeClaimUpdateStrategyType, chosenRecreation(c)
+	v.keepers = c.oneIn(2)
 	return v
 }
 

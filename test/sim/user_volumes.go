@@ -220,6 +220,9 @@ func (w *World) calmStorage() {
 		return
 	}
 	w.storage.refuse, w.storage.silentUntil = nil, time.Time{}
+	for name := range w.storage.keepers {
+		w.storage.keepers[name] = w.clock.Now()
+	}
 	for _, name := range slices.Sorted(maps.Keys(w.storage.drivers)) { // what is made anew waits for them
 		if _, exists := w.server.objects[objectKey{"StorageClass", name}]; !exists {
 			_ = w.server.create(w.storage.class(name)) // it is not there: it was just looked for

@@ -75,6 +75,9 @@ func (w *World) possibleDisturbances() []disturbance {
 	case w.storage != nil:
 		possible = append(possible, claimDisturbances...)
 	}
+	if w.settings.volumes.keepers {
+		possible = append(possible, keeperDisturbances...)
+	}
 	if w.settings.wider.on {
 		possible = append(possible, widerDisturbances...)
 	}

@@ -58,6 +58,22 @@ var openFindings = []finding{
 		"a set that is made again while the cache still shows its revisions as those of the set before: its pods are recreated, though they are as wanted",
 		nil,
 	},
+	{
+		"the snapshot of a held volume that somebody deletes stays for ever",
+		"held volumes that somebody deletes, see law.whatIsLeftOver: nothing names their snapshots any more",
+		nil,
+	},
+	{
+		"an update that goes back, of which Kubernetes sees nothing yet",
+		"native StatefulSets and DaemonSets that are overtaken where Kubernetes sees pods late, see nativeLaw.overtaken: it counts pods as updated that were so before",
+		nil,
+	},
+	{
+		"a Deployment that its controller sees late",
+		"Kubernetes sees the Deployment itself late, see lateKinds: the numbers of its history skip one. Where it sees ReplicaSets late, and an update overtakes " +
+			"another, two have the same number, see nativeLaw.whatIsWrongWithHistory",
+		nil,
+	},
 }
 
 // without returns the revisions that the user may ask for: no restarts, if those are left

@@ -433,4 +433,41 @@ var mutants = []mutant{
 		"case len(f.Nodes) > 0:",
 		"case false:",
 	},
+	{
+		// What others hold a volume with is taken off when we hold it.
+		"volumes-others-let-go", "controllers/recreate/write.go",
+		"\treturn volume.Finalizers\n",
+		"\tvar kept []string\n\tfor _, name := range volume.Finalizers {\n\t\tif name != \"example.com/backup\" {\n\t\t\tkept = append(kept, name)\n\t\t}\n\t}\n\treturn kept\n",
+	},
+	{
+		// A held volume is forgotten when somebody deletes it, and with it what the missing
+		// claim is made from.
+		"volumes-not-protected", "controllers/recreate/write.go",
+		"finalizers(step.Volume, step.State.ProvedTimestamp == nil)",
+		"finalizers(step.Volume, false)",
+	},
+	{
+		// A pod is stopped for a claim whose volume is being deleted: it keeps that.
+		"volumes-deleted-not-seen", "volumes/recreate/preflight.go",
+		"if f.Volume.DeletionTimestamp != nil {\n\t\treturn refuse(ReasonVolumeTerminating",
+		"if false {\n\t\treturn refuse(ReasonVolumeTerminating",
+	},
+	{
+		// Kubernetes is let go on before it sees that pods were updated: it deletes them.
+		"native-release-not-awaited", "controllers/native/statefulset.go",
+		"s.ahead || int(w.Status.UpdatedReplicas) >= s.atTarget()",
+		"s.ahead || s.atTarget() >= 0",
+	},
+	{
+		// The same of a DaemonSet.
+		"native-daemons-not-awaited", "controllers/native/daemonset.go",
+		"s.ahead || int(w.Status.UpdatedNumberScheduled) >= s.atTarget()",
+		"s.ahead || s.atTarget() >= 0",
+	},
+	{
+		// A Deployment is let go on before Kubernetes sees the new template of its ReplicaSet.
+		"native-keeper-not-observed", "controllers/native/promotion.go",
+		"return status.ObservedGeneration >= s.keeper.Generation && ",
+		"return ",
+	},
 }

@@ -94,9 +94,15 @@ func simulation(m mutant) []string {
 	if strings.HasPrefix(m.name, "recreate-") {
 		tests = "^(TestRecreation|TestRecreateSeeds|TestAnyRecreationOvertaken)$"
 	}
+	if strings.HasPrefix(m.name, "native-") {
+		tests = "^(TestNativeRolloutsSeenLate|TestNativeSeeds)$"
+	}
+	if strings.HasPrefix(m.name, "volumes-") {
+		tests = "^(TestRecreationOfVolumesInOtherHands|TestVolumesDeletedWhileTheirClaimIsMissing|TestRecreateSeeds)$"
+	}
 	return []string{
 		"-timeout", "20m", "./test/sim", "-run", tests,
-		"-args", "-seeds", "1000", "-wider-seeds", "200", "-volume-seeds", "300", "-recreate-seeds", "200", "-stop-after", "1", "-keep=false",
+		"-args", "-seeds", "1000", "-wider-seeds", "200", "-volume-seeds", "300", "-recreate-seeds", "200", "-native-seeds", "100", "-stop-after", "1", "-keep=false",
 	}
 }
 

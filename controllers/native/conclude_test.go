@@ -1,0 +1,40 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package native
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/insitu-dev/insitu/inplace"
+)
+
+// A hold ends when Kubernetes counts all pods that were updated, and not before: what it
+// still sees at another revision it would delete. Pods that end do not count.
+func TestHoldsEndWhenKubernetesCountsTheUpdatedPods(t *testing.T) {
+	s := &scope{target: &inplace.Revision{Name: "new"}}
+	for _, pod := range []metav1.ObjectMeta{
+		{Name: "web-0", Labels: map[string]string{appsv1.ControllerRevisionHashLabelKey: "old"}},
+		{Name: "web-1", Labels: map[string]string{appsv1.ControllerRevisionHashLabelKey: "new"}},
+		{Name: "web-2", Labels: map[string]string{appsv1.ControllerRevisionHashLabelKey: "new"}},
+		{Name: "web-3", Labels: map[string]string{appsv1.ControllerRevisionHashLabelKey: "new"}, DeletionTimestamp: ptr.To(metav1.Now())},
+	} {
+		s.pods = append(s.pods, inplace.PodFacts{Pod: &corev1.Pod{ObjectMeta: pod}})
+	}
+	for counted, ends := range map[int32]bool{0: false, 1: false, 2: true, 3: true} {
+		for _, w := range []workload{
+			statefulSet{&appsv1.StatefulSet{Status: appsv1.StatefulSetStatus{UpdatedReplicas: counted}}},
+			daemonSet{&appsv1.DaemonSet{Status: appsv1.DaemonSetStatus{UpdatedNumberScheduled: counted}}},
+		} {
+			concluded, err := w.conclude(t.Context(), nil, s)
+			NewWithT(t).Expect(err).NotTo(HaveOccurred())
+			NewWithT(t).Expect(concluded).To(Equal(ends), "%T: %d are counted", w, counted)
+		}
+	}
+}
