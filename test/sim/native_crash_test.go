@@ -141,7 +141,7 @@ func TestNativeCrashAtEveryWrite(t *testing.T) {
 			g.Expect(undisturbed).To(HavePrefix(fmt.Sprintf("%d kept", r.kept)), w.story.String())
 			g.Expect(undisturbed).To(HaveSuffix("; "+r.history), w.story.String())
 			for k := 1; k <= len(writes); k++ {
-				for _, special := range []fate{killedBefore, killedAfter, unanswered, failed, conflicts, strays} {
+				for _, special := range fatesOf(k) {
 					words := fmt.Sprintf("%s: write %d of %d, %s", special, k, len(writes), writes[k-1])
 					w, before := r.begin(g)
 					w.fate = disturbing(k, special)

@@ -90,7 +90,7 @@ func TestCrashWhileSettingBack(t *testing.T) {
 			g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
 			g.Expect(podWrites(w.log)).To(HaveLen(r.writes), w.story.String())
 			for k := 1; k <= len(w.log); k++ {
-				for _, special := range []fate{killedBefore, killedAfter, unanswered, failed, conflicts, strays} {
+				for _, special := range fatesOf(k) {
 					w := r.begin(g)
 					w.fate = disturbing(k, special)
 					w.rest()
