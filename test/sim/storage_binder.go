@@ -48,13 +48,15 @@ func (s *storage) syncVolume(pv *corev1.PersistentVolume) {
 	if pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
 		finalizers = append(finalizers, provisionerFinalizer)
 	}
+	others := slices.DeleteFunc(slices.Clone(pv.Finalizers), func(name string) bool { return name == volumeProtection || name == provisionerFinalizer })
+	finalizers = append(finalizers, others...)
 	if pv.Status.Phase != phase || !slices.Equal(pv.Finalizers, finalizers) {
 		mutate(s.world.server, pv.Name, func(pv *corev1.PersistentVolume) { pv.Status.Phase, pv.Finalizers = phase, finalizers })
 	}
 	isUnwanted := phase == corev1.VolumeReleased && pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete ||
 		pv.DeletionTimestamp != nil && phase != corev1.VolumeBound
 	switch {
-	case !isUnwanted:
+	case !isUnwanted || len(others) > 0:
 		v.deleteAt = time.Time{}
 	case v.deleteAt.IsZero():
 		v.deleteAt = s.soon()

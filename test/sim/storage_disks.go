@@ -134,6 +134,9 @@ func (s *storage) destroy(v *volume) {
 	delete(s.disks, v.name)
 	maps.DeleteFunc(s.volumes, func(_ types.UID, other *volume) bool { return other == v })
 	s.world.server.remove(objectKey{"PersistentVolume", v.name})
+	if s.world.hands.volumes[v.name] {
+		s.world.law.data.givenUp(v)
+	}
 	s.world.law.data.destroyed(v.claim, v.written)
 }
 
