@@ -82,6 +82,9 @@ func (l *law) attempted() { l.attempts++ }
 // begin is called before, notice during, end after a reconciliation.
 func (l *law) begin() {
 	l.look()
+	if set := l.world.server.objects[l.world.setKey()]; set != nil {
+		l.creations.version = set.GetResourceVersion()
+	}
 	l.seen, l.seenSet, l.attempts = nil, nil, 0
 	l.seenClones, l.made = nil, sets.New[types.UID]()
 }

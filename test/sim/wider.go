@@ -68,6 +68,9 @@ func RunWider(choices *Choices) Result {
 	if choices.oneIn(2) {
 		s.claims, s.resizes, s.volumes = true, resizes{}, chosenVolumes(choices)
 	}
+	if s.volumes.on && !s.clones.is && s.wider.rewrites == (rewrites{}) && choices.oneIn(2) {
+		s.volumes = chosenRecreations(choices)
+	}
 	s.wider.rewrites.defaults = s.wider.rewrites.defaults && s.resizes.on
 	return run(choices, s.withoutFindings())
 }

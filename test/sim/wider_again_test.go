@@ -15,17 +15,16 @@ import (
 var againRollouts = []rollout{
 	{"pods go in the background", 6, func(*settings) {}, together(to("b"), remade(inBackground, 5))},
 	{"pods go first", 6, func(*settings) {}, together(to("b"), remade(inForeground, 0))},
-	{"pods stay", 12, func(*settings) {}, together(to("b"), remade(orphaning, 3))},
 	{"pods stay, and caches show the set of before", 12, func(*settings) {}, together(to("b"), remade(orphaning, 0), unseen("StatefulSet", 8))},
 	{"pods of clones go in the background", 9, reusingClones, together(to("b"), remade(inBackground, 5))},
 	{"pods of clones stay", 15, reusingClones, together(to("b"), remade(orphaning, 3))},
-	{"claims go with the set", 9, claimsThatGo, together(to("b"), remade(inBackground, 3))},
-	{"claims would go with the set, and stay", 15, claimsThatGo, together(to("b"), remade(orphaning, 0))},
+	{"claims go with the set", 6, claimsThatGo, together(to("b"), remade(inBackground, 3))},
+	{"claims would go with the set, and stay", 10, claimsThatGo, together(to("b"), remade(orphaning, 0))},
 }
 
 var reusingClones = asClones(func(s *settings) { s.claims, s.clones.reuse = true, true })
 
-func claimsThatGo(s *settings) { s.claims, s.wider.again.claimsGo = true, true }
+func claimsThatGo(s *settings) { s.replicas, s.claims, s.wider.again.claimsGo = 2, true, true }
 
 func remade(how cascade, collectsAfter time.Duration) func(*World) {
 	return func(w *World) { w.remake(how, collectsAfter*time.Second) }

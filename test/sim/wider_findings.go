@@ -64,6 +64,36 @@ var openFindings = []finding{
 		nil,
 	},
 	{
+		"a claim that somebody makes while it is made anew is served empty",
+		"claims that are made by hand where claims are made anew, see makingsOf: a manager that finds such a claim bound takes it for the one it meant to make",
+		nil,
+	},
+	{
+		"held volumes are matched by names, not by UIDs",
+		"claims that go with their set where claims are made anew, as with claims of another controller below: the set that is made again gets the data of the one before",
+		nil,
+	},
+	{
+		"the snapshot is left behind when a held volume is deleted by hand",
+		"volumes that are deleted by hand where claims are made anew, see deleteAnyVolume",
+		nil,
+	},
+	{
+		"a loop of creating and deleting claims where admission writes another storage class",
+		"admission that changes classes where claims are made anew, see RunWider",
+		nil,
+	},
+	{
+		"a claim of another controller does not follow its template, and nothing says so",
+		"claims of other controllers where claims follow their templates, see makingsOf; and claims that go with their set there: " +
+			"as long as a cache shows those of the set before, they count as of another controller",
+		func(s *settings) {
+			if s.volumes.on {
+				s.wider.again.claimsGo = false
+			}
+		},
+	},
+	{
 		"silent stops: an error before planning leaves no condition",
 		"what the status says while a ControllerRevision is refused, see law.checkRefusalsAreNamed: it says nothing",
 		nil,

@@ -55,15 +55,34 @@ func newHands() hands {
 }
 
 var handDisturbances = []disturbance{
-	{"claim made by hand", func(w *World) { w.makeClaimByHand(w.nextPodName(), pick(w.choices, makings)) }, 4},
+	{"claim made by hand", func(w *World) {
+		if how := w.makingsOf("PersistentVolumeClaim"); len(how) > 0 {
+			w.makeClaimByHand(w.nextPodName(), pick(w.choices, how))
+		}
+	}, 4},
 	{"claim deleted by hand", (*World).deleteClaimByHand, 3},
 	{"pod made by hand", func(w *World) { w.makePodByHand(w.nextPodName(), pick(w.choices, makings)) }, 4},
 	{"pod deleted with grace 0", (*World).deletePodAtOnce, 3},
 	{"revision made by hand", func(w *World) { w.makeRevisionByHand(w.newRevisionName(), pick(w.choices, makings)) }, 2},
 	{"revision deleted by hand", (*World).deleteRevision, 3},
 	{"made just before", func(w *World) {
-		w.goAhead(pick(w.choices, []string{"Pod", "PersistentVolumeClaim", "ControllerRevision"}), pick(w.choices, makings))
+		kind := pick(w.choices, []string{"Pod", "PersistentVolumeClaim", "ControllerRevision"})
+		if how := w.makingsOf(kind); len(how) > 0 {
+			w.goAhead(kind, pick(w.choices, how))
+		}
 	}, 5},
+}
+
+// makingsOf returns how somebody makes objects of a kind in random runs.
+func (w *World) makingsOf(kind string) []making {
+	switch {
+	case kind != "PersistentVolumeClaim" || w.storage == nil:
+		return makings
+	case w.settings.volumes.recreates: // see openFindings
+		return nil
+	default: // see openFindings
+		return []making{bare, labeled}
+	}
 }
 
 // makeByHand lets somebody make an object.
