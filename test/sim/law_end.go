@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -91,6 +92,9 @@ func (l *law) whatIsMissing() string { //nolint:gocyclo // a list of what is loo
 		say("%s should not be there", name)
 	}
 	missing = append(missing, l.whatIsWrongWithClones()...)
+	if revision, ok := get[*appsv1.ControllerRevision](w.server, set.Status.UpdateRevision); !ok || !metav1.IsControlledBy(revision, set) {
+		say("its update revision %q is not one of its own", set.Status.UpdateRevision)
+	}
 	replicas, status := int32(replicasOf(set)), set.Status //nolint:gosec // small
 	for _, count := range []int32{
 		status.Replicas, status.ReadyReplicas, status.AvailableReplicas, status.UpdatedReplicas,

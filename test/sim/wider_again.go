@@ -54,7 +54,7 @@ const (
 var cascades = []cascade{inBackground, inForeground, orphaning}
 
 var againDisturbances = []disturbance{
-	{"set deleted and made again", func(w *World) { w.remake(pick(w.choices, cascades), w.choices.seconds(20)) }, 4},
+	{"set deleted and made again", func(w *World) { w.remake(pick(w.choices, cascades), w.choices.seconds(20)) }, 3},
 }
 
 // remake deletes the set, which is made again as soon as it is gone. The garbage

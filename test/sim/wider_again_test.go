@@ -77,3 +77,32 @@ func TestMadeAgainInAnySecond(t *testing.T) {
 		}
 	}
 }
+
+// A claim without a pod goes with the set of before: no pod of the set that was made again
+// starts on it.
+func TestStartsOnNoClaimThatGoes(t *testing.T) {
+	g := NewWithT(t)
+	s := reference()
+	claimsThatGo(&s)
+	w, err := newScenario(s)
+	g.Expect(err).NotTo(HaveOccurred())
+	then(scaleTo(1), together(remade(inBackground, 10), scaleTo(2)))(w)
+	w.rest()
+	g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
+}
+
+// A set whose pods start in order is scaled up between two batches of an update, and its
+// next revision recreates pods: it gets there.
+func TestScaledUpBetweenBatches(t *testing.T) {
+	g := NewWithT(t)
+	s := reference()
+	s.replicas, s.maxUnavailable, s.ordered, s.batches, s.gated = 2, 1, true, 3, false
+	w, err := newScenario(s)
+	g.Expect(err).NotTo(HaveOccurred())
+	to("both")(w)
+	w.step()
+	w.step()
+	together(scaleTo(5), to("env"))(w)
+	w.rest()
+	g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
+}

@@ -213,7 +213,12 @@ func (w *World) getAhead(written write) {
 	case "PersistentVolumeClaim":
 		w.makeByHand(w.claimByHand(name), how)
 	case "ControllerRevision":
-		w.makeRevisionByHand(name, how)
+		if w.choices.oneIn(2) {
+			w.makeRevisionByHand(name, how)
+			return
+		}
+		meant, _ := written.obj.(*appsv1.ControllerRevision) // its kind says so
+		w.makeByHand(&appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: *meant.Data.DeepCopy(), Revision: meant.Revision}, how)
 	case "VolumeSnapshot":
 		taken, _ := written.obj.DeepCopyObject().(*snapshotv1.VolumeSnapshot) // its kind says so
 		w.makeByHand(&snapshotv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: taken.Spec}, how)
@@ -252,7 +257,7 @@ func (w *World) inTheWay() []string {
 func (w *World) clearTheWay() {
 	for names := w.inTheWay(); len(names) > 0 && w.failure == nil; names = w.inTheWay() {
 		w.settleOr(inTheWayFor)
-		named := slices.DeleteFunc(names, func(name string) bool { return !isNamedIn(w.set(), name) })
+		named := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !isNamedIn(w.set(), name) })
 		if len(named) == 0 && w.failure == nil {
 			w.violate("%v are in the way, and the status does not say so: %s, blockers %v", names, conditionWords(w.set()), w.set().Status.Blockers)
 		}

@@ -111,6 +111,38 @@ func TestNamesTheRevisionThatNobodyCanRead(t *testing.T) {
 	}
 }
 
+// A pod that the set may adopt is deleted, and another one made of its name, which is not
+// the set's: the caches show that later.
+func TestTakesOverNoOtherOfTheName(t *testing.T) {
+	g := NewWithT(t)
+	w, err := newScenario(reference())
+	g.Expect(err).NotTo(HaveOccurred())
+	podByHand(3, labeled)(w)
+	w.manager.cache.deliver("Pod", w.manager.cache.behind("Pod"))
+	goneByHand("Pod", setName+"-3")(w)
+	podByHand(3, bare)(w)
+	unseen("Pod", 5)(w)
+	w.rest()
+	g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
+}
+
+// The revision that is to be made has the name of one of somebody else, with the same
+// content: the set has one of its own in the end.
+func TestHasARevisionOfItsOwn(t *testing.T) {
+	for _, how := range []making{bare, controlled} {
+		for _, shape := range []func(*settings){func(*settings) {}, asClones(func(*settings) {})} {
+			g := NewWithT(t)
+			s := reference()
+			shape(&s)
+			w, err := newScenario(s)
+			g.Expect(err).NotTo(HaveOccurred())
+			together(justBefore("ControllerRevision", how), to("b"))(w)
+			w.rest()
+			g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
+		}
+	}
+}
+
 // together does one thing after the other, in one second.
 func together(changes ...func(*World)) func(*World) {
 	return func(w *World) {
