@@ -52,7 +52,6 @@ func TestCrashWhereTheSetIsMadeAgain(t *testing.T) {
 // The set is made again in any second of an update, and caches show that sooner or later:
 // the pods end as its spec says.
 func TestMadeAgainInAnySecond(t *testing.T) {
-	t.Parallel()
 	for kind, shape := range map[string]func(*settings){"StatefulSet": claimsThatGo, "CloneSet": asClones(withClaimsOnly)} {
 		for _, how := range cascades {
 			for _, hidden := range []string{"", kind, "Pod"} {
@@ -87,22 +86,6 @@ func TestStartsOnNoClaimThatGoes(t *testing.T) {
 	w, err := newScenario(s)
 	g.Expect(err).NotTo(HaveOccurred())
 	then(scaleTo(1), together(remade(inBackground, 10), scaleTo(2)))(w)
-	w.rest()
-	g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
-}
-
-// A set whose pods start in order is scaled up between two batches of an update, and its
-// next revision recreates pods: it gets there.
-func TestScaledUpBetweenBatches(t *testing.T) {
-	g := NewWithT(t)
-	s := reference()
-	s.replicas, s.maxUnavailable, s.ordered, s.batches, s.gated = 2, 1, true, 3, false
-	w, err := newScenario(s)
-	g.Expect(err).NotTo(HaveOccurred())
-	to("both")(w)
-	w.step()
-	w.step()
-	together(scaleTo(5), to("env"))(w)
 	w.rest()
 	g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
 }
