@@ -101,7 +101,7 @@ func (l *law) checkNumberOfClaims(w write) {
 func (l *law) checkIsOutOfDate(w write) {
 	pod, ok := w.before.(*corev1.Pod)
 	set := l.seenSet
-	if !ok || set == nil || pod.DeletionTimestamp != nil || l.world.storage != nil {
+	if !ok || set == nil || pod.DeletionTimestamp != nil || l.world.storage != nil || l.hasLostRevision(pod) {
 		return
 	}
 	_, asked := pod.Labels[appsv1beta1.SpecifiedDeleteKey]

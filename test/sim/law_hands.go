@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -77,3 +78,7 @@ func isNamedIn(set *appsv1beta1.StatefulSet, name string) bool {
 	}
 	return slices.ContainsFunc(set.Status.Blockers, func(b appsv1beta1.Blocker) bool { return strings.Contains(b.Pod+" "+b.Message, name) })
 }
+
+// hasLostRevision reports whether somebody has deleted the revision of a pod: nothing
+// tells what it was made from, so it is recreated.
+func (l *law) hasLostRevision(pod *corev1.Pod) bool { return l.world.hands.revisions[revisionOf(pod)] }

@@ -46,12 +46,12 @@ type hands struct {
 	// ahead are kinds: somebody makes the next object that the manager means to make of
 	// it, just before the manager does.
 	ahead map[string]making
-	// volumes are those that somebody has deleted, by name.
-	volumes map[string]bool
+	// volumes and revisions are those that somebody has deleted, by name.
+	volumes, revisions map[string]bool
 }
 
 func newHands() hands {
-	return hands{made: map[types.UID]making{}, ahead: map[string]making{}, volumes: map[string]bool{}}
+	return hands{made: map[types.UID]making{}, ahead: map[string]making{}, volumes: map[string]bool{}, revisions: map[string]bool{}}
 }
 
 var handDisturbances = []disturbance{
@@ -192,6 +192,7 @@ func (w *World) deleteRevision() {
 	}
 	name := pick(w.choices, slices.Sorted(maps.Keys(known)))
 	w.say("user: deletes revision %s", name)
+	w.hands.revisions[name] = true
 	_ = w.server.delete(objectKey{"ControllerRevision", name}, nil) // it is there: it was just seen
 }
 
@@ -242,24 +243,32 @@ func (w *World) podsOfSet() map[string]*corev1.Pod {
 }
 
 // inTheWay returns the names of pods that are not of the set, and have the name of one
-// that is to be made.
+// that is to be made. A CloneSet chooses other names, but where a claim waits for its pod.
 func (w *World) inTheWay() []string {
+	names := podsOf(w.set())
 	if w.settings.clones.is {
-		return nil
+		names = slices.DeleteFunc(slices.Sorted(maps.Keys(all[*corev1.Pod](w.server))), func(name string) bool {
+			return w.server.objects[objectKey{"PersistentVolumeClaim", "data-" + name}] == nil
+		})
 	}
-	return slices.DeleteFunc(podsOf(w.set()), func(name string) bool {
+	return slices.DeleteFunc(names, func(name string) bool {
 		pod, there := get[*corev1.Pod](w.server, name)
 		return !there || w.isOfSet(pod)
 	})
 }
 
-// clearTheWay lets the user find in the status what is in the way, and delete that.
+// clearTheWay lets the user find in the status what is in the way, and delete that. What
+// is left of a set of before goes by itself.
 func (w *World) clearTheWay() {
-	for names := w.inTheWay(); len(names) > 0 && w.failure == nil; names = w.inTheWay() {
+	for len(w.inTheWay()) > 0 && w.failure == nil {
 		w.settleOr(inTheWayFor)
+		names := w.inTheWay()
 		named := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !isNamedIn(w.set(), name) })
-		if len(named) == 0 && w.failure == nil {
+		if len(names) > 0 && len(named) == 0 && !w.settings.clones.is {
 			w.violate("%v are in the way, and the status does not say so: %s, blockers %v", names, conditionWords(w.set()), w.set().Status.Blockers)
+		}
+		if len(named) == 0 {
+			return
 		}
 		for _, name := range named {
 			w.say("user: deletes %s, which is in the way", name)
