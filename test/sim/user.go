@@ -298,9 +298,6 @@ func (w *World) orphan() {
 	if err := w.server.create(again); err != nil {
 		w.violate("make the set again: %w", err)
 	}
-	if w.settings.wider.on { // see openFindings
-		w.manager.cache.deliver("ControllerRevision", w.manager.cache.behind("ControllerRevision"))
-	}
 }
 
 func (w *World) killManager() {

@@ -91,9 +91,6 @@ func (w *World) makeAgain() {
 		w.violate("make the set again: %w", err)
 	}
 	w.say("user: makes the set again")
-	if w.settings.wider.on { // see openFindings
-		w.manager.cache.deliver("ControllerRevision", w.manager.cache.behind("ControllerRevision"))
-	}
 }
 
 // stepEnding is one second of the garbage collector with a set that is being deleted: it

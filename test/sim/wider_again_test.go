@@ -54,7 +54,7 @@ func TestCrashWhereTheSetIsMadeAgain(t *testing.T) {
 func TestMadeAgainInAnySecond(t *testing.T) {
 	for kind, shape := range map[string]func(*settings){"StatefulSet": claimsThatGo, "CloneSet": asClones(withClaimsOnly)} {
 		for _, how := range cascades {
-			for _, hidden := range []string{"", kind, "Pod"} {
+			for _, hidden := range []string{"", kind, "Pod", "ControllerRevision"} {
 				t.Run(fmt.Sprintf("%s/%s/%s", kind, how, hidden), func(t *testing.T) {
 					t.Parallel()
 					for second := 1; second < 10; second += 2 {

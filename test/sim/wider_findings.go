@@ -59,11 +59,6 @@ var openFindings = []finding{
 		func(s *settings) { s.wider.rewrites.all = false },
 	},
 	{
-		"a pod that is taken over before its revision is recreated",
-		"a set that is made again while the cache still shows its revisions as those of the set before: its pods are recreated, though they are as wanted",
-		nil,
-	},
-	{
 		"a claim that somebody makes while it is made anew is served empty",
 		"claims that are made by hand where claims are made anew, see makingsOf: a manager that finds such a claim bound takes it for the one it meant to make",
 		nil,

@@ -434,6 +434,12 @@ var mutants = []mutant{
 		"current.UID != o.GetUID()",
 	},
 	{
+		// Pods are taken over before the cache shows that their revisions can be.
+		"again-pods-before-revisions", "controllers/workload/adopt.go",
+		"if len(found.Pods) == 0 {",
+		"if true {",
+	},
+	{
 		// A pod starts on a claim that goes with the set of before.
 		"again-claim-that-goes", "controllers/workload/claims.go",
 		"case slices.ContainsFunc(existing.OwnerReferences, func(o metav1.OwnerReference) bool { return owner.IsEarlier(&o) }):",

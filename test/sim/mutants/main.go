@@ -89,7 +89,7 @@ func simulation(m mutant) []string {
 		tests = "^(TestSaysWhatIsRefused|TestOvertakenTwice|TestCrashInAWiderWorld|TestWiderSeeds)$"
 	}
 	if strings.HasPrefix(m.name, "hands-") || strings.HasPrefix(m.name, "again-") {
-		tests = "^(TestCrashWhereHandsAre|TestNamesThePodInTheWay|TestTakesOverNoOtherOfTheName|TestHasARevisionOfItsOwn|TestStartsOnNoClaimThatGoes|TestCrashWhereTheSetIsMadeAgain|TestMadeAgainInAnySecond|TestWiderSeeds)$"
+		tests = "^(TestCrashWhereHandsAre|TestNamesThePodInTheWay|TestTakesOverNoOtherOfTheName|TestHasARevisionOfItsOwn|TestStartsOnNoClaimThatGoes|TestTakenOverBeforeItsRevision|TestCrashWhereTheSetIsMadeAgain|TestMadeAgainInAnySecond|TestWiderSeeds)$"
 	}
 	if strings.HasPrefix(m.name, "claims-") {
 		tests = "^(TestVolumes|TestVolumeSeeds|TestAnyClaimAnyRevision)$"
