@@ -101,7 +101,7 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope) error {
 	if s.selector, err = metav1.LabelSelectorAsSelector(s.set.Spec.Selector); err != nil {
 		return workload.SpecError{Err: fmt.Errorf("read spec.selector of %s: %w", s.owner, err)}
 	}
-	orphans, err := workload.ListOrphans(ctx, r.client, s.set, s.selector)
+	orphans, err := workload.ListOrphans(ctx, r.client, r.live, s.set, s.selector)
 	if err != nil {
 		return err
 	}

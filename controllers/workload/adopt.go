@@ -5,12 +5,15 @@ package workload
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -26,31 +29,47 @@ const controllerHashLabel = "controller.kubernetes.io/hash"
 type Orphans struct {
 	// Revisions have the workload's name and their hash as their names.
 	Revisions []*appsv1.ControllerRevision
-	// Pods are for the kind to tell its own from, by their names.
+	// Pods have names that begin with that of the workload. The kind tells its own from
+	// others.
 	Pods []*corev1.Pod
 }
 
 // ListOrphans returns what a workload may have to adopt, without what is being
-// deleted.
-func ListOrphans(ctx context.Context, reader client.Reader, owner client.Object, selector labels.Selector) (Orphans, error) {
+// deleted. Where there are pods to adopt, revisions are read from the API server: the
+// cache may still show them as those of the workload of before, and pods of a revision
+// that is not known are recreated.
+func ListOrphans(ctx context.Context, cached, live client.Reader, owner client.Object, selector labels.Selector) (Orphans, error) {
 	found := Orphans{}
 	selected := client.MatchingLabelsSelector{Selector: selector}
-	revisions := &appsv1.ControllerRevisionList{}
-	if err := podcache.Orphans(ctx, reader, owner.GetNamespace(), revisions, selected); err != nil {
-		return found, err
-	}
-	for i := range revisions.Items {
-		if revision := &revisions.Items[i]; isRevisionOf(owner, revision) && revision.DeletionTimestamp == nil {
-			found.Revisions = append(found.Revisions, revision)
-		}
-	}
 	pods := &corev1.PodList{}
-	if err := podcache.Orphans(ctx, reader, owner.GetNamespace(), pods, selected); err != nil {
+	if err := podcache.Orphans(ctx, cached, owner.GetNamespace(), pods, selected); err != nil {
 		return found, err
 	}
 	for i := range pods.Items {
-		if pods.Items[i].DeletionTimestamp == nil {
+		if strings.HasPrefix(pods.Items[i].Name, owner.GetName()+"-") && pods.Items[i].DeletionTimestamp == nil {
 			found.Pods = append(found.Pods, &pods.Items[i])
+		}
+	}
+	revisions := &appsv1.ControllerRevisionList{}
+	var err error
+	if len(found.Pods) == 0 {
+		err = podcache.Orphans(ctx, cached, owner.GetNamespace(), revisions, selected)
+	} else {
+		err = live.List(ctx, revisions, client.InNamespace(owner.GetNamespace()), selected)
+	}
+	if err != nil {
+		return found, fmt.Errorf("list revisions to adopt: %w", err)
+	}
+	for i := range revisions.Items {
+		revision := &revisions.Items[i]
+		switch {
+		case !isRevisionOf(owner, revision) || revision.DeletionTimestamp != nil:
+		case metav1.GetControllerOf(revision) == nil:
+			found.Revisions = append(found.Revisions, revision)
+		case metav1.IsControlledBy(revision, owner):
+			if err := awaitAdoption(ctx, cached, owner, revision); err != nil {
+				return found, err
+			}
 		}
 	}
 	return found, nil
@@ -62,6 +81,20 @@ func isRevisionOf(owner client.Object, revision *appsv1.ControllerRevision) bool
 	hash, ok := strings.CutPrefix(revision.Name, owner.GetName()+"-")
 	hashes := []string{revision.Labels[appsv1beta1.ControllerRevisionHashLabel], revision.Labels[controllerHashLabel]}
 	return ok && hash != "" && slices.Contains(hashes, hash)
+}
+
+// awaitAdoption returns a conflict while the cache does not show that a revision was
+// adopted: the answer to that write was lost.
+func awaitAdoption(ctx context.Context, cached client.Reader, owner client.Object, revision *appsv1.ControllerRevision) error {
+	known := &appsv1.ControllerRevision{}
+	err := cached.Get(ctx, client.ObjectKeyFromObject(revision), known)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("get ControllerRevision %s/%s: %w", revision.Namespace, revision.Name, err)
+	}
+	if !metav1.IsControlledBy(known, owner) {
+		return apierrors.NewConflict(appsv1.Resource("controllerrevisions"), revision.Name, errors.New("the cache does not show yet that it was adopted"))
+	}
+	return nil
 }
 
 // Adopt makes a workload the controller of orphans: it was deleted with

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -214,7 +213,7 @@ func (w *World) names(set *appsv1beta1.StatefulSet) []string {
 		return podsOf(set)
 	}
 	replicas := replicasOf(set)
-	names := slices.Sorted(maps.Keys(all[*corev1.Pod](w.server)))
+	names := slices.Sorted(maps.Keys(w.podsOfSet()))
 	for len(names) < replicas {
 		names = append(names, fmt.Sprintf("pod %d of %d", len(names)+1, replicas))
 	}

@@ -13,8 +13,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// collectGarbage deletes what has owners of which none is there any more.
-func (s *server) collectGarbage() {
+// collectGarbage deletes what has owners of which none is there any more, and tells of it.
+func (s *server) collectGarbage(tell func(client.Object)) {
+	if s.clock.Now().Before(s.collectsAt) {
+		return
+	}
 	owners := map[types.UID]bool{}
 	for _, obj := range s.objects {
 		owners[obj.GetUID()] = true
@@ -22,6 +25,7 @@ func (s *server) collectGarbage() {
 	for _, key := range s.keys() {
 		references := s.objects[key].GetOwnerReferences()
 		if len(references) > 0 && !slices.ContainsFunc(references, func(r metav1.OwnerReference) bool { return owners[r.UID] }) {
+			tell(s.objects[key])
 			_ = s.delete(key, nil) // it is there: it was just seen
 		}
 	}

@@ -82,6 +82,9 @@ func (l *law) attempted() { l.attempts++ }
 // begin is called before, notice during, end after a reconciliation.
 func (l *law) begin() {
 	l.look()
+	if set := l.world.server.objects[l.world.setKey()]; set != nil {
+		l.creations.version = set.GetResourceVersion()
+	}
 	l.seen, l.seenSet, l.attempts = nil, nil, 0
 	l.seenClones, l.made = nil, sets.New[types.UID]()
 }
@@ -107,6 +110,8 @@ func (l *law) notice(list client.ObjectList) {
 
 // judge asserts what a single write could break.
 func (l *law) judge(w write) {
+	l.checkIsOurs(w)
+	l.checkOwner(w)
 	switch {
 	case w.isAbout("patch Pod/status"), w.isAbout("patch Pod"):
 		l.judgePatch(w)
@@ -363,7 +368,7 @@ func (l *law) checkNumber(w write, name string) {
 	}
 	at := 0
 	for _, wanted := range podsOf(l.seenSet) {
-		if pod, ok := get[*corev1.Pod](l.world.server, wanted); ok && revisionOf(pod) == name && metav1.GetControllerOf(pod) != nil {
+		if pod, ok := get[*corev1.Pod](l.world.server, wanted); ok && revisionOf(pod) == name && metav1.IsControlledBy(pod, l.seenSet) {
 			at++
 		}
 	}

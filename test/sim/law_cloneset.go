@@ -124,7 +124,7 @@ func (l *law) isAsked(pod *corev1.Pod) bool {
 // and its revision.
 func (l *law) checkCloneLabels(w write) {
 	pod, ok := get[*corev1.Pod](l.world.server, w.obj.GetName())
-	if !ok || l.seenClones == nil {
+	if _, byHand := l.world.hands.made[w.obj.GetUID()]; !ok || l.seenClones == nil || byHand {
 		return
 	}
 	id, hash := pod.Labels[appsv1beta1.CloneSetInstanceIDKey], pod.Labels[appsv1beta1.PodTemplateHashLabel]

@@ -20,6 +20,8 @@ type creationLaw struct {
 	refused []refusedCreation
 	// failed: another write of this reconciliation came to nothing.
 	failed bool
+	// version is that of the set when it began.
+	version string
 	// claims counts the claims that were made since the user asked for something, while
 	// pods are refused.
 	claims int
@@ -43,8 +45,8 @@ func (l *law) checkRefusalsAreNamed() {
 	refused, failed := l.creations.refused, l.creations.failed
 	l.creations.refused, l.creations.failed = nil, false
 	set := l.world.set()
-	if failed || set == nil {
-		return
+	if failed || set == nil || l.seenSet == nil || l.seenSet.ResourceVersion != l.creations.version {
+		return // it may know of no status that it would have to change
 	}
 	for kind := range plurals {
 		ofKind := slices.DeleteFunc(slices.Clone(refused), func(r refusedCreation) bool { return r.kind != kind })
@@ -95,7 +97,7 @@ func (l *law) checkNumberOfClaims(w write) {
 func (l *law) checkIsOutOfDate(w write) {
 	pod, ok := w.before.(*corev1.Pod)
 	set := l.seenSet
-	if !ok || set == nil || pod.DeletionTimestamp != nil || l.world.storage != nil {
+	if !ok || set == nil || pod.DeletionTimestamp != nil || l.world.storage != nil || l.hasLostRevision(pod) {
 		return
 	}
 	_, asked := pod.Labels[appsv1beta1.SpecifiedDeleteKey]

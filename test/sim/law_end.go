@@ -9,8 +9,10 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
@@ -24,7 +26,7 @@ func (l *law) end() {
 		return
 	}
 	ready := meta.IsStatusConditionTrue(set.Status.Conditions, appsv1beta1.ConditionReady)
-	scaling := len(l.seen) != replicasOf(set) || l.isKeptAway(set)
+	scaling := len(l.seenOfSet()) != replicasOf(set) || l.isKeptAway(set)
 	if !ready && !rests(set) && !scaling && len(set.Status.Blockers) == 0 &&
 		meta.FindStatusCondition(set.Status.Conditions, appsv1beta1.ConditionFailedCreatePod) == nil {
 		l.world.violate("invariant 8: not ready, and nothing is named that it waits for: %s", conditionWords(set))
@@ -34,6 +36,11 @@ func (l *law) end() {
 			l.world.violate("invariant 8: the blocker of %s says nothing: %+v", b.Pod, b)
 		}
 	}
+}
+
+// seenOfSet returns the names of the pods that were shown as the set's.
+func (l *law) seenOfSet() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(l.seen)), func(name string) bool { return !metav1.IsControlledBy(l.seen[name], l.seenSet) })
 }
 
 func conditionWords(set *appsv1beta1.StatefulSet) string {
@@ -55,7 +62,7 @@ func (l *law) checkRest() {
 // whatIsMissing says what is not as the user asked for; empty if all is.
 func (l *law) whatIsMissing() string { //nolint:gocyclo // a list of what is looked at, one line each
 	w, set := l.world, l.world.set()
-	pods := all[*corev1.Pod](w.server)
+	pods := w.podsOfSet()
 	wanted := images(&corev1.Pod{Spec: set.Spec.Template.Spec})
 	var missing []string
 	say := func(format string, args ...any) { missing = append(missing, fmt.Sprintf(format, args...)) }
@@ -85,6 +92,9 @@ func (l *law) whatIsMissing() string { //nolint:gocyclo // a list of what is loo
 		say("%s should not be there", name)
 	}
 	missing = append(missing, l.whatIsWrongWithClones()...)
+	if revision, ok := get[*appsv1.ControllerRevision](w.server, set.Status.UpdateRevision); !ok || !metav1.IsControlledBy(revision, set) {
+		say("its update revision %q is not one of its own", set.Status.UpdateRevision)
+	}
 	replicas, status := int32(replicasOf(set)), set.Status //nolint:gosec // small
 	for _, count := range []int32{
 		status.Replicas, status.ReadyReplicas, status.AvailableReplicas, status.UpdatedReplicas,

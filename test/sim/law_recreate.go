@@ -316,6 +316,9 @@ func (l *law) whatIsLeftOver(set *appsv1beta1.StatefulSet) []string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.storage.disks)) {
 		v := w.storage.disks[name]
+		if _, byHand := w.hands.made[w.storage.volumeNamed(name).UID]; byHand {
+			continue
+		}
 		if held := heldState(w, name); !kept.Has("volume "+name) && !l.isExcused(set, v.claim) && !w.drivers(v).retains {
 			left = append(left, fmt.Sprintf("volume %s of claim %s is left over, held: %+v", name, v.claim, held))
 		}

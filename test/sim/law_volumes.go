@@ -294,7 +294,7 @@ func (l *law) keepsPods() bool {
 // with the pod in service.
 func (l *law) checkKeptWithClaims(w write) {
 	pod, ok := w.before.(*corev1.Pod)
-	if !ok || l.world.storage == nil || l.seenSet == nil || l.isOnItsWay(pod) || l.isBroken(pod) || !slices.Contains(l.world.names(l.seenSet), pod.Name) {
+	if !ok || l.world.storage == nil || l.seenSet == nil || l.isOnItsWay(pod) || l.isBroken(pod) || l.hasLostRevision(pod) || !slices.Contains(l.world.names(l.seenSet), pod.Name) {
 		return
 	}
 	own, target := l.templateOf(revisionOf(pod)), l.seenSet.Spec.Template

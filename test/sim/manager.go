@@ -234,6 +234,7 @@ func (m *manager) done(written write) {
 // fateOf decides what becomes of a write of the manager.
 func (w *World) fateOf(written write) fate {
 	w.rules.attempted()
+	w.getAhead(written)
 	if w.fate != nil {
 		return w.fate(written)
 	}

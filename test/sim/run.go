@@ -50,6 +50,7 @@ func run(choices *Choices, s settings) Result {
 		}
 	}
 	w.calmDown(pick(choices, w.settings.good()))
+	w.clearTheWay()
 	w.rest()
 	return w.result()
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -50,6 +51,8 @@ type server struct {
 	sizes sizeAdmission
 	// storage is asked what becomes of claims; nil if they have their volumes at once.
 	storage *storage
+	// collectsAt is when the garbage collector acts next.
+	collectsAt time.Time
 	// admission is asked before anything is created.
 	admission admission
 }

@@ -297,6 +297,7 @@ func (s settings) set(r revision) *appsv1beta1.StatefulSet {
 		set.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement
 	}
 	s.wider.ordinals.fill(set)
+	s.wider.again.fill(set)
 	switch {
 	case s.volumes.on:
 		set.Spec.VolumeClaimTemplates, set.Spec.VolumeClaimUpdateStrategy = s.volumes.templates(s.volumes.wish), s.volumes.strategy

@@ -78,6 +78,9 @@ func (s *storage) destroy(v *volume) {
 	maps.DeleteFunc(s.volumes, func(_ types.UID, other *volume) bool { return other == v })
 	_ = s.world.server.delete(objectKey{"PersistentVolume", v.name}, nil) // it is there: it was just seen
 	mutate(s.world.server, v.name, func(pv *corev1.PersistentVolume) { controllerutil.RemoveFinalizer(pv, provisionerFinalizer) })
+	if s.world.law.data.dropped.Has(v.name) {
+		s.world.law.data.givenUp(v)
+	}
 	s.world.law.data.destroyed(v.claim, v.written)
 }
 

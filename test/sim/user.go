@@ -201,7 +201,7 @@ func (w *World) takeOut() {
 
 // giveBack gives back all pods that are out of the set.
 func (w *World) giveBack() {
-	for _, name := range slices.Sorted(maps.Keys(all[*corev1.Pod](w.server))) {
+	for _, name := range slices.Sorted(maps.Keys(w.podsOfSet())) {
 		mutate(w.server, name, func(pod *corev1.Pod) { metav1.SetMetaDataLabel(&pod.ObjectMeta, "app", setName) })
 	}
 }
@@ -286,7 +286,7 @@ func (w *World) togglePolicy() {
 // orphan deletes the set and leaves its pods, and makes it again.
 func (w *World) orphan() {
 	set := w.set()
-	if set == nil {
+	if set == nil || w.isEnding() {
 		return
 	}
 	w.say("user: deletes the set with --cascade=orphan, and makes it again")
@@ -297,9 +297,6 @@ func (w *World) orphan() {
 	w.server.remove(w.setKey())
 	if err := w.server.create(again); err != nil {
 		w.violate("make the set again: %w", err)
-	}
-	if w.settings.wider.on { // see openFindings
-		w.manager.cache.deliver("ControllerRevision", w.manager.cache.behind("ControllerRevision"))
 	}
 }
 
@@ -329,6 +326,7 @@ func (w *World) calmDown(last revision) {
 	w.calm = true
 	w.server.admit = nil
 	w.server.admission.refusals = nil
+	clear(w.hands.ahead)
 	w.makeRoom()
 	w.bringBackNode()
 	for _, node := range w.nodes {

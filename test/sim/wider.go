@@ -24,6 +24,9 @@ type wider struct {
 	rewrites rewrites
 	// noRestarts: the user asks for no restarts, see openFindings.
 	noRestarts bool
+	// hands: people make and delete single objects by hand.
+	hands bool
+	again again
 	// first is what is wrong with the first template; empty for nothing.
 	first firstTemplate
 }
@@ -31,17 +34,23 @@ type wider struct {
 // chosenWider returns settings as the choices have it. Runs with them are runs of
 // their own (RunWider), so a new setting moves no seed of the others.
 func chosenWider(c *Choices) wider {
-	return wider{
+	s := wider{
 		on: true, ordinals: chosenOrdinals(c), refuses: c.oneIn(3), overtakes: c.oneIn(3), splits: c.oneIn(2), rewrites: chosenRewrites(c),
 		first: pick(c, []firstTemplate{"", "", "", "", firstMissing, firstForbidden}),
 	}
+	// Either people or admission meddle with objects: who did what would not be known.
+	if s.rewrites == (rewrites{}) {
+		s.hands, s.again = c.oneIn(2), chosenAgain(c)
+	}
+	return s
 }
 
 func (s wider) String() string {
 	if !s.on {
 		return "not wider"
 	}
-	return fmt.Sprintf("wider: %s; creations refused %t, overtaken twice %t, requests and limits split %t, first template %q; admission rewrites: %s", s.ordinals, s.refuses, s.overtakes, s.splits, s.first, s.rewrites)
+	return fmt.Sprintf("wider: %s; creations refused %t, overtaken twice %t, requests and limits split %t, first template %q, objects by hand %t, made again %+v; admission rewrites: %s",
+		s.ordinals, s.refuses, s.overtakes, s.splits, s.first, s.hands, s.again, s.rewrites)
 }
 
 // widerDisturbances are what else may happen in runs with these settings.
@@ -58,6 +67,9 @@ func RunWider(choices *Choices) Result {
 	s.wider = chosenWider(choices)
 	if choices.oneIn(2) {
 		s.claims, s.resizes, s.volumes = true, resizes{}, chosenVolumes(choices)
+	}
+	if s.volumes.on && !s.clones.is && s.wider.rewrites == (rewrites{}) && choices.oneIn(2) {
+		s.volumes = chosenRecreations(choices)
 	}
 	s.wider.rewrites.defaults = s.wider.rewrites.defaults && s.resizes.on
 	return run(choices, s.withoutFindings())
@@ -80,6 +92,15 @@ func (w *World) possibleDisturbances() []disturbance {
 	}
 	if w.settings.wider.on {
 		possible = append(possible, widerDisturbances...)
+	}
+	if w.settings.wider.hands {
+		possible = append(possible, handDisturbances...)
+	}
+	if w.settings.wider.hands && w.storage != nil {
+		possible = append(possible, storageHandDisturbances...)
+	}
+	if w.settings.wider.again.on {
+		possible = append(possible, againDisturbances...)
 	}
 	return possible
 }

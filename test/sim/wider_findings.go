@@ -54,8 +54,8 @@ var openFindings = []finding{
 		func(s *settings) { s.wider.rewrites.all = false },
 	},
 	{
-		"a pod that is taken over before its revision is recreated",
-		"a set that is made again while the cache still shows its revisions as those of the set before: its pods are recreated, though they are as wanted",
+		"a claim that somebody makes while it is made anew is served empty",
+		"claims that are made by hand where claims are made anew, see makingsOf: a manager that finds such a claim bound takes it for the one it meant to make",
 		nil,
 	},
 	{
@@ -73,6 +73,26 @@ var openFindings = []finding{
 		"Kubernetes sees the Deployment itself late, see lateKinds: the numbers of its history skip one. Where it sees ReplicaSets late, and an update overtakes " +
 			"another, two have the same number, see nativeLaw.whatIsWrongWithHistory",
 		nil,
+	},
+	{
+		"held volumes are matched by names, not by UIDs",
+		"claims that go with their set where claims are made anew, as with claims of another controller below: the set that is made again gets the data of the one before",
+		nil,
+	},
+	{
+		"a loop of creating and deleting claims where admission writes another storage class",
+		"admission that changes classes where claims are made anew, see RunWider",
+		nil,
+	},
+	{
+		"a claim of another controller does not follow its template, and nothing says so",
+		"claims of other controllers where claims follow their templates, see makingsOf; and claims that go with their set there: " +
+			"as long as a cache shows those of the set before, they count as of another controller",
+		func(s *settings) {
+			if s.volumes.on {
+				s.wider.again.claimsGo = false
+			}
+		},
 	},
 }
 

@@ -65,6 +65,9 @@ type World struct {
 	nextWishes []nextWish
 	// claims is what the user wants claims to be, claimsBefore what was before that.
 	claims, claimsBefore claimWish
+	// hands is what people did to single objects by hand, plans what is about to happen.
+	hands hands
+	plans []plan
 	// containers counts the containers that were started.
 	containers int
 	// ids counts the instance IDs that were given; lastID is the last one.
@@ -84,6 +87,26 @@ type World struct {
 	failure error
 }
 
+// plan is what happens at a time.
+type plan struct {
+	at time.Time
+	do func(*World)
+}
+
+// in lets something happen some seconds later.
+func (w *World) in(seconds int, do func(*World)) {
+	w.plans = append(w.plans, plan{w.clock.Now().Add(time.Duration(seconds) * time.Second), do})
+}
+
+// doPlanned does what is due.
+func (w *World) doPlanned() {
+	due := slices.DeleteFunc(slices.Clone(w.plans), func(p plan) bool { return w.clock.Now().Before(p.at) })
+	w.plans = slices.DeleteFunc(w.plans, func(p plan) bool { return !w.clock.Now().Before(p.at) })
+	for _, p := range due {
+		p.do(w)
+	}
+}
+
 type stray struct {
 	at    time.Time
 	write write
@@ -96,7 +119,7 @@ func newWorld(choices *Choices, s settings) (*World, error) {
 	w := &World{
 		settings: s, choices: choices, clock: clocktesting.NewFakePassiveClock(start),
 		story: newStory(), coverage: NewCoverage(), wish: s.firstRevision(), previous: revisions[1],
-		claims: s.volumes.wish, claimsBefore: s.volumes.wish,
+		claims: s.volumes.wish, claimsBefore: s.volumes.wish, hands: newHands(),
 	}
 	w.server = newServer(w.clock)
 	w.slices, w.law, w.hook, w.server.budget = newEndpoints(w), newLaw(w), newHookController(w), newBudget(w)
@@ -139,6 +162,7 @@ func (w *World) step() {
 	}
 	w.arrive()
 	w.askNext()
+	w.doPlanned()
 	switch {
 	case w.calm || !w.choices.oneIn(w.settings.changes):
 	case w.native != nil:
@@ -165,7 +189,8 @@ func (w *World) stepKubernetes() {
 		w.storage.step()
 	}
 	w.server.budget.step()
-	w.server.collectGarbage()
+	w.stepEnding()
+	w.server.collectGarbage(w.law.data.collected)
 }
 
 // bind puts pods on nodes that are there.
@@ -277,7 +302,7 @@ func (w *World) settleOr(limit time.Duration) bool {
 	for w.failure == nil {
 		w.step()
 		now := w.clock.Now()
-		if w.version() != version || len(w.returns) > 0 || w.storage.isBusy() {
+		if w.version() != version || len(w.returns)+len(w.plans) > 0 || w.isEnding() || w.storage.isBusy() {
 			version, since = w.version(), now
 		}
 		quiet := now.Sub(since)

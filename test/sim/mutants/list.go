@@ -398,6 +398,60 @@ var mutants = []mutant{
 		"_ = withRequests",
 	},
 	{
+		// A pod that has the name of one of the set is taken over, whatever its labels are.
+		"hands-labels-ignored", "controllers/workload/adopt.go",
+		"owner.GetNamespace(), pods, selected)",
+		"owner.GetNamespace(), pods)",
+	},
+	{
+		// A pod of somebody else that has the name counts as the one that was to be made.
+		"hands-taken-name-is-made", "controllers/workload/pods.go",
+		"err = explainTaken(p.Client.Create(ctx, pod), pod.Name)",
+		"err = client.IgnoreAlreadyExists(p.Client.Create(ctx, pod))",
+	},
+	{
+		// The revision of somebody else is taken for the one that was to be made.
+		"hands-revision-of-others", "controllers/history/history.go",
+		"if !metav1.IsControlledBy(existing, owner) {",
+		"if false {",
+	},
+	{
+		// What has got the name of an object meanwhile is changed in its place.
+		"hands-patch-without-uid", "controllers/workload/metadata.go",
+		`map[string]any{"uid": obj.GetUID(), "resourceVersion": obj.GetResourceVersion()}`,
+		"map[string]any{}",
+	},
+	{
+		// Pods are given to a set that was deleted, and go with it.
+		"again-uid-not-confirmed", "controllers/workload/owner.go",
+		"current.UID != o.GetUID() || current.DeletionTimestamp != nil",
+		"current.DeletionTimestamp != nil",
+	},
+	{
+		// Pods are given back to a set that is being deleted and has just let them go.
+		"again-deletion-not-confirmed", "controllers/workload/owner.go",
+		"current.UID != o.GetUID() || current.DeletionTimestamp != nil",
+		"current.UID != o.GetUID()",
+	},
+	{
+		// Pods are taken over before the cache shows that their revisions can be.
+		"again-pods-before-revisions", "controllers/workload/adopt.go",
+		"if len(found.Pods) == 0 {",
+		"if true {",
+	},
+	{
+		// A pod starts on a claim that goes with the set of before.
+		"again-claim-that-goes", "controllers/workload/claims.go",
+		"case slices.ContainsFunc(existing.OwnerReferences, func(o metav1.OwnerReference) bool { return owner.IsEarlier(&o) }):",
+		"case false:",
+	},
+	{
+		// Claims go with their set, though they are to stay.
+		"again-claims-go", "controllers/statefulset/retention.go",
+		"case policy.WhenDeleted == appsv1beta1.DeletePersistentVolumeClaimRetentionPolicyType:",
+		`case policy.WhenDeleted != "":`,
+	},
+	{
 		// A claim is deleted before its snapshot can be used.
 		"recreate-before-ready", "volumes/recreate/facts.go",
 		"snapshot.Status.ReadyToUse != nil && *snapshot.Status.ReadyToUse && ",

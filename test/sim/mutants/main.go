@@ -88,6 +88,9 @@ func simulation(m mutant) []string {
 	if strings.HasPrefix(m.name, "wider-") {
 		tests = "^(TestSaysWhatIsRefused|TestOvertakenTwice|TestCrashInAWiderWorld|TestWiderSeeds)$"
 	}
+	if strings.HasPrefix(m.name, "hands-") || strings.HasPrefix(m.name, "again-") {
+		tests = "^(TestCrashWhereHandsAre|TestNamesThePodInTheWay|TestTakesOverNoOtherOfTheName|TestHasARevisionOfItsOwn|TestStartsOnNoClaimThatGoes|TestTakenOverBeforeItsRevision|TestCrashWhereTheSetIsMadeAgain|TestMadeAgainInAnySecond|TestWiderSeeds)$"
+	}
 	if strings.HasPrefix(m.name, "claims-") {
 		tests = "^(TestVolumes|TestVolumeSeeds|TestAnyClaimAnyRevision)$"
 	}
