@@ -159,6 +159,9 @@ func fatesOf(k int) []fate {
 	}
 }
 
+// only returns the same fates for all writes.
+func only(fates ...fate) func(k int) []fate { return func(int) []fate { return fates } }
+
 // For each reference rollout, the manager dies before and after every single
 // write, and loses the answer to it: what it leaves is the same in the end, and
 // no write to a pod was made twice.

@@ -44,7 +44,7 @@ func TestCrashWhereTheSetIsMadeAgain(t *testing.T) {
 	for _, r := range againRollouts {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
-			r.crashEverywhere(NewWithT(t), func(int) []fate { return []fate{killedAfter, unanswered} })
+			r.crashEverywhere(NewWithT(t), only(killedAfter, unanswered))
 		})
 	}
 }

@@ -60,7 +60,7 @@ func TestCrashInAWiderWorld(t *testing.T) {
 	for _, r := range widerRollouts {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
-			r.crashEverywhere(NewWithT(t), func(int) []fate { return []fate{killedAfter, unanswered} })
+			r.crashEverywhere(NewWithT(t), only(killedAfter, unanswered))
 		})
 	}
 }
