@@ -17,9 +17,9 @@
 // there are drivers of many kinds, with what Kubernetes and their sidecars do about
 // claims (storage.go and those that follow it, user_volumes.go); pods write in their
 // volumes, so that it can be told where every byte is (storage_disks.go, law_data.go).
-// What quotas, policies, webhooks, LimitRanges and autoscalers do besides is in a wider
-// world (wider.go and those that follow it); what it finds again and again in
-// wider_findings.go.
+// What quotas, policies, webhooks, LimitRanges and autoscalers do besides, and people with
+// single objects and with the whole set, is in a wider world (wider.go and those that
+// follow it); what it finds again and again in wider_findings.go.
 // Nothing runs in parallel and no time passes by itself: all that is left open is
 // decided by a source of choices (choices.go), so a run can be repeated to the
 // letter, shrunk and kept as a test.

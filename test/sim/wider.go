@@ -24,7 +24,8 @@ type wider struct {
 	rewrites rewrites
 	// noRestarts: the user asks for no restarts, see openFindings.
 	noRestarts bool
-	// hands: people make and delete single objects by hand.
+	// hands: people make and delete single objects by hand; again is what becomes of a
+	// set that they delete, and make again.
 	hands bool
 	again again
 	// first is what is wrong with the first template; empty for nothing.
