@@ -107,13 +107,13 @@ func TestContainersAreChangedInTheirOrder(t *testing.T) {
 		priorities []string
 		batches    []string
 	}{
-		"no order":                   {[]string{"", "", ""}, []string{"[db app log] then []"}},
-		"one after the other":        {[]string{"3", "2", "1"}, []string{"[db] then [app log]", "[app] then [log]", "[log] then []"}},
-		"backwards, and negative":    {[]string{"-2", "-1", "0"}, []string{"[log] then [db app]", "[app] then [db]", "[db] then []"}},
-		"two together":               {[]string{"5", "1", "5"}, []string{"[db log] then [app]", "[app] then []"}},
-		"without a priority, 0":      {[]string{"5", "1", ""}, []string{"[db] then [app log]", "[app] then [log]", "[log] then []"}},
-		"0 is before the negative":   {[]string{"", "-1", "5"}, []string{"[log] then [db app]", "[db] then [app]", "[app] then []"}},
-		"not a number":               {[]string{"5", "1", "high"}, []string{"[db] then [app log]", "[app] then [log]", "[log] then []"}},
+		"no order":                 {[]string{"", "", ""}, []string{"[db app log] then []"}},
+		"one after the other":      {[]string{"3", "2", "1"}, []string{"[db] then [app log]", "[app] then [log]", "[log] then []"}},
+		"backwards, and negative":  {[]string{"-2", "-1", "0"}, []string{"[log] then [db app]", "[app] then [db]", "[db] then []"}},
+		"two together":             {[]string{"5", "1", "5"}, []string{"[db log] then [app]", "[app] then []"}},
+		"without a priority, 0":    {[]string{"5", "1", ""}, []string{"[db] then [app log]", "[app] then [log]", "[log] then []"}},
+		"0 is before the negative": {[]string{"", "-1", "5"}, []string{"[log] then [db app]", "[db] then [app]", "[app] then []"}},
+		"not a number":             {[]string{"5", "1", "high"}, []string{"[db] then [app log]", "[app] then [log]", "[log] then []"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -13,12 +13,12 @@ import (
 
 // againRollouts are rollouts in which the set is deleted and made again.
 var againRollouts = []rollout{
-	{"pods go in the background", 6, func(*settings) {}, together(to("b"), remade(inBackground, 5))},
+	{"pods go in the background", 6, func(*settings) {}, together(to("b"), remade(inBackground, 5*time.Second))},
 	{"pods go first", 6, func(*settings) {}, together(to("b"), remade(inForeground, 0))},
 	{"pods stay, and caches show the set of before", 12, func(*settings) {}, together(to("b"), remade(orphaning, 0), unseen("StatefulSet", 8))},
-	{"pods of clones go in the background", 9, reusingClones, together(to("b"), remade(inBackground, 5))},
-	{"pods of clones stay", 15, reusingClones, together(to("b"), remade(orphaning, 3))},
-	{"claims go with the set", 6, claimsThatGo, together(to("b"), remade(inBackground, 3))},
+	{"pods of clones go in the background", 9, reusingClones, together(to("b"), remade(inBackground, 5*time.Second))},
+	{"pods of clones stay", 15, reusingClones, together(to("b"), remade(orphaning, 3*time.Second))},
+	{"claims go with the set", 6, claimsThatGo, together(to("b"), remade(inBackground, 3*time.Second))},
 	{"claims would go with the set, and stay", 10, claimsThatGo, together(to("b"), remade(orphaning, 0))},
 }
 
@@ -27,7 +27,7 @@ var reusingClones = asClones(func(s *settings) { s.claims, s.clones.reuse = true
 func claimsThatGo(s *settings) { s.replicas, s.claims, s.wider.again.claimsGo = 2, true, true }
 
 func remade(how cascade, collectsAfter time.Duration) func(*World) {
-	return func(w *World) { w.remake(how, collectsAfter*time.Second) }
+	return func(w *World) { w.remake(how, collectsAfter) }
 }
 
 // unseen keeps news of a kind from the cache for some seconds.
@@ -67,7 +67,7 @@ func TestMadeAgainInAnySecond(t *testing.T) {
 						for range second {
 							w.step()
 						}
-						together(remade(how, 2), unseen(hidden, 6))(w)
+						together(remade(how, 2*time.Second), unseen(hidden, 6))(w)
 						w.rest()
 						g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
 					}
@@ -85,7 +85,7 @@ func TestStartsOnNoClaimThatGoes(t *testing.T) {
 	claimsThatGo(&s)
 	w, err := newScenario(s)
 	g.Expect(err).NotTo(HaveOccurred())
-	then(scaleTo(1), together(remade(inBackground, 10), scaleTo(2)))(w)
+	then(scaleTo(1), together(remade(inBackground, 10*time.Second), scaleTo(2)))(w)
 	w.rest()
 	g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
 }

@@ -43,7 +43,7 @@ type family struct {
 
 func families() []family {
 	return []family{
-		{"simulation", mutants, simulation},
+		{"simulation", slices.Concat(mutants, volumeMutants), simulation},
 		{"unit", unitMutants, unitTests},
 	}
 }
