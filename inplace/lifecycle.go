@@ -91,9 +91,10 @@ func (t Target) revives() bool {
 	return hook == nil || !hook.MarkPodNotReady
 }
 
-// IsServing reports whether the lifecycle lets a pod count as available.
+// IsServing reports whether no hook of the lifecycle holds a pod. One that is being updated
+// serves when it is ready: it may wait between two batches for pods that wait for it.
 func IsServing(pod *corev1.Pod, lifecycle *appsv1beta1.Lifecycle) bool {
-	return !Target{Lifecycle: lifecycle}.isHeldBack(pod)
+	return lifecycleState(pod) == appsv1beta1.LifecycleStateUpdating || !Target{Lifecycle: lifecycle}.isHeldBack(pod)
 }
 
 // IsPreparingUpdate reports whether a pod is, or was, held for an update that has
