@@ -114,7 +114,7 @@ func (e *Executor) dryRun(ctx context.Context, revision string, move inplace.Mov
 	}
 	err = e.client.Patch(ctx, reference(move.Pod), client.RawPatch(types.StrategicMergePatchType, body),
 		client.DryRunAll, client.DisableReadYourWritesConsistency)
-	if err != nil && !isNoDryRun(err) {
+	if err != nil && !IsNoDryRun(err) {
 		return fmt.Errorf("try to update pod %s/%s in place: %w", move.Pod.Namespace, move.Pod.Name, err)
 	}
 	return nil
@@ -159,9 +159,9 @@ func IsRefusal(err error) bool {
 		!apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err)
 }
 
-// isNoDryRun reports whether the API server refused only the dry run: a webhook
+// IsNoDryRun reports whether the API server refused only the dry run: a webhook
 // says of itself that it has side effects. The server has no code for it.
-func isNoDryRun(err error) bool {
+func IsNoDryRun(err error) bool {
 	return apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run")
 }
 

@@ -73,7 +73,7 @@ func (e *Executor) dryRunResize(ctx context.Context, move inplace.Move) error {
 		return err
 	}
 	_, err = e.patchSizes(ctx, move.Pod, body, client.DryRunAll)
-	if err != nil && !isNoDryRun(err) {
+	if err != nil && !IsNoDryRun(err) {
 		return fmt.Errorf("try to resize pod %s/%s in place: %w", move.Pod.Namespace, move.Pod.Name, err)
 	}
 	return nil

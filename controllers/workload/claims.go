@@ -95,6 +95,20 @@ func EnsureClaims(ctx context.Context, c client.Client, owner Owner, claims []*c
 	return nil
 }
 
+// makesClaims reports whether claims of a pod are to be made.
+func makesClaims(ctx context.Context, reader client.Reader, pod NewPod) (bool, error) {
+	for _, claim := range pod.Claims {
+		err := reader.Get(ctx, client.ObjectKeyFromObject(claim), &corev1.PersistentVolumeClaim{})
+		if client.IgnoreNotFound(err) != nil {
+			return false, fmt.Errorf("get claim %s: %w", claim.Name, err)
+		}
+		if err != nil && (pod.MayMake == nil || pod.MayMake(claim.Name)) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // ownedByPod reports whether a claim goes with a pod.
 func ownedByPod(claim *corev1.PersistentVolumeClaim) bool {
 	controller := metav1.GetControllerOf(claim)

@@ -50,27 +50,39 @@ type Pods struct {
 	Parallelism int
 }
 
-// Create creates pods, a batch at a time, until too many have failed. The events
-// of the first pods cause the next reconciliation, which goes on.
+// Create creates pods, until too many have failed: one at a time until one succeeds, then
+// a batch at a time. The events of the first pods cause the next reconciliation, which
+// goes on.
 func (p *Pods) Create(ctx context.Context, owner Owner, pods []NewPod) []error {
 	var failed []error
-	for batch := range slices.Chunk(pods[:min(len(pods), MaxCreations)], p.Parallelism) {
+	rest, size := pods[:min(len(pods), MaxCreations)], 1
+	for len(rest) > 0 && len(failed) < MaxFailures {
+		batch := rest[:min(len(rest), size)]
 		errs := make([]error, len(batch))
 		workqueue.ParallelizeUntil(ctx, p.Parallelism, len(batch), func(i int) {
 			errs[i] = p.create(ctx, owner, batch[i])
 		})
-		failed = append(failed, slices.DeleteFunc(errs, func(err error) bool { return err == nil })...)
-		if len(failed) >= MaxFailures {
-			break
+		if slices.Contains(errs, nil) {
+			size = p.Parallelism
 		}
+		failed = append(failed, slices.DeleteFunc(errs, func(err error) bool { return err == nil })...)
+		rest = rest[len(batch):]
 	}
 	return failed
 }
 
-// create creates a pod and, before it, its claims.
+// create creates a pod and, before it, its claims. If there are claims to make, the API
+// server is asked by a dry run whether it accepts the pod: each claim is a volume, and is
+// made for nothing if the pod is refused.
 func (p *Pods) create(ctx context.Context, owner Owner, wanted NewPod) error {
 	pod := wanted.Pod
-	err := EnsureClaims(ctx, p.Client, owner, wanted.Claims, wanted.MayMake)
+	makes, err := makesClaims(ctx, p.Client, wanted)
+	if err == nil && makes {
+		err = explainTaken(p.tryCreate(ctx, pod), pod.Name)
+	}
+	if err == nil {
+		err = EnsureClaims(ctx, p.Client, owner, wanted.Claims, wanted.MayMake)
+	}
 	if err == nil {
 		err = explainTaken(p.Client.Create(ctx, pod), pod.Name)
 	}
@@ -82,6 +94,16 @@ func (p *Pods) create(ctx context.Context, owner Owner, wanted NewPod) error {
 	p.Recorder.Eventf(owner.Object, pod, corev1.EventTypeNormal, appsv1beta1.ReasonSuccessfulCreate, ActionCreate,
 		"created pod %s at revision %s", pod.Name, RevisionOf(pod))
 	return nil
+}
+
+// tryCreate asks the API server whether it accepts a pod. Where an admission webhook takes
+// no part in dry runs, nothing speaks against it.
+func (p *Pods) tryCreate(ctx context.Context, pod *corev1.Pod) error {
+	err := p.Client.Create(ctx, pod.DeepCopy(), client.DryRunAll, client.DisableReadYourWritesConsistency)
+	if executor.IsNoDryRun(err) {
+		return nil
+	}
+	return err
 }
 
 // explainTaken says what to do about a pod that has the name of one to create

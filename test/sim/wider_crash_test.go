@@ -136,7 +136,6 @@ func claimingScenario(shape func(*settings)) (*World, error) {
 // The claims of a CloneSet that does not reuse them are made once, and not at each try to
 // create their pods.
 func TestClaimsWhilePodsAreRefused(t *testing.T) {
-	t.Skip("finding: claim storm when a pod's creation is refused")
 	g := NewWithT(t)
 	w, err := claimingScenario(asClones(func(*settings) {}))
 	g.Expect(err).NotTo(HaveOccurred())

@@ -28,18 +28,6 @@ var openFindings = []finding{
 		nil,
 	},
 	{
-		"claim storm when a pod's creation is refused",
-		"CloneSets with claims that are not reused, where creations are refused: each try makes claims that are deleted again",
-		func(s *settings) {
-			if s.claims && s.clones.is && !s.clones.reuse {
-				s.wider.refuses = false
-				if s.wider.first == firstForbidden {
-					s.wider.first = ""
-				}
-			}
-		},
-	},
-	{
 		"image re-spelled by admission during an env restart never completes",
 		"restarts for the environment or on request, where admission changes images: the image is spelled otherwise for that",
 		func(s *settings) {

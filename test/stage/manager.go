@@ -142,8 +142,14 @@ func (m *Manager) List(ctx context.Context, list client.ObjectList, opts ...clie
 	return m.Client.List(ctx, list, opts...)
 }
 
-// Create notes that an object was created.
+// Create notes that an object was created. A dry run is none.
 func (m *Manager) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
+	if options := (&client.CreateOptions{}).ApplyOptions(opts); len(options.DryRun) > 0 {
+		if m.IsDead() {
+			return ErrDead
+		}
+		return m.Client.Create(ctx, obj, opts...)
+	}
 	return m.write("create", "", obj, func() error { return m.Client.Create(ctx, obj, opts...) })
 }
 
