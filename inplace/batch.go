@@ -62,8 +62,15 @@ func (p *past) splitBatch(changes []ImageChange) (first, later []ImageChange) {
 }
 
 // recordBatches notes in a record what is changed later, if anything is, and what
-// was changed when, if it was not all at once.
+// was changed when, if it was not all at once. What changes no image is no batch, and
+// keeps what is noted of the revision.
 func recordBatches(state *appsv1beta1.InPlaceUpdateState, before appsv1beta1.InPlaceUpdateState, change Change) {
+	if len(change.Images) == 0 {
+		if before.Revision == state.Revision {
+			state.ContainerBatchesRecord = before.ContainerBatchesRecord
+		}
+		return
+	}
 	goesOn := before.Revision == state.Revision && len(before.NextContainerImages) > 0
 	if !goesOn && len(change.Later) == 0 {
 		return

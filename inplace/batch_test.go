@@ -169,6 +169,21 @@ func TestPatchesKeepTheOrderOfTheContainers(t *testing.T) {
 	}
 }
 
+// The resize that closes an update leaves what is noted of its batches, and another
+// revision does not.
+func TestAResizeKeepsTheRecordOfTheBatches(t *testing.T) {
+	g := NewWithT(t)
+	r := newRanked(t, "2", "1", "")
+	for range 3 {
+		r.step("2")
+		r.act(true)
+	}
+	before := pastOf(r.pod, patched)
+	g.Expect(before.state.ContainerBatchesRecord).To(HaveLen(3))
+	g.Expect(newState(before, Change{}, "2", patched).ContainerBatchesRecord).To(Equal(before.state.ContainerBatchesRecord))
+	g.Expect(newState(before, Change{}, "3", patched).ContainerBatchesRecord).To(BeEmpty())
+}
+
 func TestTheAnnotationGivesTheOrderOfTheTemplate(t *testing.T) {
 	r := newRanked(t, "", "", "")
 	r.pod.Annotations = map[string]string{appsv1beta1.ContainerLaunchPriorityKey: appsv1beta1.ContainerLaunchOrdered}
