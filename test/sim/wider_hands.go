@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -88,7 +91,7 @@ func (w *World) makingsOf(kind string) []making {
 // makeByHand lets somebody make an object.
 func (w *World) makeByHand(obj client.Object, how making) {
 	if how != bare {
-		obj.SetLabels(map[string]string{"app": setName})
+		obj.SetLabels(labels.Merge(obj.GetLabels(), labels.Set{"app": setName}))
 	}
 	if how == controlled {
 		obj.SetOwnerReferences([]metav1.OwnerReference{*w.otherOwner()})
@@ -180,7 +183,16 @@ func (w *World) makeRevisionByHand(name string, how making) {
 		return
 	}
 	from := known[pick(w.choices, slices.Sorted(maps.Keys(known)))]
-	w.makeByHand(&appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: *from.Data.DeepCopy(), Revision: from.Revision + int64(w.choices.intN(3))}, how)
+	w.makeByHand(revisionByHand(name, *from.Data.DeepCopy(), from.Revision+int64(w.choices.intN(3))), how)
+}
+
+// revisionByHand is a revision with the hash that its name says.
+func revisionByHand(name string, data runtime.RawExtension, number int64) *appsv1.ControllerRevision {
+	hash := strings.TrimPrefix(name, setName+"-")
+	return &appsv1.ControllerRevision{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{appsv1.ControllerRevisionHashLabelKey: hash}},
+		Data:       data, Revision: number,
+	}
 }
 
 func (w *World) newRevisionName() string { return fmt.Sprintf("%s-mine%d", setName, w.server.uids) }
@@ -219,7 +231,7 @@ func (w *World) getAhead(written write) {
 			return
 		}
 		meant, _ := written.obj.(*appsv1.ControllerRevision) // its kind says so
-		w.makeByHand(&appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: *meant.Data.DeepCopy(), Revision: meant.Revision}, how)
+		w.makeByHand(revisionByHand(name, *meant.Data.DeepCopy(), meant.Revision), how)
 	case "VolumeSnapshot":
 		taken, _ := written.obj.DeepCopyObject().(*snapshotv1.VolumeSnapshot) // its kind says so
 		w.makeByHand(&snapshotv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: taken.Spec}, how)

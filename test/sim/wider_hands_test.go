@@ -11,9 +11,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // handRollouts are rollouts in which people make and delete objects by hand.
@@ -99,7 +98,7 @@ func TestNamesTheRevisionThatNobodyCanRead(t *testing.T) {
 		shape(&s)
 		w, err := newScenario(s)
 		g.Expect(err).NotTo(HaveOccurred())
-		w.makeByHand(&appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: setName + "-mine"}, Revision: 9}, labeled)
+		w.makeByHand(revisionByHand(setName+"-mine", runtime.RawExtension{}, 9), labeled)
 		to("b")(w)
 		w.settleOr(inTheWayFor)
 		g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
