@@ -38,5 +38,5 @@ func TestScaledUpBetweenBatches(t *testing.T) {
 	to("env")(w)
 	w.settle()
 	g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
-	g.Expect(len(all[*corev1.Pod](w.server))).To(Equal(5), w.story.String())
+	g.Expect(all[*corev1.Pod](w.server)).To(HaveLen(5), w.story.String())
 }
