@@ -9,9 +9,11 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 )
 
@@ -59,7 +61,7 @@ func encoded(t *testing.T, content Content) []byte {
 // decoded reads the data of a revision.
 func decoded(t *testing.T, raw []byte) Content {
 	t.Helper()
-	content, err := decode(raw)
+	content, err := Decode(&appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: raw}})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return content
 }
@@ -209,4 +211,17 @@ func TestNamesDependOnContentAndCollisions(t *testing.T) {
 	for name := range names {
 		g.Expect(name).To(MatchRegexp("^[a-z0-9]{1,10}$"), "with the longest name of a set, 52 characters, it fits into a label")
 	}
+}
+
+// A workload's revisions are read at every look at it.
+func TestARevisionThatIsReadAgainIsNotParsedAgain(t *testing.T) {
+	g := NewWithT(t)
+	raw := encoded(t, contentOf(t, template("app:1"), claim("data", "1Gi")))
+	first := decoded(t, raw)
+	first.Claims[0].Name = "spoilt by a caller"
+
+	again := decoded(t, raw)
+	g.Expect(again.Template).To(BeIdenticalTo(first.Template))
+	g.Expect(again.Claims[0].Name).To(Equal("data"))
+	g.Expect(decoded(t, encoded(t, contentOf(t, template("app:1")))).Claims).To(Equal([]corev1.PersistentVolumeClaim{}), "no claims are not silence")
 }

@@ -35,14 +35,14 @@ func containerdPath() string {
 	return path
 }
 
-// environment returns what the programs of a lab get of a caller's environment. The rest is
-// for other work: an HTTP proxy that cannot reach pods, a TMPDIR that ends with a session,
+// environment returns what the programs of a lab get of a caller's environment: where to
+// find things, and how much memory Go may use to save time. The rest is for other work: an HTTP proxy that cannot reach pods, a TMPDIR that ends with a session,
 // another KUBECONFIG, settings of tests.
 func environment(all []string) []string {
 	var kept []string
 	for _, pair := range all {
 		switch name, _, _ := strings.Cut(pair, "="); name {
-		case "PATH", "HOME", "TZ", "LC_ALL", "INSITU_LAB", "INSITU_LAB_CACHE":
+		case "PATH", "HOME", "TZ", "LC_ALL", "GOGC", "GOMEMLIMIT", "INSITU_LAB", "INSITU_LAB_CACHE":
 			kept = append(kept, pair)
 		}
 	}
