@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -48,7 +49,7 @@ func runSuites(ctx context.Context, wanted []string) (int, error) {
 	}
 	r := &runner{started: time.Now(), alone: true}
 	// Suites that compile the same packages at the same time compile them twice.
-	if prepared := r.suite(ctx, "prepare", wanted, false); prepared.isGood() {
+	if prepared := r.suite(ctx, "prepare", wanted); prepared.isGood() {
 		r.alone = len(wanted) == 1
 		var group sync.WaitGroup
 		for _, l := range chosen {
@@ -62,15 +63,15 @@ func runSuites(ctx context.Context, wanted []string) (int, error) {
 
 // lane runs the suites of a lane in turn.
 func (r *runner) lane(ctx context.Context, l lane) {
-	for _, suite := range l.suites {
+	for _, suite := range l {
 		if ctx.Err() == nil {
-			r.suite(ctx, suite, nil, l.yields)
+			r.suite(ctx, suite, nil)
 		}
 	}
 }
 
 // suite runs one suite.
-func (r *runner) suite(ctx context.Context, suite string, args []string, yields bool) result {
+func (r *runner) suite(ctx context.Context, suite string, args []string) result {
 	fmt.Printf("\n==> %s\n", suite)
 	began := time.Now()
 	done := result{Suite: suite}
@@ -78,7 +79,7 @@ func (r *runner) suite(ctx context.Context, suite string, args []string, yields 
 		return r.note(done.failed(err))
 	}
 	usageFile := filepath.Join(out, suite+".usage.json")
-	command, err := r.command(ctx, append([]string{"own", usageFile, patience.String(), "hack/suite", suite}, args...), yields)
+	command, err := r.command(ctx, append([]string{"own", usageFile, patience.String(), "hack/suite", suite}, args...), slices.Contains(yielding, suite))
 	if err != nil {
 		return r.note(done.failed(err))
 	}
