@@ -32,8 +32,18 @@ type testLab struct {
 // folders are the labs of the tests that run.
 var folders sync.Map
 
-// Ctrl-C ends a test without its cleanup: its lab is taken down here.
+// Temporary files are in a folder of their own, so that tests which run at the same time
+// are not taken for traces of a lab. Ctrl-C ends a test without its cleanup: its lab is
+// taken down here.
 func TestMain(m *testing.M) {
+	folder, err := os.MkdirTemp("", "lab")
+	if err == nil {
+		err = os.Setenv("TMPDIR", folder)
+	}
+	if err != nil {
+		fmt.Println("make a folder for temporary files:", err)
+		os.Exit(1)
+	}
 	interrupted := make(chan os.Signal, 1)
 	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
 	go func() {
@@ -42,12 +52,14 @@ func TestMain(m *testing.M) {
 			lab := &testLab{dir: fmt.Sprint(dir)}
 			output, err := lab.command(context.Background(), "down").CombinedOutput()
 			fmt.Printf("%s%v\n", output, err)
-			_ = os.RemoveAll(filepath.Dir(filepath.Dir(lab.dir))) // t.TempDir() is a folder of its own in that of the test
 			return true
 		})
+		_ = os.RemoveAll(folder)
 		os.Exit(130)
 	}()
-	os.Exit(m.Run())
+	status := m.Run()
+	_ = os.RemoveAll(folder)
+	os.Exit(status)
 }
 
 // newLab returns a lab that is not up, and is taken down when the test ends.

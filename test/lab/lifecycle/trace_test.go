@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"github.com/vishvananda/netlink"
@@ -68,11 +69,12 @@ func lookAround(g Gomega) traces {
 	return found
 }
 
-// expectNoTrace fails if something is there that was not before.
+// expectNoTrace fails if something stays that was not there before. On a busy machine the
+// kernel takes its time to remove what belonged to a network namespace.
 func expectNoTrace(g Gomega, before traces) {
 	g.Eventually(func() []string {
 		return sets.List(lookAround(g).Difference(before))
-	}, "5s").Should(BeEmpty(), "these are left of the lab")
+	}, podTimeout, time.Second).Should(BeEmpty(), "these are left of the lab")
 }
 
 // processes returns the command line of every process that has one.
