@@ -51,7 +51,7 @@ lab-down: ## Take it down; nothing is left behind
 
 .PHONY: test
 test: ## Run every suite: unit, release, alerts, API server, browser, lab, installation, pages, end to end
-	@hack/test unit release monitoring apiserver browser lab install docs e2e
+	@hack/test unit release monitoring apiserver browser lab install docs e2e outages
 
 .PHONY: test-extended
 test-extended: ## Run what takes too long for every change: more seeds, planted bugs, the oldest Kubernetes
@@ -87,7 +87,7 @@ test-lab: ## Run the lab's own tests
 
 .PHONY: test-e2e
 test-e2e: ## Run the operator on a real kubelet, in a lab of its own
-	@hack/test e2e
+	@hack/test e2e $(if $(E2E_FLAGS),,outages)
 
 .PHONY: test-install
 test-install: ## Install, upgrade and uninstall the chart, in a lab of its own

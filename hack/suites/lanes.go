@@ -12,13 +12,20 @@ import (
 // lane holds suites that run one after the other.
 type lane []string
 
-// lanes are run side by side. Two cores can do no more than one lab with several specs
-// at a time: with two, specs took three times as long. One beside it with one spec at a
-// time is no harm, but for the lab's own tests: they look for what a lab leaves behind.
+// lanes are run side by side. Two cores can do no more than one lab with several specs at
+// a time: with two, specs took three times as long. So beside that of e2e there is one
+// with one spec at a time, which waits for most of its time.
 var lanes = []lane{
-	{"e2e", "lab", "docs", "browser"},
-	{"install", "unit", "apiserver", "release", "monitoring", "seeds", "mutants", "floor"},
+	{"e2e", "browser"},
+	{"install", "outages", "docs", "lab"},
+	{"unit", "apiserver", "release", "monitoring", "seeds", "mutants", "floor"},
 }
+
+// Suites that have a lab. That of the lab itself looks for what a lab leaves behind, and
+// runs beside none of the others.
+const labSuite = "lab"
+
+var withLabs = []string{"e2e", "install", "outages", "docs"}
 
 // yielding are suites that compute all the time: the others come first when cores are
 // short. Those wait for clusters most of the time, and have less patience than time.

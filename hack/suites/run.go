@@ -32,6 +32,8 @@ type runner struct {
 	started time.Time
 	// alone: one suite runs, so its lines need not name it.
 	alone bool
+	// labs is held by the suites that have a lab, and by that of the lab alone.
+	labs sync.RWMutex
 
 	mu      sync.Mutex
 	results []result
@@ -72,6 +74,17 @@ func (r *runner) lane(ctx context.Context, l lane) {
 
 // suite runs one suite.
 func (r *runner) suite(ctx context.Context, suite string, args []string) result {
+	switch {
+	case suite == labSuite:
+		r.labs.Lock()
+		defer r.labs.Unlock()
+	case slices.Contains(withLabs, suite):
+		r.labs.RLock()
+		defer r.labs.RUnlock()
+	}
+	if ctx.Err() != nil {
+		return result{Suite: suite}
+	}
 	fmt.Printf("\n==> %s\n", suite)
 	began := time.Now()
 	done := result{Suite: suite}

@@ -96,7 +96,7 @@ var _ = Describe("The operator's writes, by the API server's audit log", func() 
 	})
 
 	// A pod's label makes a watch event and so a reconciliation.
-	It("are none for a settled set, also after a restart of the operator", Serial, func(ctx context.Context) {
+	It("are none for a settled set, also after a restart of the operator", outage, func(ctx context.Context) {
 		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine))
 		setImage(ctx, set, nginxLatest)
 		waitSettled(ctx, set)

@@ -15,7 +15,7 @@ import (
 	"github.com/insitu-dev/insitu/apis/native"
 )
 
-var _ = Describe("Without the operator", Serial, func() {
+var _ = Describe("Without the operator", outage, func() {
 	forEachKind("a rollout", func(kind string) {
 		var web builtin
 		BeforeEach(func(ctx context.Context) { web = builtin{kind: kind, namespace: newNamespace(ctx)} })
@@ -50,7 +50,7 @@ var _ = Describe("Without the operator", Serial, func() {
 	})
 })
 
-var _ = Describe("The operator, killed with SIGKILL", Serial, func() {
+var _ = Describe("The operator, killed with SIGKILL", outage, func() {
 	forEachKind("in the middle of a rollout in place", func(kind string) {
 		It("goes on where it was", func(ctx context.Context) {
 			web := builtin{kind: kind, namespace: newNamespace(ctx)}
@@ -63,7 +63,7 @@ var _ = Describe("The operator, killed with SIGKILL", Serial, func() {
 	})
 })
 
-var _ = Describe("The operator's writes", Serial, func() {
+var _ = Describe("The operator's writes", outage, func() {
 	forEachKind("to the pods", func(kind string) {
 		It("are none when the rollout has ended, also after a restart of the operator", func(ctx context.Context) {
 			web := builtin{kind: kind, namespace: newNamespace(ctx)}

@@ -58,7 +58,7 @@ func killContainer(containerID string) {
 	Expect(killed).NotTo(BeZero(), "no process of container "+containerID+" was found")
 }
 
-var _ = Describe("The operator, killed with SIGKILL in the middle of an update", Serial, func() {
+var _ = Describe("The operator, killed with SIGKILL in the middle of an update", outage, func() {
 	var namespace string
 	BeforeEach(func(ctx context.Context) { namespace = newNamespace(ctx) })
 

@@ -133,7 +133,7 @@ var _ = Describe("The order of pods", func() {
 		expectEvent(ctx, namespace, "StatefulSet", appsv1beta1.ReasonRecreating, "the label "+appsv1beta1.SpecifiedDeleteKey)
 	})
 
-	It("goes on beside a pod that a dead node keeps", Serial, func(ctx context.Context) {
+	It("goes on beside a pod that a dead node keeps", outage, func(ctx context.Context) {
 		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine).MaxUnavailable(2).With(func(s *appsv1beta1.StatefulSet) {
 			s.Spec.Template.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
 				MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: s.Spec.Selector,

@@ -305,7 +305,7 @@ var _ = Describe("An update that is overtaken", func() {
 		c.settles(ctx, set, before)
 	})
 
-	It("goes on when the node dies in Restarting, and comes back", Serial, func(ctx context.Context) {
+	It("goes on when the node dies in Restarting, and comes back", outage, func(ctx context.Context) {
 		c := overtaken{
 			given: func(s *appsv1beta1.StatefulSet) {
 				// Long enough for a busy machine to kill the node meanwhile.

@@ -155,7 +155,7 @@ func moved(ctx context.Context, namespace string, before map[string]identity) in
 	return n
 }
 
-var _ = Describe("A resize for which the node has no room", Serial, func() {
+var _ = Describe("A resize for which the node has no room", outage, func() {
 	var namespace string
 	BeforeEach(func(ctx context.Context) { namespace = newNamespace(ctx) })
 

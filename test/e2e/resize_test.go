@@ -392,7 +392,7 @@ var _ = Describe("A resize", func() {
 	})
 
 	// What a manager leaves behind that is killed between its two writes to a pod.
-	It("of which the label was not written is finished, not made again", Serial, func(ctx context.Context) {
+	It("of which the label was not written is finished, not made again", outage, func(ctx context.Context) {
 		set := create(ctx, sized(namespace, small))
 		before := identities(ctx, namespace)
 		startOperator := stopOperator(ctx)

@@ -35,6 +35,10 @@ const (
 	sleeperCrash = "insitu-dev/sleeper:crash"
 )
 
+// outage decorates specs that stop the operator or a node, or take all room of the nodes:
+// no other runs beside them. They are a suite of their own: hack/e2e outages.
+var outage = []any{Serial, Label("outage")}
+
 // patience is how long a rollout may take on a slow machine.
 const patience = 3 * time.Minute
 

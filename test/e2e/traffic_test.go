@@ -79,7 +79,7 @@ func served(ctx context.Context, result func() requests) int {
 	return failed
 }
 
-var _ = Describe("Traffic through a Service", Serial, func() {
+var _ = Describe("Traffic through a Service", outage, func() {
 	DescribeTable("is served without a failure during rollouts", func(ctx context.Context, with edit) {
 		namespace := newNamespace(ctx)
 		set := create(ctx, builders.StatefulSet(namespace, "sample", sleeperV1).Replicas(6).MaxUnavailable(3).GracePeriod(5).With(with))

@@ -74,7 +74,7 @@ var _ = Describe("Volumes of a database", func() {
 		Entry("PostgreSQL", postgres),
 	)
 
-	It("grow although the operator is killed in the middle", Serial, func(ctx context.Context) {
+	It("grow although the operator is killed in the middle", outage, func(ctx context.Context) {
 		namespace := newVolumeNamespace(ctx)
 		set := create(ctx, redis.set(namespace, classStandard).With(func(s *appsv1beta1.StatefulSet) {
 			s.Spec.VolumeClaimUpdateStrategy.MaxConcurrent = nil
