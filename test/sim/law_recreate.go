@@ -326,7 +326,7 @@ func (l *law) whatIsLeftOver(set *appsv1beta1.StatefulSet) []string {
 	snapshots := all[*snapshotv1.VolumeSnapshot](w.server)
 	for _, name := range slices.Sorted(maps.Keys(snapshots)) {
 		claim := ptr.Deref(snapshots[name].Spec.Source.PersistentVolumeClaimName, "")
-		isKept := kept.Has("snapshot "+name) || l.data.used.Has(name) && l.data.keeps
+		isKept := kept.Has("snapshot "+name) || l.data.used.Has(name) && l.data.keeps || slices.Contains(w.unasked, name)
 		if snapshots[name].Annotations[appsv1beta1.RecreateOfAnnotation] != "" && !isKept && !l.isExcused(set, claim) && !w.storage.hasLeft(claim) {
 			left = append(left, "snapshot "+name+" is left over")
 		}

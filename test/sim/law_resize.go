@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/kubectl/pkg/util/qos"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
@@ -168,6 +167,9 @@ func (l *law) checkGrown(w write) {
 
 // checkRepeated asserts that no number is written twice for one revision.
 func (l *law) checkRepeated(w write, after *corev1.Pod, keys []sizeKey, owners map[sizeKey]owner) {
+	if l.world.settings.resizes.mayRepeat {
+		return
+	}
 	written := l.resizes.written[after.UID]
 	if written == nil {
 		written = map[sizedValue]setGeneration{}
@@ -288,14 +290,4 @@ func (l *law) whatSizeIsWrong(pod *corev1.Pod, template *corev1.PodSpec) []strin
 	}
 	slices.Sort(words)
 	return words
-}
-
-// hasAnotherClass reports whether pods are of another class than the template, so
-// that none of them can be resized.
-func (w *World) hasAnotherClass(template *corev1.PodSpec) bool {
-	wanted := &corev1.Pod{Spec: *template.DeepCopy()}
-	defaultSizes(&wanted.Spec)
-	return slices.ContainsFunc(slices.Collect(maps.Values(all[*corev1.Pod](w.server))), func(pod *corev1.Pod) bool {
-		return qos.ComputePodQOS(pod) != qos.ComputePodQOS(wanted)
-	})
 }

@@ -334,6 +334,10 @@ func (l *law) needsDetach(claim, template *corev1.PersistentVolumeClaim) bool {
 		isForNode(claim) && pending != nil && l.world.clock.Now().Sub(pending.LastTransitionTime.Time) >= remountAfter
 }
 
+// reportedAtMost is how many blockers a status has room for, as its schema says. Those
+// of two claims of six pods do not all fit.
+const reportedAtMost = 10
+
 // whatClaimsLack says what is not so at rest about claims: each is as its template
 // says, or cannot be, and then the status names it. It returns the pods with claims
 // that cannot be.
@@ -357,7 +361,8 @@ func (l *law) whatClaimsLack(set *appsv1beta1.StatefulSet) (missing, blocked []s
 				if !slices.Contains(blocked, pod) {
 					blocked = append(blocked, pod)
 				}
-				if !slices.ContainsFunc(set.Status.Blockers, func(b appsv1beta1.Blocker) bool { return b.Pod == pod && strings.Contains(b.Message, claim.Name) }) {
+				isTold := slices.ContainsFunc(set.Status.Blockers, func(b appsv1beta1.Blocker) bool { return b.Pod == pod && strings.Contains(b.Message, claim.Name) })
+				if !isTold && len(set.Status.Blockers) < reportedAtMost {
 					missing = append(missing, fmt.Sprintf("nothing tells why claim %s is not done: %s", claim.Name, describeClaim(claim)))
 				}
 			}

@@ -91,3 +91,31 @@ func TestSnapshotsOfVolumesThatAreDeleted(t *testing.T) {
 	g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
 	g.Expect(all[*snapshotv1.VolumeSnapshot](w.server)).To(BeEmpty())
 }
+
+// A manager dies as it asks for a first snapshot, the user goes back, and the request
+// arrives when nothing asks for the snapshot any more.
+func TestSnapshotsThatNothingAsksForAnyMore(t *testing.T) {
+	t.Skip("finding: a snapshot that is made when nothing asks for it any more stays for ever")
+	g := NewWithT(t)
+	s := reference()
+	recreatingFew(1, nil)(&s)
+	w, err := newScenario(s)
+	g.Expect(err).NotTo(HaveOccurred())
+	w.fate = func(written write) fate {
+		if !written.isAbout("create VolumeSnapshot") {
+			return succeeds
+		}
+		w.fate = nil
+		return strays
+	}
+	claimsOfClass("fast")(w)
+	for len(w.returns) == 0 {
+		w.step()
+	}
+	w.returns[0].at = w.clock.Now().Add(time.Minute)
+	claimsOfClass("standard")(w)
+	w.settle()
+	w.unasked = nil
+	w.law.checkRest()
+	g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
+}

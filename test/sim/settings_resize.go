@@ -35,9 +35,11 @@ type resizes struct {
 	cpu   int64
 	early bool
 	// delay is how many seconds a kubelet takes at most to make what it granted.
-	delay   int
-	reports reports
-	policy  appsv1beta1.ResizePolicy
+	delay int
+	// mayRepeat: a number may be written twice for one revision, see openFindings.
+	mayRepeat bool
+	reports   reports
+	policy    appsv1beta1.ResizePolicy
 }
 
 // reports is how kubelets report the sizes of containers.

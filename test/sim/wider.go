@@ -64,6 +64,11 @@ var widerDisturbances = slices.Concat(ordinalDisturbances, []disturbance{
 
 // RunWider is Run in a wider world.
 func RunWider(choices *Choices) Result {
+	return run(choices, chosenForWider(choices).withoutFindings())
+}
+
+// chosenForWider draws the settings of a run in a wider world.
+func chosenForWider(choices *Choices) settings {
 	s := chosen(choices)
 	s.wider = chosenWider(choices)
 	if choices.oneIn(2) {
@@ -73,7 +78,7 @@ func RunWider(choices *Choices) Result {
 		s.volumes = chosenRecreations(choices)
 	}
 	s.wider.rewrites.defaults = s.wider.rewrites.defaults && s.resizes.on
-	return run(choices, s.withoutFindings())
+	return s
 }
 
 // possibleDisturbances returns what may happen in a run with these settings.

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
@@ -17,6 +19,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	nativecontroller "github.com/insitu-dev/insitu/controllers/native"
@@ -77,6 +80,9 @@ type World struct {
 	returns []stray
 	// lateArrival: one of them arrived, or the creation of a pod was not answered.
 	lateArrival bool
+	// unasked are the snapshots that such a write made when nothing asked for them any
+	// more.
+	unasked []string
 	// fate, if set, decides what becomes of writes, instead of the choices.
 	fate func(write) fate
 	// withheld is a kind of which caches get no news.
@@ -257,8 +263,17 @@ func (w *World) arrive() {
 		if err == nil && w.native == nil {
 			w.law.judgeStray(s.write, s.set)
 		}
+		if snapshot, is := s.write.obj.(*snapshotv1.VolumeSnapshot); is && !w.asksFor(snapshot) {
+			w.unasked = append(w.unasked, snapshot.Name)
+		}
 		return true
 	})
+}
+
+// asksFor reports whether the claim of a snapshot names it in its record.
+func (w *World) asksFor(snapshot *snapshotv1.VolumeSnapshot) bool {
+	claim, ok := get[*corev1.PersistentVolumeClaim](w.server, ptr.Deref(snapshot.Spec.Source.PersistentVolumeClaimName, ""))
+	return ok && strings.Contains(claim.Annotations[appsv1beta1.VolumeClaimUpdateStateKey], strconv.Quote(snapshot.Name))
 }
 
 // set returns the set as the server holds it, in the shape of a StatefulSet; nil
