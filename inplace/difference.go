@@ -8,6 +8,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // difference is one place where two JSON values differ.
@@ -63,12 +64,30 @@ func entryDifference(path string, from, to map[string]any, key string) *differen
 	valueTo, inTo := to[key]
 	switch {
 	case !inFrom:
+		if standard, ok := defaultAt(path, key); ok {
+			return &difference{path: path, what: fmt.Sprintf("was changed from %v, the default, to %v", standard, valueTo)}
+		}
 		return &difference{path: path, what: "was added"}
 	case !inTo:
+		if standard, ok := defaultAt(path, key); ok {
+			return &difference{path: path, what: fmt.Sprintf("was changed from %v to %v, the default", valueFrom, standard)}
+		}
 		return &difference{path: path, what: "was removed"}
 	default:
 		return differenceAt(path, valueFrom, valueTo)
 	}
+}
+
+// defaultAt returns what pods have where the field at a path, which ends with key, is not
+// written.
+func defaultAt(path, key string) (any, bool) {
+	holder := strings.TrimSuffix(path, "."+key)
+	if strings.HasSuffix(holder, "]") {
+		holder = holder[:strings.LastIndex(holder, "[")]
+	}
+	holder = holder[strings.LastIndex(holder, ".")+1:]
+	standard, ok := defaults[holder][key]
+	return standard, ok
 }
 
 // listDifference compares lists item by item. Where every item has a name of

@@ -104,7 +104,7 @@ func refuseOtherContainers(from, to *Template) *Refusal {
 }
 
 func refuseFixedFields(from, to *Template) *Refusal {
-	d := firstDifference(from.fixed, to.fixed)
+	d := firstDifference(from.alignedWith(to).fixed, to.fixed)
 	if d == nil {
 		return nil
 	}

@@ -94,38 +94,6 @@ func TestNativeRestartsNothingForAnotherAnnotation(t *testing.T) {
 	g.Expect(change.Annotations).To(HaveKey("note"))
 }
 
-func TestDefaultedLike(t *testing.T) {
-	for name, test := range map[string]struct {
-		from, fromPolicy, to, toPolicy string
-		inPlace                        bool
-	}{
-		"both are defaults":           {"nginx:alpine", "IfNotPresent", "nginx:latest", "Always", true},
-		"back again":                  {"nginx", "Always", "nginx:alpine", "IfNotPresent", true},
-		"a digest is no tag":          {"nginx@" + digest, "IfNotPresent", "nginx:latest", "Always", true},
-		"a port is no tag":            {"registry:5000/nginx", "Always", "registry:5000/nginx:1", "IfNotPresent", true},
-		"the same":                    {"nginx:alpine", "IfNotPresent", "nginx:latest", "IfNotPresent", true},
-		"the user wants another":      {"nginx:alpine", "IfNotPresent", "nginx:1", "Always", false},
-		"the user wants none anymore": {"nginx:alpine", "Always", "nginx:1", "IfNotPresent", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			template := func(image, policy string) *Template {
-				return parse(t, `{"spec":{"containers":[{"name":"main","image":"`+image+`","imagePullPolicy":"`+policy+`"}]}}`).Native()
-			}
-			from, to := template(test.from, test.fromPolicy), template(test.to, test.toPolicy)
-
-			refused := refusal(from.DefaultedLike(to), to)
-
-			if test.inPlace {
-				g.Expect(refused).To(BeNil())
-			} else {
-				g.Expect(refused).To(HaveField("Field", "spec.containers[main].imagePullPolicy"))
-			}
-			g.Expect(from.image("main")).To(Equal(test.from))
-		})
-	}
-}
-
 // digest is one of no image in particular.
 var digest = "sha256:" + strings.Repeat("0", 64)
 

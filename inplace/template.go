@@ -19,16 +19,18 @@ import (
 
 // Template is a pod template as the user wrote it, without the defaults that
 // the API server fills in when a pod is made from it. Two templates are equal
-// when they say the same: null and [] say what an absent field says, and so does
-// {} where it means nothing (see meaninglessWhenEmpty).
+// when they say the same: null and [] say what an absent field says, so does {} where it
+// means nothing (see meaninglessWhenEmpty), and so does a default that is written out.
 //
 // It keeps fields that this release does not know, so a template written by a
 // newer release compares correctly.
 type Template struct {
-	fields      map[string]any
-	fixed       map[string]any
-	labels      map[string]string
-	annotations map[string]string
+	fields map[string]any
+	// meaning are the fields without those that have their defaults; fixed are those of
+	// them that no live pod can change.
+	meaning, fixed map[string]any
+	labels         map[string]string
+	annotations    map[string]string
 	// containers and initContainers are the two lists of the spec; live holds
 	// the containers and, after them, the sidecars.
 	containers, initContainers, live []Container
@@ -90,9 +92,11 @@ func NewTemplate(spec any) (*Template, error) {
 
 func newTemplate(fields map[string]any) *Template {
 	fields, _ = normalise(fields).(map[string]any)
+	meaning := withoutDefaults(fields)
 	t := &Template{
 		fields:         fields,
-		fixed:          fixedFields(fields),
+		meaning:        meaning,
+		fixed:          fixedFields(meaning),
 		labels:         stringMap(fields, "metadata", "labels"),
 		annotations:    stringMap(fields, "metadata", "annotations"),
 		containers:     containers(fields, kindContainers),
@@ -115,7 +119,7 @@ func newTemplate(fields map[string]any) *Template {
 
 // Equal reports whether both templates say the same.
 func (t *Template) Equal(other *Template) bool {
-	return firstDifference(t.fields, other.fields) == nil
+	return firstDifference(t.alignedWith(other).meaning, other.meaning) == nil
 }
 
 // MarshalJSON returns the template as JSON, normalised: equal templates give

@@ -165,7 +165,7 @@ func (s *scope) revision(name string, found *history.Revision) *inplace.Revision
 // known returns a revision of a template, which is the same for all pods.
 func (s *scope) known(name string, template *inplace.Template) *inplace.Revision {
 	if s.revisions[name] == nil {
-		s.revisions[name] = &inplace.Revision{Name: name, Template: template.Native().DefaultedLike(s.target.Template)}
+		s.revisions[name] = &inplace.Revision{Name: name, Template: template.Native()}
 	}
 	return s.revisions[name]
 }
@@ -213,7 +213,8 @@ func (s *scope) keptByCount(pods []*corev1.Pod, from []*inplace.Revision) []bool
 			turns[i] = workloads.Updated
 		}
 	}
-	return workloads.HeldByNumber(turns, s.spec.replicas-partitionOf(*s.options.partition, s.spec.replicas))
+	kept, _ := workloads.HeldByNumber(turns, 0, s.spec.replicas-partitionOf(*s.options.partition, s.spec.replicas))
+	return kept
 }
 
 // isBack reports whether the pods of a Deployment go back to what their ReplicaSet
