@@ -234,9 +234,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 		}
 		ready = append(ready, pod)
 	}
-	failures := workload.Release(ctx, r.client, s.owner, ready)
-	s.updating.Errs = append(s.updating.Errs, failures.Errs...)
-	s.updating.Conflicts += failures.Conflicts
+	s.updating.Join(workload.Release(ctx, r.client, s.owner, ready))
 	return nil
 }
 

@@ -70,7 +70,7 @@ func NewReconciler(
 		recorder: recorder,
 		clock:    clock,
 		executor: executor.New(c, recorder, clock),
-		pods:     &workload.Pods{Client: c, Recorder: recorder, Parallelism: executor.DefaultParallelism},
+		pods:     workload.NewPods(c, recorder),
 		random:   random,
 	}
 }

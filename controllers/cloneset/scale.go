@@ -60,21 +60,15 @@ func (r *Reconciler) createPods(ctx context.Context, s *scope) error {
 		r.recorder.Eventf(s.set, nil, corev1.EventTypeWarning, appsv1beta1.ReasonScaleUpLimited, workload.ActionCreate,
 			"%d pods are created when others are available: scaleStrategy.maxUnavailable", withheld)
 	}
-	count := min(s.scaled.atUpdate+s.scaled.atCurrent, workload.MaxCreations)
-	if count == 0 {
+	if s.scaled.atUpdate+s.scaled.atCurrent == 0 {
 		return nil
 	}
 	ids, err := r.newIDs(ctx, s)
 	if err != nil {
 		return err
 	}
-	revisions := slices.Concat(
-		slices.Repeat([]*history.Revision{s.revisions.Update}, s.scaled.atUpdate),
-		slices.Repeat([]*history.Revision{s.revisions.Current}, s.scaled.atCurrent))
-	// Those that are kept away come back at the update revision.
-	revisions = revisions[min(s.awaited.Len(), len(revisions)):]
 	var pods []workload.NewPod
-	for _, revision := range revisions[:min(count, len(revisions))] {
+	for _, revision := range s.revisionsOfNew() {
 		pod, err := newPod(s.set, revision, ids.next())
 		if err != nil {
 			s.scaling.Add(err)
@@ -85,6 +79,19 @@ func (r *Reconciler) createPods(ctx context.Context, s *scope) error {
 	}
 	s.scaling.Errs = append(s.scaling.Errs, r.pods.Create(ctx, s.owner, pods)...)
 	return nil
+}
+
+// revisionsOfNew returns the revisions of the pods that are created now: no more than one
+// reconciliation creates, however many are missing.
+func (s *scope) revisionsOfNew() []*history.Revision {
+	// Those that are kept away come back at the update revision, or else at the current one.
+	atUpdate, away := s.scaled.atUpdate, s.awaited.Len()
+	atCurrent := s.scaled.atCurrent - max(away-atUpdate, 0)
+	atUpdate = min(max(atUpdate-away, 0), workload.MaxCreations)
+	atCurrent = min(max(atCurrent, 0), workload.MaxCreations-atUpdate)
+	return slices.Concat(
+		slices.Repeat([]*history.Revision{s.revisions.Update}, atUpdate),
+		slices.Repeat([]*history.Revision{s.revisions.Current}, atCurrent))
 }
 
 // ensureClaimsOf makes the claims again that a pod waits for: one that was

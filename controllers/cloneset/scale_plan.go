@@ -4,8 +4,6 @@
 package cloneset
 
 import (
-	"slices"
-
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/insitu-dev/insitu/controllers/workload"
@@ -161,21 +159,13 @@ func hold(members []*member, replicas, partition, made int) places {
 			staying, turns = append(staying, m), append(turns, m.turn)
 		}
 	}
-	taken := len(staying) + made
-	turns = append(turns, slices.Repeat([]workload.Turn{workload.Updated}, made)...)
-	for range replicas - taken {
-		turns = append(turns, workload.Vacant)
-	}
-	for i, isHeld := range workload.HeldByNumber(turns, replicas-partition) {
-		switch {
-		case i < len(staying) && isHeld:
-			p.held.Insert(staying[i].Name)
-		case i < taken:
-		case isHeld:
-			p.heldVacant++
-		default:
-			p.freeVacant++
+	vacant := max(replicas-len(staying)-made, 0)
+	isHeld, free := workload.HeldByNumber(turns, vacant, replicas-partition-made)
+	for i, m := range staying {
+		if isHeld[i] {
+			p.held.Insert(m.Name)
 		}
 	}
+	p.freeVacant, p.heldVacant = free, vacant-free
 	return p
 }

@@ -5,10 +5,14 @@ package cloneset
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/insitu-dev/insitu/controllers/history"
 	"github.com/insitu-dev/insitu/controllers/workload"
 )
 
@@ -102,6 +106,29 @@ func TestPlanScale(t *testing.T) {
 			g.Expect(namesOf(plan.remove)).To(ConsistOf(tc.remove), "removed")
 			g.Expect(namesOf(plan.waiting)).To(ConsistOf(tc.waiting), "waiting")
 		})
+	}
+}
+
+// Somebody asks for more pods than a manager can think of.
+func TestPodsWithoutNumber(t *testing.T) {
+	g := NewWithT(t)
+	members := membersOf("o", "n")
+	s := &scope{scaled: planScale(scaleFacts{members: members, replicas: math.MaxInt32, partition: 3, limit: -1}), awaited: sets.New("x")}
+	g.Expect([]int{s.scaled.atUpdate, s.scaled.atCurrent}).To(Equal([]int{math.MaxInt32 - 4, 2}))
+	s.revisions.Update, s.revisions.Current = &history.Revision{}, &history.Revision{}
+	g.Expect(s.revisionsOfNew()).To(HaveLen(workload.MaxCreations))
+
+	for _, tc := range []struct{ atUpdate, atCurrent, away, update, current int }{
+		{2, 1, 0, 2, 1}, {2, 1, 1, 1, 1}, {2, 1, 2, 0, 1}, {2, 2, 3, 0, 1}, {0, 1, 4, 0, 0}, {500, 500, 0, 500, 12},
+	} {
+		s.scaled.atUpdate, s.scaled.atCurrent = tc.atUpdate, tc.atCurrent
+		s.awaited = sets.New[string]()
+		for i := range tc.away {
+			s.awaited.Insert(fmt.Sprint(i))
+		}
+		made := s.revisionsOfNew()
+		atUpdate := slices.DeleteFunc(slices.Clone(made), func(r *history.Revision) bool { return r != s.revisions.Update })
+		g.Expect([]int{len(atUpdate), len(made) - len(atUpdate)}).To(Equal([]int{tc.update, tc.current}), "%+v", tc)
 	}
 }
 

@@ -106,7 +106,8 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope) error {
 		return err
 	}
 	orphans.Pods = slices.DeleteFunc(orphans.Pods, func(pod *corev1.Pod) bool { return !isPodName(s.set.Name, pod.Name) })
-	return workload.Adopt(ctx, r.client, r.live, s.owner, orphans)
+	_, s.updating, err = workload.Adopt(ctx, r.client, r.live, s.owner, orphans)
+	return err
 }
 
 // observePods reads the pods that the set controls.

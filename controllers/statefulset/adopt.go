@@ -29,12 +29,14 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope) error {
 		_, ours := ordinalOf(s.set.Name, pod.Name)
 		return !ours
 	})
-	return workload.Adopt(ctx, r.client, r.live, s.owner, orphans)
+	left, failures, err := workload.Adopt(ctx, r.client, r.live, s.owner, orphans)
+	s.gated, s.updating = s.gated.Union(left), failures // their names are taken
+	return err
 }
 
 // release lets the strays go. They were not observed as pods of the set, so none
 // of them is counted or changed, also if its release fails.
 func (r *Reconciler) release(ctx context.Context, s *scope) error {
-	s.updating = workload.Release(ctx, r.client, s.owner, s.strays)
+	s.updating.Join(workload.Release(ctx, r.client, s.owner, s.strays))
 	return nil
 }

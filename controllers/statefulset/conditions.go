@@ -46,7 +46,7 @@ type progress struct {
 
 func progressOf(s *scope) progress {
 	c, claims := s.counts, s.claimCounts
-	wanted := len(s.ordinals)
+	wanted := s.replicas
 	switch {
 	case len(s.members) != wanted || len(s.condemned) > 0:
 		return progress{moving: true, reason: appsv1beta1.ReasonScaling,
@@ -74,11 +74,11 @@ func progressOf(s *scope) progress {
 // resting is the progress of a set with nothing left to update: it is ready when
 // all pods are available.
 func (s *scope) resting(c counts, reason, message string) progress {
-	if int(c.available) == len(s.ordinals) {
+	if int(c.available) == s.replicas {
 		return progress{ready: true, reason: reason, message: message}
 	}
 	return progress{moving: true, reason: appsv1beta1.ReasonUpdating,
-		message: fmt.Sprintf("%d of %d pods are available", c.available, len(s.ordinals))}
+		message: fmt.Sprintf("%d of %d pods are available", c.available, s.replicas)}
 }
 
 func setReady(s *scope, p progress) {

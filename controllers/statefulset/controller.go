@@ -75,7 +75,7 @@ func NewReconciler(c client.Client, live client.Reader, recorder events.EventRec
 		clock:    clock,
 		executor: executor.New(c, recorder, clock),
 		recreate: recreate.New(c, live, recorder),
-		pods:     &workload.Pods{Client: c, Recorder: recorder, Parallelism: executor.DefaultParallelism},
+		pods:     workload.NewPods(c, recorder),
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/test/stage"
 )
@@ -78,6 +79,18 @@ var _ = Describe("A pod that cannot be created", func() {
 		w.recover()
 		w.settle()
 		w.expectSettled(4)
+	})
+
+	It("because somebody asked for a million of them is one of a few that are tried", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.limitPods("0")
+		w.apply(reference().Replicas(1_000_000).Build())
+		for range 5 {
+			w.reconcileFailing()
+		}
+		Expect(conditionOf(w.refresh(), appsv1beta1.ConditionFailedCreatePod).Message).To(ContainSubstring("exceeded quota: few-pods"))
+		Expect(conditionOf(w.set, appsv1beta1.ConditionReady).Message).To(Equal("0 of 1000000 pods exist, 0 are to be deleted"))
+		Expect(w.recorder.Events(appsv1beta1.ReasonFailedCreate)).To(HaveLen(5 * workload.MaxFailures))
 	})
 
 	// controller-runtime does not look at RequeueAfter beside an error, and waits

@@ -22,7 +22,7 @@ func (r *Reconciler) Measure(m metrics.Metrics) {
 func (s *scope) rollout() workload.Rollout {
 	rollout := workload.Rollout{
 		Planned: s.planned, Plan: s.plan, Failed: s.failedMoves, Claims: s.claimSteps,
-		Incomplete: len(s.members) != len(s.ordinals) || len(s.condemned) > 0,
+		Incomplete: len(s.members) != s.replicas || len(s.condemned) > 0,
 	}
 	if s.planned {
 		rollout.Revision = s.revisions.Update.Name()

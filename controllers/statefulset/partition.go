@@ -40,8 +40,13 @@ func (s *scope) heldOrdinals() sets.Set[int] {
 	if s.set.GetUnorderedUpdate() != nil {
 		return s.heldByNumber()
 	}
-	kept := min(int(s.set.GetPartition()), len(s.ordinals))
-	return sets.New(s.ordinals[:kept]...)
+	kept, held := s.wanted.First(int(s.set.GetPartition())), sets.New[int]()
+	for _, ordinal := range s.ordinals {
+		if kept.Has(ordinal) {
+			held.Insert(ordinal)
+		}
+	}
+	return held
 }
 
 // heldByNumber holds the ordinals for which there is no room at the update
@@ -64,10 +69,11 @@ func (s *scope) heldByNumber() sets.Set[int] {
 			ordinals, turns = append(ordinals, ordinal), append(turns, workload.Vacant)
 		}
 	}
-	room := len(s.ordinals) - int(s.set.GetPartition())
-	for i, isHeld := range workload.HeldByNumber(turns, room) {
-		if isHeld {
-			held.Insert(ordinals[i])
+	room, outOfView := s.replicas-int(s.set.GetPartition()), s.replicas-len(s.ordinals)
+	isHeld, _ := workload.HeldByNumber(turns, outOfView, room)
+	for i, ordinal := range ordinals {
+		if isHeld[i] {
+			held.Insert(ordinal)
 		}
 	}
 	return held

@@ -5,6 +5,7 @@ package statefulset
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
@@ -62,6 +64,7 @@ func updateOf(t *testing.T, partition int32, strategy *appsv1beta1.UnorderedUpda
 			s.members = append(s.members, podOfKind(kind, i))
 		}
 	}
+	s.ordinals = s.ordinalsInView()
 	return s
 }
 
@@ -144,21 +147,52 @@ func TestHeldByNumberHoldsNothingBackFromTheCurrentRevision(t *testing.T) {
 	NewWithT(t).Expect(s.heldOrdinals()).To(BeEmpty())
 }
 
+// want asks for so many pods, of which none exists.
+func (s *scope) want(replicas int) {
+	s.set.Spec.Replicas = ptr.To(int32(replicas)) //nolint:gosec // a few
+	s.replicas, s.wanted, s.members = replicas, s.set.GetWantedOrdinals(), nil
+	s.ordinals = s.ordinalsInView()
+}
+
 func TestHeldByOrdinal(t *testing.T) {
 	g := NewWithT(t)
 	s := updateOf(t, 2, nil, "new", "old", "", "old")
 	g.Expect(s.heldOrdinals()).To(Equal(sets.New(0, 1)), "also one that was updated before the partition was raised")
 
-	s.set.Spec.Ordinals = &appsv1beta1.StatefulSetOrdinals{Start: 3}
-	s.ordinals = []int{3, 5, 6}
+	s.set.Spec.Ordinals, s.set.Spec.ReserveOrdinals = &appsv1beta1.StatefulSetOrdinals{Start: 3}, []intstr.IntOrString{intstr.FromInt32(4)}
+	s.want(3)
 	g.Expect(s.heldOrdinals()).To(Equal(sets.New(3, 5)), "the partition counts pods, from the first ordinal")
-	s.ordinals = []int{3}
+	s.want(1)
 	g.Expect(s.heldOrdinals()).To(Equal(sets.New(3)), "the partition is more than there are pods")
-	s.ordinals = []int{3, 5, 6}
+	s.want(3)
 
 	s.set.Spec.UpdateStrategy.RollingUpdate.UnorderedUpdate = byTier()
 	s.set.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement
 	g.Expect(s.heldOrdinals()).To(Equal(sets.New(3, 5)), "an order of one's own needs Parallel")
+}
+
+// Somebody asks for more pods than a manager can think of: those that exist are looked at,
+// and as many others as can be created now.
+func TestOrdinalsInView(t *testing.T) {
+	g := NewWithT(t)
+	s := updateOf(t, 0, nil)
+	s.set.Spec.ReserveOrdinals = []intstr.IntOrString{intstr.FromInt32(1)}
+	s.want(math.MaxInt32)
+	s.members = []*member{podOfKind("old", 3), podOfKind("old", 1_000_000)}
+	s.ordinals = s.ordinalsInView()
+	g.Expect(s.ordinals).To(HaveLen(workload.MaxCreations + 2 + 1))
+	g.Expect(s.ordinals[:4]).To(Equal([]int{0, 2, 3, 4}))
+	g.Expect(s.ordinals[len(s.ordinals)-1]).To(Equal(1_000_000), "it has a pod")
+
+	s.set.Spec.UpdateStrategy.RollingUpdate.Partition = ptr.To[int32](999_999)
+	g.Expect(s.heldOrdinals().Has(1_000_000)).To(BeFalse(), "999,999 pods are below it")
+	s.set.Spec.UpdateStrategy.RollingUpdate.Partition = ptr.To[int32](math.MaxInt32)
+	g.Expect(s.heldOrdinals().Has(1_000_000)).To(BeTrue())
+
+	s.set.Spec.UpdateStrategy.RollingUpdate.UnorderedUpdate = byTier()
+	g.Expect(s.heldOrdinals().Len()).To(Equal(len(s.ordinals)), "there is no room for any")
+	s.set.Spec.UpdateStrategy.RollingUpdate.Partition = ptr.To[int32](2)
+	g.Expect(s.heldOrdinals()).To(Equal(sets.New(3, 1_000_000)), "those that do not exist come first")
 }
 
 func TestInUpdateOrder(t *testing.T) {

@@ -43,7 +43,7 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 // isUpdated reports whether no pod needs the current revision any more: all are
 // there, ready and at the update revision.
 func (s *scope) isUpdated() bool {
-	return len(s.condemned) == 0 && int(s.counts.updatedReady) == len(s.ordinals)
+	return len(s.condemned) == 0 && int(s.counts.updatedReady) == s.replicas
 }
 
 func (s *scope) workload(facts []inplace.PodFacts) inplace.Workload {
@@ -53,11 +53,11 @@ func (s *scope) workload(facts []inplace.PodFacts) inplace.Workload {
 	}
 	return inplace.Workload{
 		Target:               s.target(),
-		Replicas:             len(s.ordinals),
+		Replicas:             s.replicas,
 		MaxUnavailable:       int(s.set.GetMaxUnavailable()),
 		MinReadySeconds:      s.set.GetMinReadySeconds(),
-		MaxConcurrentResizes: workload.MaxConcurrentResizes(s.set.GetInPlaceUpdateStrategy(), len(s.ordinals)),
-		MaxConcurrentClaims:  workload.MaxConcurrentClaims(s.set.Spec.VolumeClaimUpdateStrategy, len(s.ordinals)),
+		MaxConcurrentResizes: workload.MaxConcurrentResizes(s.set.GetInPlaceUpdateStrategy(), s.replicas),
+		MaxConcurrentClaims:  workload.MaxConcurrentClaims(s.set.Spec.VolumeClaimUpdateStrategy, s.replicas),
 		ChangingClaims:       s.changingPods(),
 		Stopped:              s.isStopped(),
 		Ordered:              s.set.GetPodManagementPolicy() == appsv1.OrderedReadyPodManagement,

@@ -161,6 +161,7 @@ func (r *Reconciler) scale(ctx context.Context, s *scope) error {
 }
 
 func (r *Reconciler) createPods(ctx context.Context, s *scope, ordinals []int) {
+	ordinals = ordinals[:min(len(ordinals), workload.MaxCreations)]
 	pods := make([]workload.NewPod, 0, len(ordinals))
 	for _, ordinal := range ordinals {
 		revision := s.revisionFor(ordinal)

@@ -32,7 +32,11 @@ type scope struct {
 	// cannotResize is true when the API server does not serve pods/resize.
 	cannotResize bool
 
-	// ordinals are the wanted ordinals, ascending.
+	// replicas is how many pods are wanted, and wanted their ordinals. ordinals are those
+	// that are looked at, ascending: all that have a pod, and so many others as pods can
+	// be created now. There are few of them, however many replicas somebody asks for.
+	replicas int
+	wanted   appsv1beta1.OrdinalSet
 	ordinals []int
 	// members are the pods at wanted ordinals; condemned are the others, which
 	// are to be deleted. Both are sorted by ordinal, the lowest first.
@@ -96,7 +100,8 @@ func newScope(set *appsv1beta1.StatefulSet, now time.Time) *scope {
 		set:      set,
 		owner:    ownerOf(set),
 		now:      now,
-		ordinals: set.GetOrdinals(),
+		replicas: int(set.GetReplicas()),
+		wanted:   set.GetWantedOrdinals(),
 		gated:    sets.New[string](),
 		cleared:  sets.New[string](),
 		failed:   map[string][]string{},
@@ -111,7 +116,6 @@ func (r *Reconciler) observePods(ctx context.Context, s *scope) error {
 	if err := podcache.ByOwner(ctx, r.client, s.set, list, client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
-	wanted := sets.New(s.ordinals...)
 	for i := range list.Items {
 		pod := &list.Items[i]
 		ordinal, ok := ordinalOf(s.set.Name, pod.Name)
@@ -123,7 +127,7 @@ func (r *Reconciler) observePods(ctx context.Context, s *scope) error {
 			continue
 		}
 		m := &member{Pod: pod, ordinal: ordinal, healthy: workload.IsHealthy(pod, s.set.GetLifecycle(), s.set.GetMinReadySeconds(), s.now)}
-		if wanted.Has(ordinal) {
+		if s.wanted.Has(ordinal) {
 			s.members = append(s.members, m)
 		} else {
 			s.condemned = append(s.condemned, m)
@@ -132,7 +136,24 @@ func (r *Reconciler) observePods(ctx context.Context, s *scope) error {
 	byOrdinal := func(a, b *member) int { return a.ordinal - b.ordinal }
 	slices.SortFunc(s.members, byOrdinal)
 	slices.SortFunc(s.condemned, byOrdinal)
+	s.ordinals = s.ordinalsInView()
 	return nil
+}
+
+// ordinalsInView returns the wanted ordinals that have a pod, and the lowest of those
+// that have none. Of the first ones, members can have no more than there are.
+func (s *scope) ordinalsInView() []int {
+	ordinals := s.wanted.First(len(s.members) + workload.MaxCreations).List()
+	last := -1
+	if len(ordinals) > 0 {
+		last = ordinals[len(ordinals)-1]
+	}
+	for _, m := range s.members {
+		if m.ordinal > last {
+			ordinals = append(ordinals, m.ordinal)
+		}
+	}
+	return ordinals
 }
 
 // ensureRevisions reads the history and makes sure that the present template has

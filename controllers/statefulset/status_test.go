@@ -44,6 +44,7 @@ func scopeOf(t *testing.T, set *appsv1beta1.StatefulSet, pods ...seen) *scope {
 		s.members = append(s.members, &member{Pod: state.Pod, ordinal: ordinal})
 		s.plan.Pods = append(s.plan.Pods, state)
 	}
+	s.ordinals = s.ordinalsInView()
 	s.held = s.heldOrdinals()
 	s.counts = countPods(s)
 	return s

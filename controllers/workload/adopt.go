@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
@@ -99,25 +100,51 @@ func awaitAdoption(ctx context.Context, cached client.Reader, owner client.Objec
 
 // Adopt makes a workload the controller of orphans: it was deleted with
 // --cascade=orphan and made again. With its revisions, what its pods were made
-// from is known, and they can be changed in place. So revisions come first.
-func Adopt(ctx context.Context, c client.Writer, live client.Reader, owner Owner, orphans Orphans) error {
-	var all []client.Object
-	for _, revision := range orphans.Revisions {
-		all = append(all, revision)
-	}
-	for _, pod := range orphans.Pods {
-		all = append(all, pod)
-	}
-	if len(all) == 0 {
-		return nil
+// from is known, and they can be changed in place. So revisions come first, and pods stay
+// orphans whose revision cannot be adopted.
+//
+// It returns the names of the pods that stay orphans. That the API server refuses one does
+// not keep the others from being adopted.
+func Adopt(ctx context.Context, c client.Writer, live client.Reader, owner Owner, orphans Orphans) (sets.Set[string], Failures, error) {
+	left, failures := sets.New[string](), Failures{}
+	if len(orphans.Revisions)+len(orphans.Pods) == 0 {
+		return left, failures, nil
 	}
 	if err := owner.Confirm(ctx, live); err != nil {
-		return err
+		return left, failures, err
 	}
-	for _, orphan := range all {
-		if err := PatchOwners(ctx, c, orphan, owner.Reference()); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("adopt %T %s/%s: %w", orphan, orphan.GetNamespace(), orphan.GetName(), err)
+	missing := sets.New[string]()
+	for _, revision := range orphans.Revisions {
+		err := adopt(ctx, c, owner, revision)
+		switch {
+		case apierrors.IsConflict(err):
+			return left, failures, err
+		case err != nil:
+			missing.Insert(revision.Name)
+			failures.Add(err)
 		}
+	}
+	for _, pod := range orphans.Pods {
+		if missing.Has(RevisionOf(pod)) {
+			left.Insert(pod.Name)
+			continue
+		}
+		err := adopt(ctx, c, owner, pod)
+		switch {
+		case apierrors.IsConflict(err):
+			return left, failures, err
+		case err != nil:
+			left.Insert(pod.Name)
+			failures.Add(err)
+		}
+	}
+	return left, failures, nil
+}
+
+// adopt makes a workload the controller of an orphan; one that is gone is no error.
+func adopt(ctx context.Context, c client.Writer, owner Owner, orphan client.Object) error {
+	if err := PatchOwners(ctx, c, orphan, owner.Reference()); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("adopt %T %s/%s: %w", orphan, orphan.GetNamespace(), orphan.GetName(), err)
 	}
 	return nil
 }

@@ -4,6 +4,8 @@
 package workload
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -12,9 +14,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/podcache"
@@ -55,6 +61,40 @@ func TestOrphanedRevisionsAreReadFromTheServer(t *testing.T) {
 			g.Expect(orphans.Revisions).To(HaveLen(tc.found))
 		})
 	}
+}
+
+// A policy refuses the new owner of one pod, and of one revision: the others are adopted.
+func TestWhatCannotBeAdoptedDoesNotStopTheOthers(t *testing.T) {
+	g := NewWithT(t)
+	set := &appsv1beta1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "1", Generation: 1}}
+	revisions := []*appsv1.ControllerRevision{
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-1"}}, {ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-2"}},
+	}
+	var pods []*corev1.Pod
+	for name, revision := range map[string]string{"web-0": "web-1", "web-7": "web-1", "web-8": "web-2"} {
+		pods = append(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{"controller-revision-hash": revision}}})
+	}
+	scheme := runtime.NewScheme()
+	g.Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
+	g.Expect(appsv1beta1.AddToScheme(scheme)).To(Succeed())
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(set, revisions[0], revisions[1], pods[0], pods[1], pods[2]).
+		WithInterceptorFuncs(interceptor.Funcs{
+			Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+				if name := obj.GetName(); name == "web-7" || name == "web-2" {
+					return apierrors.NewForbidden(corev1.Resource("pods"), name, errors.New("denied by a policy"))
+				}
+				return c.Patch(ctx, obj, patch, opts...)
+			},
+		}).Build()
+
+	left, failures, err := Adopt(t.Context(), c, c, Owner{Object: set, Kind: appsv1beta1.GroupVersion.WithKind("StatefulSet")}, Orphans{Revisions: revisions, Pods: pods})
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(sets.List(left)).To(Equal([]string{"web-7", "web-8"}), "what web-8 runs would not be known")
+	g.Expect(failures.Errs).To(ConsistOf(MatchError(ContainSubstring("web-2")), MatchError(ContainSubstring("web-7"))))
+	pod := &corev1.Pod{}
+	g.Expect(c.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "web-0"}, pod)).To(Succeed())
+	g.Expect(metav1.IsControlledBy(pod, set)).To(BeTrue())
 }
 
 // Two sets of which one has the other's name as its beginning may have the same labels.

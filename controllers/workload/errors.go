@@ -48,6 +48,11 @@ type Failures struct {
 	Conflicts int
 }
 
+// Join adds what went wrong with others.
+func (f *Failures) Join(others Failures) {
+	f.Errs, f.Conflicts = append(f.Errs, others.Errs...), f.Conflicts+others.Conflicts
+}
+
 // Add adds an error; nil adds nothing.
 func (f *Failures) Add(err error) {
 	switch {

@@ -54,23 +54,31 @@ func TurnOf(pod *corev1.Pod, update, current string, now time.Time) Turn {
 
 // HeldByNumber lets go as many wanted pods as there is room for at the update
 // revision, whichever they are, and holds all others. The turns are in the order
-// of updates, which decides between equal ones; so is what is held.
+// of updates, which decides between equal ones; so is what is held. Besides those whose
+// turns are given, so many more are vacant, of which free are let go.
 //
 // Pods at the update revision use up the room, also where they are more.
-func HeldByNumber(turns []Turn, room int) []bool {
+func HeldByNumber(turns []Turn, vacant, room int) (held []bool, free int) {
 	order := make([]int, len(turns))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return int(turns[a] - turns[b]) })
-	held := make([]bool, len(turns))
-	for _, i := range order {
-		held[i] = turns[i] != Updated && room <= 0
-		if !held[i] {
-			room--
+	later, _ := slices.BinarySearchFunc(order, Vacant+1, func(i int, turn Turn) int { return int(turns[i] - turn) })
+	held = make([]bool, len(turns))
+	letGo := func(indices []int) {
+		for _, i := range indices {
+			held[i] = turns[i] != Updated && room <= 0
+			if !held[i] {
+				room--
+			}
 		}
 	}
-	return held
+	letGo(order[:later])
+	free = max(min(vacant, room), 0)
+	room -= free
+	letGo(order[later:])
+	return held, free
 }
 
 // CompareBools orders false before true.

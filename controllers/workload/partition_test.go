@@ -4,6 +4,7 @@
 package workload
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -12,20 +13,28 @@ import (
 
 func TestHeldByNumber(t *testing.T) {
 	for name, tc := range map[string]struct {
-		turns []Turn
-		room  int
-		want  []bool
+		turns        []Turn
+		vacant, room int
+		want         []bool
+		free         int
 	}{
-		"none":                            {nil, 3, []bool{}},
-		"the first ones go":               {[]Turn{Resting, Resting, Resting}, 1, []bool{false, true, true}},
-		"the earlier turn goes":           {[]Turn{Resting, Vacant, Displaced}, 1, []bool{true, true, false}},
-		"updated ones use up the room":    {[]Turn{Resting, Updated}, 1, []bool{true, false}},
-		"updated ones stay, however many": {[]Turn{Updated, Updated, Resting}, 1, []bool{false, false, true}},
-		"no room":                         {[]Turn{Resting, Displaced}, -2, []bool{true, true}},
-		"room for all":                    {[]Turn{Lost, Resting}, 9, []bool{false, false}},
+		"none":                                 {room: 3, want: []bool{}},
+		"the first ones go":                    {turns: []Turn{Resting, Resting, Resting}, room: 1, want: []bool{false, true, true}},
+		"the earlier turn goes":                {turns: []Turn{Resting, Vacant, Displaced}, room: 1, want: []bool{true, true, false}},
+		"updated ones use up the room":         {turns: []Turn{Resting, Updated}, room: 1, want: []bool{true, false}},
+		"updated ones stay, however many":      {turns: []Turn{Updated, Updated, Resting}, room: 1, want: []bool{false, false, true}},
+		"no room":                              {turns: []Turn{Resting, Displaced}, room: -2, want: []bool{true, true}},
+		"room for all":                         {turns: []Turn{Lost, Resting}, room: 9, want: []bool{false, false}},
+		"vacant ones go before those that run": {turns: []Turn{Resting, Begun}, vacant: 2, room: 2, want: []bool{true, false}, free: 1},
+		"vacant ones leave room":               {turns: []Turn{Resting, Resting}, vacant: 2, room: 3, want: []bool{false, true}, free: 2},
+		"more vacant ones than any memory holds": {
+			turns: []Turn{Resting, Displaced}, vacant: math.MaxInt32, room: math.MaxInt32 / 2, want: []bool{true, false}, free: math.MaxInt32/2 - 1,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(HeldByNumber(tc.turns, tc.room)).To(Equal(tc.want))
+			held, free := HeldByNumber(tc.turns, tc.vacant, tc.room)
+			NewWithT(t).Expect(held).To(Equal(tc.want))
+			NewWithT(t).Expect(free).To(Equal(tc.free))
 		})
 	}
 }
@@ -41,14 +50,14 @@ func TestAsManyAreHeldAsThereIsNoRoomFor(t *testing.T) {
 				updated++
 			}
 		}
-		room := random.IntN(10) - 1
-		free := 0
-		for i, held := range HeldByNumber(turns, room) {
-			NewWithT(t).Expect(held && turns[i] == Updated).To(BeFalse(), "%v, room %d: an updated one is held", turns, room)
-			if !held {
+		vacant, room := random.IntN(4), random.IntN(12)-1
+		held, free := HeldByNumber(turns, vacant, room)
+		for i := range held {
+			NewWithT(t).Expect(held[i] && turns[i] == Updated).To(BeFalse(), "%v, room %d: an updated one is held", turns, room)
+			if !held[i] {
 				free++
 			}
 		}
-		NewWithT(t).Expect(free).To(Equal(max(updated, min(room, len(turns)), 0)), "%v, room %d", turns, room)
+		NewWithT(t).Expect(free).To(Equal(max(updated, min(room, len(turns)+vacant), 0)), "%v and %d, room %d", turns, vacant, room)
 	}
 }

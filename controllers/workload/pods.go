@@ -11,8 +11,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
@@ -48,27 +50,72 @@ type Pods struct {
 	Recorder events.EventRecorder
 	// Parallelism is how many pods are created at the same time.
 	Parallelism int
+
+	// failed holds the names of pods that could not be created when they were last tried,
+	// by the UID of their workload. It is forgotten with the manager, or when there are
+	// many others: then they are tried first once more.
+	failed *lru.Cache
+}
+
+// NewPods returns Pods that write with the given client.
+func NewPods(c client.Client, recorder events.EventRecorder) *Pods {
+	return &Pods{Client: c, Recorder: recorder, Parallelism: executor.DefaultParallelism, failed: lru.New(1024)}
 }
 
 // Create creates pods, until too many have failed: one at a time until one succeeds, then
 // a batch at a time. The events of the first pods cause the next reconciliation, which
-// goes on.
+// goes on. Pods that failed before are tried last: what is wrong with them alone does not
+// keep the others away.
 func (p *Pods) Create(ctx context.Context, owner Owner, pods []NewPod) []error {
+	if len(pods) == 0 {
+		return nil
+	}
 	var failed []error
-	rest, size := pods[:min(len(pods), MaxCreations)], 1
+	before := p.failedBefore(owner, pods)
+	rest, size := inTurn(pods, before), 1
+	rest = rest[:min(len(rest), MaxCreations)]
 	for len(rest) > 0 && len(failed) < MaxFailures {
 		batch := rest[:min(len(rest), size)]
 		errs := make([]error, len(batch))
 		workqueue.ParallelizeUntil(ctx, p.Parallelism, len(batch), func(i int) {
 			errs[i] = p.create(ctx, owner, batch[i])
 		})
-		if slices.Contains(errs, nil) {
-			size = p.Parallelism
+		for i, err := range errs {
+			if err == nil {
+				size = p.Parallelism
+				continue
+			}
+			failed = append(failed, err)
+			before.Insert(batch[i].Pod.Name)
 		}
-		failed = append(failed, slices.DeleteFunc(errs, func(err error) bool { return err == nil })...)
 		rest = rest[len(batch):]
 	}
+	p.failed.Add(owner.GetUID(), before)
 	return failed
+}
+
+// failedBefore returns the names of those pods that could not be created when they were
+// last tried; none when that is all of them.
+func (p *Pods) failedBefore(owner Owner, pods []NewPod) sets.Set[string] {
+	names, before := sets.New[string](), sets.New[string]()
+	if known, ok := p.failed.Get(owner.GetUID()); ok {
+		before, _ = known.(sets.Set[string])
+	}
+	for _, wanted := range pods {
+		names.Insert(wanted.Pod.Name)
+	}
+	if before.IsSuperset(names) {
+		return sets.New[string]()
+	}
+	return names.Intersection(before)
+}
+
+// inTurn returns the pods that did not fail before, and then the others.
+func inTurn(pods []NewPod, failed sets.Set[string]) []NewPod {
+	hasFailed := func(wanted NewPod) bool { return failed.Has(wanted.Pod.Name) }
+	first := slices.DeleteFunc(slices.Clone(pods), hasFailed)
+	last := slices.DeleteFunc(slices.Clone(pods), func(wanted NewPod) bool { return !hasFailed(wanted) })
+	return append(first, last...)
 }
 
 // create creates a pod and, before it, its claims. If there are claims to make, the API

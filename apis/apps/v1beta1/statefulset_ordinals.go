@@ -44,6 +44,36 @@ func (s OrdinalSet) Has(ordinal int) bool {
 	return found
 }
 
+// First returns the lowest ordinals of the set, at most count.
+func (s OrdinalSet) First(count int) OrdinalSet {
+	var first OrdinalSet
+
+	for _, r := range s {
+		if count <= 0 {
+			break
+		}
+
+		last := min(r.Last, r.First+count-1)
+		first = append(first, OrdinalRange{First: r.First, Last: last})
+		count -= last - r.First + 1
+	}
+
+	return first
+}
+
+// List returns the ordinals one by one, ascending.
+func (s OrdinalSet) List() []int {
+	var ordinals []int
+
+	for _, r := range s {
+		for ordinal := r.First; ordinal <= r.Last; ordinal++ {
+			ordinals = append(ordinals, ordinal)
+		}
+	}
+
+	return ordinals
+}
+
 // GetOrdinalsStart returns the first ordinal.
 func (s *StatefulSet) GetOrdinalsStart() int {
 	return max(int(ptr.Deref(s.Spec.Ordinals, StatefulSetOrdinals{}).Start), 0)
@@ -64,33 +94,35 @@ func (s *StatefulSet) GetReservedOrdinals() OrdinalSet {
 	return mergeOverlaps(ranges)
 }
 
-// GetOrdinals returns the ordinals of the pods wanted, ascending: as many as
-// replicas, from the start on, without the reserved ones. With replicas 3,
-// start 1 and reserved "2-3" that is 1, 4, 5.
-func (s *StatefulSet) GetOrdinals() []int {
+// GetWantedOrdinals returns the ordinals of the pods wanted: as many as replicas, from
+// the start on, without the reserved ones. With replicas 3, start 1 and reserved "2-3"
+// that is 1, 4, 5.
+func (s *StatefulSet) GetWantedOrdinals() OrdinalSet {
 	var (
-		ordinals []int
-		reserved = s.GetReservedOrdinals()
-		next     = s.GetOrdinalsStart()
-		replicas = int(s.GetReplicas())
+		wanted  OrdinalSet
+		next    = s.GetOrdinalsStart()
+		missing = int(s.GetReplicas())
 	)
 
-	for len(ordinals) < replicas {
-		for len(reserved) > 0 && reserved[0].Last < next {
-			reserved = reserved[1:]
+	for _, reserved := range s.GetReservedOrdinals() {
+		if free := min(reserved.First-next, missing); free > 0 {
+			wanted = append(wanted, OrdinalRange{First: next, Last: next + free - 1})
+			missing -= free
 		}
 
-		if len(reserved) > 0 && reserved[0].First <= next {
-			next = reserved[0].Last + 1
-
-			continue
-		}
-
-		ordinals = append(ordinals, next)
-		next++
+		next = max(next, reserved.Last+1)
 	}
 
-	return ordinals
+	if missing > 0 {
+		wanted = append(wanted, OrdinalRange{First: next, Last: next + missing - 1})
+	}
+
+	return wanted
+}
+
+// GetOrdinals returns the ordinals of the pods wanted one by one, ascending.
+func (s *StatefulSet) GetOrdinals() []int {
+	return s.GetWantedOrdinals().List()
 }
 
 // parseOrdinalRange reads 3, "3" or "3-5".

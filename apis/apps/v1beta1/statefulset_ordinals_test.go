@@ -4,6 +4,7 @@
 package v1beta1_test
 
 import (
+	"math"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -72,6 +73,17 @@ func TestOrdinalSetHas(t *testing.T) {
 
 	g.Expect(members).To(Equal([]int{3, 4, 5, 9, 11, 12}))
 	g.Expect(appsv1beta1.OrdinalSet(nil).Has(0)).To(BeFalse())
+}
+
+func TestMoreOrdinalsThanAnyMemoryHolds(t *testing.T) {
+	g := NewWithT(t)
+	wanted := reserving(math.MaxInt32, 2, "5-9", 0, 3).GetWantedOrdinals()
+
+	g.Expect(wanted.First(6).List()).To(Equal([]int{2, 4, 10, 11, 12, 13}))
+	g.Expect(wanted.First(0)).To(BeEmpty())
+	g.Expect(wanted.Has(9)).To(BeFalse())
+	g.Expect(wanted.Has(math.MaxInt32 + 7)).To(BeTrue())
+	g.Expect(wanted.Has(math.MaxInt32 + 8)).To(BeFalse())
 }
 
 func TestGetOrdinals(t *testing.T) {

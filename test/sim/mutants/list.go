@@ -94,7 +94,7 @@ var mutants = []mutant{
 		// A pod that the partition holds comes back at the new revision.
 		"partition-forgets-new-pods", "controllers/statefulset/scope.go",
 		"if s.held.Has(ordinal) {",
-		"if s.held.Has(ordinal) && len(s.members) == len(s.ordinals) {",
+		"if s.held.Has(ordinal) && len(s.members) == s.replicas {",
 	},
 	{
 		// A pod that was made again meanwhile is deleted in place of another.
@@ -201,8 +201,8 @@ var mutants = []mutant{
 	{
 		// One pod more is updated than the partition lets go.
 		"clones-partition-off-by-one", "controllers/cloneset/scale_plan.go",
-		"workload.HeldByNumber(turns, replicas-partition)",
-		"workload.HeldByNumber(turns, replicas-max(partition-1, 0))",
+		"workload.HeldByNumber(turns, vacant, replicas-partition-made)",
+		"workload.HeldByNumber(turns, vacant, replicas-max(partition-1, 0)-made)",
 	},
 	{
 		// A pod beyond replicas is updated, although a pod between two batches keeps its place.
@@ -213,8 +213,8 @@ var mutants = []mutant{
 	{
 		// Reserved ordinals count for the partition: a pod too many is updated.
 		"ordinals-partition-counts-them", "controllers/statefulset/partition.go",
-		"return sets.New(s.ordinals[:kept]...)",
-		"held := sets.New[int]()\n\tfor _, ordinal := range s.ordinals[:kept] {\n\t\tif ordinal < s.set.GetOrdinalsStart()+kept {\n\t\t\theld.Insert(ordinal)\n\t\t}\n\t}\n\treturn held",
+		"if kept.Has(ordinal) {",
+		"if ordinal < s.set.GetOrdinalsStart()+int(s.set.GetPartition()) {",
 	},
 	{
 		// A range that is reserved is taken for its first ordinal.
@@ -225,14 +225,14 @@ var mutants = []mutant{
 	{
 		// The set counts from 0, wherever it is to start.
 		"ordinals-start-ignored", "apis/apps/v1beta1/statefulset_ordinals.go",
-		"next     = s.GetOrdinalsStart()",
-		"next     = 0",
+		"next    = s.GetOrdinalsStart()",
+		"next    = 0",
 	},
 	{
 		// A pod whose ordinal was reserved stays, and is updated with the others.
 		"ordinals-reserved-pods-stay", "controllers/statefulset/scope.go",
-		"if wanted.Has(ordinal) {",
-		"if wanted.Has(ordinal) || s.set.GetReservedOrdinals().Has(ordinal) {",
+		"if s.wanted.Has(ordinal) {",
+		"if s.wanted.Has(ordinal) || s.set.GetReservedOrdinals().Has(ordinal) {",
 	},
 	{
 		// Pods that are just made take no place: others are updated as well.
