@@ -5,6 +5,7 @@ package inplace
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -267,14 +268,11 @@ func TestNextResizes(t *testing.T) {
 			pod:    at("small", both(written("100m", "64Mi"), inForce("100m", "96Mi"), failing)),
 			target: "small", with: recreate, action: Wait, state: Resizing, reason: ReasonResizeError,
 		},
-		"QoS: kept": {
-			pod: at("small", nil), target: "limited", action: Wait, state: Stuck, reason: string(resize.OtherQOSClass), says: "Pod QOS Class may not change",
+		"QoS: recreated, as for other fields": {
+			pod: at("small", nil), target: "limited", action: Recreate, state: Recreating, reason: string(resize.OtherQOSClass), says: "Pod QOS Class may not change",
 		},
-		"QoS: recreated": {
-			pod: at("small", nil), target: "limited", with: recreate, action: Recreate, state: Recreating, reason: string(resize.OtherQOSClass),
-		},
-		"QoS: InPlaceOnly keeps": {
-			pod: at("small", nil), target: "limited", with: only, action: Wait, state: Stuck, reason: string(resize.OtherQOSClass), says: "InPlaceOnly keeps the pod at its old size",
+		"QoS: InPlaceOnly is stuck": {
+			pod: at("small", nil), target: "limited", with: only, action: Wait, state: Stuck, reason: string(resize.OtherQOSClass), says: "revert the field, or allow recreation",
 		},
 		"a limit removed: recreated, as for other fields": {
 			pod: at("small", nil), target: "none", action: Recreate, state: Recreating, reason: string(resize.Removed), says: "spec.containers[main].resources.limits.memory",
@@ -358,7 +356,7 @@ func TestNextResizes(t *testing.T) {
 			if tc.reason != "" || step.Action == Recreate {
 				g.Expect(step.Reason).To(Equal(tc.reason), "%+v", step)
 			}
-			byEviction := step.Action == Recreate && step.Reason != string(resize.Removed) && step.Reason != ReasonResizeUnsupported
+			byEviction := step.Action == Recreate && !slices.Contains([]string{string(resize.Removed), string(resize.OtherQOSClass), ReasonResizeUnsupported}, step.Reason)
 			g.Expect(step.Evict).To(Equal(byEviction), "what a resize takes out of service goes through the eviction API")
 		})
 	}

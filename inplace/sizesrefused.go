@@ -23,7 +23,7 @@ func (t Target) verdictOn(refused *Refusal) (resize.Verdict, bool) {
 	switch refused.Reason {
 	case ReasonResizeInfeasible, string(resize.NodeUnsupported):
 		return t.resizePolicy().OnRefusal(true), true
-	case ReasonResizeDenied, string(resize.OtherQOSClass):
+	case ReasonResizeDenied:
 		return t.resizePolicy().OnRefusal(false), true
 	default:
 		return resize.Keep, false

@@ -31,7 +31,6 @@ import (
 	"github.com/insitu-dev/insitu/controllers/executor"
 	workloads "github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/inplace"
-	"github.com/insitu-dev/insitu/resize"
 )
 
 // A workload is patched to end its hold, and to say in an annotation how far its
@@ -223,7 +222,7 @@ func (s *scope) recreation() *ending {
 		step := pod.Step
 		switch {
 		case s.pods[i].Held || pod.Updated && step.Action == inplace.Wait:
-		case step.Action == inplace.Recreate && step.Reason != inplace.ReasonSpecifiedDelete, s.needsOtherQOSClass(step):
+		case step.Action == inplace.Recreate && step.Reason != inplace.ReasonSpecifiedDelete:
 			refused = &step
 		case s.spec.maxUnavailable == 0 && step.LeadsToPatch() && step.Change.Restarts():
 			return recreated(s, "maxUnavailable is 0, and containers are to be restarted: "+step.Message)
@@ -237,11 +236,4 @@ func (s *scope) recreation() *ending {
 		return recreated(s, refused.Message)
 	}
 	return s.blockedByOthers()
-}
-
-// needsOtherQOSClass reports whether a pod can never get its sizes, whatever happens,
-// and the user has not said that it is to be kept as it is.
-func (s *scope) needsOtherQOSClass(step inplace.Step) bool {
-	keeps := s.options.strategy.Resize != nil && s.options.strategy.Resize.OnError != ""
-	return step.Reason == string(resize.OtherQOSClass) && !keeps
 }

@@ -28,13 +28,13 @@ func TestJudge(t *testing.T) {
 			patch: `[{"op": "add", "path": "/spec/hostNetwork", "value": true}]`,
 			want:  outcome{possible: "recreated", only: "stays as it is", reason: "`FieldImmutable`"},
 		},
-		"what no policy recreates for": {
+		"sizes of another QoS class": {
 			before: `[{"op": "replace", "path": "/spec/initContainers", "value": []}]`,
 			patch: `[{"op": "replace", "path": "/spec/containers/0/resources", "value":
 				{"requests": {"cpu": "1", "memory": "1Gi", "ephemeral-storage": "1Gi"}, "limits": {"cpu": "1", "memory": "1Gi"}}},
 				{"op": "add", "path": "/spec/containers/1/resources", "value":
 				{"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "1", "memory": "1Gi"}}}]`,
-			want: outcome{possible: "stays as it is", only: "stays as it is", reason: "`ResizeQOSClass`"},
+			want: outcome{possible: "recreated", only: "stays as it is", reason: "`ResizeQOSClass`"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -17,7 +17,6 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/inplace"
-	"github.com/insitu-dev/insitu/resize"
 )
 
 // limitRange allows containers so much memory.
@@ -84,9 +83,21 @@ var _ = Describe("A resize that the API server refuses", func() {
 			inplace.ReasonResizeDenied, "exceeded quota: rule, requested: requests.cpu=250m"),
 		Entry("the maximum of a LimitRange", limitRange("128Mi"), to(size{cpu: "50m", memory: "256Mi"}),
 			inplace.ReasonResizeDenied, "maximum memory usage per Container is 128Mi, but limit is 256Mi"),
-		Entry("another QoS class", nil, edit(guaranteed),
-			string(resize.OtherQOSClass), "Pod QOS Class may not change as a result of resizing"),
 	)
+
+	It("for good, since the pods would be of another QoS class, has them recreated", func(ctx context.Context) {
+		namespace := newNamespace(ctx)
+		set := create(ctx, sized(namespace, small))
+		before := identities(ctx, namespace)
+		change(ctx, set, guaranteed)
+		waitSettled(ctx, set)
+		for name, pod := range identities(ctx, namespace) {
+			Expect(pod.uid).NotTo(Equal(before[name].uid), name)
+		}
+		for _, pod := range getPods(ctx, set) {
+			Expect(pod.Status.QOSClass).To(Equal(corev1.PodQOSGuaranteed), pod.Name)
+		}
+	})
 
 	It("beside another image keeps the pod at its old image, too, in service", func(ctx context.Context) {
 		namespace := newNamespace(ctx)

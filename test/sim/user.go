@@ -346,8 +346,5 @@ func (w *World) calmDown(last revision) {
 		if rolling.PodUpdatePolicy == appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
 			rolling.PodUpdatePolicy = appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType
 		}
-		if w.hasAnotherClass(&set.Spec.Template.Spec) {
-			rolling.InPlaceUpdateStrategy.Resize.OnError = appsv1beta1.RecreateResizeFailure
-		}
 	})
 }

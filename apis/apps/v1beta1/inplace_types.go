@@ -127,7 +127,7 @@ type ResizePolicy struct {
 	OnInfeasible ResizeFailurePolicy `json:"onInfeasible,omitempty"`
 
 	// onError applies when the API server refuses the new size (quota,
-	// LimitRange, QoS class, a policy) or the node fails to apply it. What is
+	// LimitRange, a policy) or the node fails to apply it. What is
 	// refused leaves the pod at its old revision.
 	//
 	//   - Keep: keep the pod at its old size and report it.

@@ -120,7 +120,7 @@ var advice = map[string]string{
 	inplace.ReasonDisruptionBudget:    "Nothing, if the budget allows it again; else see which pods are not ready: `kubectl get poddisruptionbudgets -n NAMESPACE`",
 
 	string(resize.Removed):         allowOrUndo,
-	string(resize.OtherQOSClass):   "Keep the QoS class in the template, have such pods recreated by resize.onError Recreate, or go back: `kubectl insitu undo KIND/NAME`",
+	string(resize.OtherQOSClass):   allowOrUndo,
 	string(resize.NodeUnsupported): "Have such pods recreated by resize.onError Recreate, or move them to nodes that can resize pods",
 
 	volumes.ReasonClaimMissing:           nothing,
