@@ -22,6 +22,7 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/executor"
+	"github.com/insitu-dev/insitu/controllers/history"
 	"github.com/insitu-dev/insitu/controllers/workload"
 )
 
@@ -52,6 +53,7 @@ type Reconciler struct {
 	clock    clock.PassiveClock
 	executor *executor.Executor
 	pods     *workload.Pods
+	keeper   *history.Keeper
 	metrics  *workload.KindMetrics
 	// random returns a string of that many characters, see idLength.
 	random func(length int) string
@@ -71,6 +73,7 @@ func NewReconciler(
 		clock:    clock,
 		executor: executor.New(c, recorder, clock),
 		pods:     workload.NewPods(c, recorder),
+		keeper:   history.NewKeeper(c),
 		random:   random,
 	}
 }

@@ -155,7 +155,7 @@ func (r *Reconciler) ensureRevisions(ctx context.Context, s *scope) error {
 		content.Claims = append([]corev1.PersistentVolumeClaim{}, s.set.Spec.VolumeClaimTemplates...)
 		content.SpeaksOfClaims = len(content.Claims) > 0
 	}
-	s.revisions, err = workload.EnsureRevisions(ctx, r.client, owner, content, s.set.Status.CurrentRevision)
+	s.revisions, err = workload.EnsureRevisions(ctx, r.keeper, owner, content, s.set.Status.CurrentRevision)
 	if err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (r *Reconciler) ensureRevisions(ctx context.Context, s *scope) error {
 // truncateHistory deletes revisions that no pod and no status needs any more. That one
 // stays does not keep the set from being reported.
 func (r *Reconciler) truncateHistory(ctx context.Context, s *scope) error {
-	s.updating.Add(s.revisions.Truncate(ctx, r.client, s.allPods(), int(s.set.GetRevisionHistoryLimit())))
+	s.updating.Add(s.revisions.Truncate(ctx, r.keeper, s.allPods(), int(s.set.GetRevisionHistoryLimit())))
 	return nil
 }
 

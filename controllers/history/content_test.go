@@ -61,7 +61,7 @@ func encoded(t *testing.T, content Content) []byte {
 // decoded reads the data of a revision.
 func decoded(t *testing.T, raw []byte) Content {
 	t.Helper()
-	content, err := Decode(&appsv1.ControllerRevision{Data: runtime.RawExtension{Raw: raw}})
+	content, err := decode(raw)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return content
 }
@@ -217,11 +217,18 @@ func TestNamesDependOnContentAndCollisions(t *testing.T) {
 func TestARevisionThatIsReadAgainIsNotParsedAgain(t *testing.T) {
 	g := NewWithT(t)
 	raw := encoded(t, contentOf(t, template("app:1"), claim("data", "1Gi")))
-	first := decoded(t, raw)
-	first.Claims[0].Name = "spoilt by a caller"
+	revisions := []appsv1.ControllerRevision{{Data: runtime.RawExtension{Raw: raw}}}
+	keeper := NewKeeper(nil)
+	first, err := keeper.Read(revisions)
+	g.Expect(err).NotTo(HaveOccurred())
+	first.revisions[0].Claims[0].Name = "spoilt by a caller"
 
-	again := decoded(t, raw)
-	g.Expect(again.Template).To(BeIdenticalTo(first.Template))
-	g.Expect(again.Claims[0].Name).To(Equal("data"))
-	g.Expect(decoded(t, encoded(t, contentOf(t, template("app:1")))).Claims).To(Equal([]corev1.PersistentVolumeClaim{}), "no claims are not silence")
+	again, err := keeper.Read(revisions)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(again.revisions[0].Template).To(BeIdenticalTo(first.revisions[0].Template))
+	g.Expect(again.revisions[0].Claims[0].Name).To(Equal("data"))
+	revisions[0].Data.Raw = encoded(t, contentOf(t, template("app:1")))
+	none, err := keeper.Read(revisions)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(none.revisions[0].Claims).To(Equal([]corev1.PersistentVolumeClaim{}), "no claims are not silence")
 }

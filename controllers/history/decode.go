@@ -12,23 +12,36 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// parsed remembers what revisions hold by the hash of their data, which never changes:
-// a workload's revisions are read whenever it is looked at. A thousand are those of a
-// hundred workloads with the usual history.
-var parsed = lru.New(1024)
-
-// Decode returns what a ControllerRevision holds, ours or one of Kubernetes. The caller
-// may change the claim templates.
+// Decode returns what a ControllerRevision holds, ours or one of Kubernetes.
 func Decode(revision *appsv1.ControllerRevision) (Content, error) {
-	key := sha256.Sum256(revision.Data.Raw)
-	if known, ok := parsed.Get(key); ok {
-		return known.(Content).copied(), nil //nolint:forcetypeassert // nothing else is remembered
-	}
 	content, err := decode(revision.Data.Raw)
 	if err != nil {
 		return Content{}, fmt.Errorf("read ControllerRevision %s/%s: %w", revision.Namespace, revision.Name, err)
 	}
-	parsed.Add(key, content)
+	return content, nil
+}
+
+// memory remembers what revisions hold by the hash of their data, which never changes: a
+// workload's revisions are read whenever it is looked at.
+type memory struct {
+	known *lru.Cache
+}
+
+// newMemory returns a memory for a thousand revisions: those of a hundred workloads with
+// the usual history.
+func newMemory() memory { return memory{lru.New(1024)} }
+
+// decode is Decode. The caller may change the claim templates.
+func (m memory) decode(revision *appsv1.ControllerRevision) (Content, error) {
+	key := sha256.Sum256(revision.Data.Raw)
+	if known, ok := m.known.Get(key); ok {
+		return known.(Content).copied(), nil //nolint:forcetypeassert // nothing else is remembered
+	}
+	content, err := Decode(revision)
+	if err != nil {
+		return Content{}, err
+	}
+	m.known.Add(key, content)
 	return content.copied(), nil
 }
 

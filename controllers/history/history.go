@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/podcache"
 	"github.com/insitu-dev/insitu/inplace"
 )
 
@@ -71,9 +72,13 @@ type History struct {
 // Read reads the ControllerRevisions of a workload. One that cannot be read is
 // an error that names it: what its pods run would not be known.
 func Read(objects []appsv1.ControllerRevision) (*History, error) {
+	return read(objects, Decode)
+}
+
+func read(objects []appsv1.ControllerRevision, decode func(*appsv1.ControllerRevision) (Content, error)) (*History, error) {
 	h := &History{}
 	for i := range objects {
-		content, err := Decode(&objects[i])
+		content, err := decode(&objects[i])
 		if err != nil {
 			return nil, err
 		}
@@ -113,14 +118,27 @@ func (h *History) Find(template *inplace.Template) *Revision {
 	return nil
 }
 
-// Keeper writes revisions.
+// Keeper reads and writes revisions.
 type Keeper struct {
 	client client.Client
+	memory memory
 }
 
-// NewKeeper returns a Keeper that writes with the given client.
+// NewKeeper returns a Keeper that reads and writes with the given client.
 func NewKeeper(c client.Client) *Keeper {
-	return &Keeper{client: c}
+	return &Keeper{client: c, memory: newMemory()}
+}
+
+// List returns the ControllerRevisions of a workload.
+func (k *Keeper) List(ctx context.Context, owner Owner) ([]appsv1.ControllerRevision, error) {
+	list := &appsv1.ControllerRevisionList{}
+	err := podcache.ByOwner(ctx, k.client, owner, list)
+	return list.Items, err
+}
+
+// Read is [Read], and parses what it has read before only once.
+func (k *Keeper) Read(objects []appsv1.ControllerRevision) (*History, error) {
+	return read(objects, k.memory.decode)
 }
 
 // Ensure returns the revision with the given content, and the collision count

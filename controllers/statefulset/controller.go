@@ -22,6 +22,7 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/executor"
+	"github.com/insitu-dev/insitu/controllers/history"
 	"github.com/insitu-dev/insitu/controllers/recreate"
 	"github.com/insitu-dev/insitu/controllers/workload"
 )
@@ -60,6 +61,7 @@ type Reconciler struct {
 	executor *executor.Executor
 	recreate *recreate.Recreator
 	pods     *workload.Pods
+	keeper   *history.Keeper
 	metrics  *workload.KindMetrics
 }
 
@@ -76,6 +78,7 @@ func NewReconciler(c client.Client, live client.Reader, recorder events.EventRec
 		executor: executor.New(c, recorder, clock),
 		recreate: recreate.New(c, live, recorder),
 		pods:     workload.NewPods(c, recorder),
+		keeper:   history.NewKeeper(c),
 	}
 }
 

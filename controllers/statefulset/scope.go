@@ -167,7 +167,7 @@ func (r *Reconciler) ensureRevisions(ctx context.Context, s *scope) error {
 		Object: s.set, Kind: kind,
 		Labels: s.set.Spec.Template.Labels, Collisions: ptr.Deref(s.set.Status.CollisionCount, 0),
 	}
-	s.revisions, err = workload.EnsureRevisions(ctx, r.client, owner, content, s.set.Status.CurrentRevision)
+	s.revisions, err = workload.EnsureRevisions(ctx, r.keeper, owner, content, s.set.Status.CurrentRevision)
 	if err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (r *Reconciler) truncateHistory(ctx context.Context, s *scope) error {
 	for _, m := range slices.Concat(s.members, s.condemned) {
 		pods = append(pods, m.Pod)
 	}
-	s.updating.Add(s.revisions.Truncate(ctx, r.client, pods, int(s.set.GetRevisionHistoryLimit())))
+	s.updating.Add(s.revisions.Truncate(ctx, r.keeper, pods, int(s.set.GetRevisionHistoryLimit())))
 	return nil
 }
 

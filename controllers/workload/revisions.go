@@ -9,15 +9,12 @@ import (
 	"fmt"
 	"maps"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/history"
-	"github.com/insitu-dev/insitu/controllers/podcache"
 )
 
 // Revisions are the revisions of a workload, and the two that matter now.
@@ -33,17 +30,16 @@ type Revisions struct {
 // EnsureRevisions reads the history of a workload and makes sure that its present
 // content has its revision in it. current is the name of the current revision in
 // the status.
-func EnsureRevisions(ctx context.Context, c client.Client, owner history.Owner, content history.Content, current string) (Revisions, error) {
+func EnsureRevisions(ctx context.Context, keeper *history.Keeper, owner history.Owner, content history.Content, current string) (Revisions, error) {
 	revisions := Revisions{Collisions: owner.Collisions}
-	list := &appsv1.ControllerRevisionList{}
-	if err := podcache.ByOwner(ctx, c, owner, list); err != nil {
+	objects, err := keeper.List(ctx, owner)
+	if err != nil {
 		return revisions, err
 	}
-	var err error
-	if revisions.History, err = history.Read(list.Items); err != nil {
+	if revisions.History, err = keeper.Read(objects); err != nil {
 		return revisions, SpecError{err}
 	}
-	revisions.Update, revisions.Collisions, err = history.NewKeeper(c).Ensure(ctx, owner, revisions.History, content)
+	revisions.Update, revisions.Collisions, err = keeper.Ensure(ctx, owner, revisions.History, content)
 	if err != nil {
 		return revisions, err
 	}
@@ -55,12 +51,12 @@ func EnsureRevisions(ctx context.Context, c client.Client, owner history.Owner, 
 
 // Truncate deletes revisions beyond the limit that no pod and no status needs any
 // more.
-func (r Revisions) Truncate(ctx context.Context, c client.Client, pods []*corev1.Pod, limit int) error {
+func (r Revisions) Truncate(ctx context.Context, keeper *history.Keeper, pods []*corev1.Pod, limit int) error {
 	inUse := sets.New(r.Update.Name(), r.Current.Name())
 	for _, pod := range pods {
 		inUse.Insert(RevisionOf(pod))
 	}
-	return history.NewKeeper(c).Truncate(ctx, r.History, inUse, limit)
+	return keeper.Truncate(ctx, r.History, inUse, limit)
 }
 
 // PodFrom returns a pod of a workload as the template of a revision says it.
