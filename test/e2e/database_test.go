@@ -20,6 +20,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
@@ -34,8 +35,8 @@ type database struct {
 	// dir is where the volume belongs, and user the group that it belongs to.
 	dir  string
 	user int64
-	// alive is a command that succeeds when the server answers.
-	alive []string
+	// port is where the server listens.
+	port int
 	// session is a program that takes statements from its input, and answers
 	// each that was acknowledged with a line that is a number.
 	session []string
@@ -51,7 +52,7 @@ var (
 	redis = database{
 		image: "redis:alpine", newImage: "redis:latest",
 		dir: "/data", user: 999,
-		alive:   []string{"redis-cli", "ping"},
+		port:    6379,
 		session: []string{"redis-cli"},
 		write:   "RPUSH log %d\n",
 		read:    []string{"redis-cli", "LRANGE", "log", "0", "-1"},
@@ -59,7 +60,7 @@ var (
 	postgres = database{
 		image: "postgres:alpine", newImage: "postgres:latest",
 		dir: "/var/lib/postgresql/data", user: 999,
-		alive:   []string{"pg_isready"},
+		port:    5432,
 		session: []string{"psql", "-qAt", "-v", "ON_ERROR_STOP=1"},
 		prepare: "create table if not exists log (n bigint);\n",
 		write:   "insert into log values (%d) returning n;\n",
@@ -74,8 +75,9 @@ func (d database) set(namespace, class string) *builders.StatefulSetBuilder {
 		spec := &s.Spec.Template.Spec
 		spec.SecurityContext = &corev1.PodSecurityContext{FSGroup: ptr.To(d.user)}
 		spec.TerminationGracePeriodSeconds = ptr.To[int64](30)
+		// A command each second in each pod would take a core.
 		spec.Containers[0].ReadinessProbe = &corev1.Probe{
-			ProbeHandler:   corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: d.alive}},
+			ProbeHandler:   corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt(d.port)}},
 			PeriodSeconds:  1,
 			TimeoutSeconds: 5,
 		}
@@ -150,8 +152,16 @@ func (w *writer) session(ctx context.Context, number int) int {
 		w.mu.Lock()
 		w.acknowledged = append(w.acknowledged, number)
 		w.mu.Unlock()
+		select {
+		case <-ctx.Done():
+		case <-time.After(writePause):
+		}
 	}
 }
+
+// writePause is the time between two writes of a writer. Without it, a dozen of them take
+// all cores.
+const writePause = 20 * time.Millisecond
 
 // answerTimeout is how long a write may take on a slow machine.
 const answerTimeout = 20 * time.Second
