@@ -22,11 +22,11 @@ const lostAfter = time.Minute
 //
 // A lost pod is unavailable, and nothing that can be waited for.
 func IsLost(pod *corev1.Pod, now time.Time) bool {
-	return pod.DeletionTimestamp != nil && !now.Before(lostAt(pod))
+	return pod.DeletionTimestamp != nil && !now.Before(LostAt(pod))
 }
 
-// lostAt returns when a pod that is being deleted becomes lost.
-func lostAt(pod *corev1.Pod) time.Time {
+// LostAt returns when a pod that is being deleted becomes lost.
+func LostAt(pod *corev1.Pod) time.Time {
 	return pod.DeletionTimestamp.Add(lostAfter)
 }
 
@@ -41,7 +41,7 @@ func terminatingSince(pod *corev1.Pod) time.Time {
 func terminate(pod *corev1.Pod, now time.Time) Step {
 	step := Step{
 		State: Recreating, Reason: ReasonTerminating, Message: "the pod is being deleted",
-		Since: terminatingSince(pod), Until: lostAt(pod),
+		Since: terminatingSince(pod), Until: LostAt(pod),
 	}
 	if IsLost(pod, now) {
 		step.State, step.Reason, step.Until = Stuck, ReasonTerminationOverdue, time.Time{}

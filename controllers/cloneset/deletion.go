@@ -34,8 +34,8 @@ func (f scaleFacts) inDeletionOrder() []*member {
 // revision, and leaves equal ones in their order.
 //
 // An update that goes on lets go of old ones first, but for those that the
-// partition keeps: new ones take their place. One that is stopped does not get on
-// by deletions.
+// partition keeps: new ones take their place. So do those that users let go, with
+// OnDelete. An update that is paused does not get on by deletions.
 func (f scaleFacts) sortByRevision(pods []*member) {
 	isOld := func(m *member) bool { return m.turn != workload.Updated }
 	spare := -f.partition
@@ -51,7 +51,7 @@ func (f scaleFacts) sortByRevision(pods []*member) {
 			group[m.Name] = 1
 		case spare > 0:
 			spare--
-			if f.stopped {
+			if f.paused {
 				group[m.Name] = 1
 			}
 		default:

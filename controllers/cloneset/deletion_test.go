@@ -48,7 +48,7 @@ func restarted(times int32) func(*member) {
 func TestDeletionOrder(t *testing.T) {
 	for name, tc := range map[string]struct {
 		partition int
-		stopped   bool
+		paused    bool
 		pods      []*member
 		want      []string
 	}{
@@ -85,8 +85,8 @@ func TestDeletionOrder(t *testing.T) {
 			},
 			want: []string{"b", "e", "c", "d", "a"},
 		},
-		"when the update is stopped, what is worth least goes": {
-			stopped: true, partition: 1,
+		"when the update is paused, what is worth least goes": {
+			paused: true, partition: 1,
 			pods: []*member{
 				memberNamed("a", isOld, costs("1")), memberNamed("b", isOld), memberNamed("c", isUpdated, isUnready), memberNamed("d", isUpdated, costs("2")),
 			},
@@ -94,7 +94,7 @@ func TestDeletionOrder(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := scaleFacts{members: tc.pods, partition: tc.partition, stopped: tc.stopped}
+			f := scaleFacts{members: tc.pods, partition: tc.partition, stopped: true, paused: tc.paused}
 			NewWithT(t).Expect(namesOf(f.inDeletionOrder())).To(Equal(tc.want))
 		})
 	}

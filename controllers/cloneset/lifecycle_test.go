@@ -83,7 +83,7 @@ var _ = Describe("A pod that a hook holds before its deletion", func() {
 		w.change(func(set *appsv1beta1.CloneSet) { set.Spec.Replicas = ptr.To[int32](4) })
 		w.settle()
 		Expect(w.pods()).To(HaveLen(5), "another one takes its place")
-		Expect(w.status().Replicas).To(BeEquivalentTo(4))
+		Expect(w.status().Replicas).To(BeEquivalentTo(5), "it is counted, as in OpenKruise")
 		Expect(w.preparing()).To(Equal(held))
 		w.letGo(held...)
 		w.settle()

@@ -25,8 +25,11 @@ func setProgressing(s *scope, before appsv1beta1.CloneSetStatus) {
 		return
 	}
 	condition := appsv1beta1.CloneSetCondition{Type: appsv1beta1.ConditionProgressing, Status: metav1.ConditionTrue}
-	if condition.Reason, condition.Message = restOf(s.set); condition.Reason != "" {
+	if condition.Reason, condition.Message = restOf(s); condition.Reason != "" {
 		putCondition(s, condition)
+		if condition.Reason == appsv1beta1.ReasonCloneSetUpdated { // no deadline runs, see progressedAt
+			findCondition(s.set.Status.Conditions, condition.Type).LastUpdateTime = metav1.Time{}
+		}
 		return
 	}
 	since := progressedAt(before, s.set.Status, s.now)
@@ -42,15 +45,15 @@ func setProgressing(s *scope, before appsv1beta1.CloneSetStatus) {
 }
 
 // restOf returns why there is no progress to wait for; nothing if there is.
-func restOf(set *appsv1beta1.CloneSet) (reason, message string) {
-	status, replicas := set.Status, set.GetReplicas()
-	isWhole := status.Replicas == replicas && status.AvailableReplicas == replicas
+func restOf(s *scope) (reason, message string) {
+	set, status, replicas := s.set, s.set.Status, s.set.GetReplicas()
+	isWhole := status.Replicas-s.excluded == replicas && status.AvailableReplicas == replicas
 	switch {
 	case isWhole && status.UpdatedAvailableReplicas == replicas:
 		return appsv1beta1.ReasonCloneSetAvailable, appsv1beta1.MessageCloneSetAvailable
 	case set.GetUpdateStrategyType() == appsv1beta1.OnDeleteCloneSetUpdateStrategyType && isWhole:
 		// What comes next is for users to do: they have no deadline.
-		return appsv1beta1.ReasonCloneSetAvailable, appsv1beta1.MessageCloneSetAvailable
+		return appsv1beta1.ReasonCloneSetUpdated, appsv1beta1.MessageCloneSetUpdated
 	case set.IsPaused():
 		return appsv1beta1.ReasonCloneSetPaused, appsv1beta1.MessageCloneSetPaused
 	case set.GetPartition() > 0 && isWhole && status.UpdatedAvailableReplicas >= status.ExpectedUpdatedReplicas:

@@ -69,6 +69,15 @@ var _ = Describe("The progress deadline", func() {
 		w.settle()
 		w.clock.Step(time.Hour)
 		w.reconcile()
+		w.expectProgress(metav1.ConditionTrue, "CloneSetUpdated", "CloneSet is progressing")
+		w.expectNoWrites()
+
+		w.change(func(set *appsv1beta1.CloneSet) {
+			set.Spec.UpdateStrategy.Type = appsv1beta1.RollingUpdateCloneSetUpdateStrategyType
+		})
+		w.reconcile()
+		w.expectProgress(metav1.ConditionTrue, "CloneSetUpdated", "CloneSet is progressing")
+		w.settle()
 		w.expectProgress(metav1.ConditionTrue, "CloneSetAvailable", "CloneSet is available")
 	})
 

@@ -102,7 +102,7 @@ func (m *model) step() bool {
 	before := m.counts()
 	s.scaled = planScale(scaleFacts{
 		members: s.members, replicas: int(m.set.GetReplicas()), partition: s.partition(), surge: int(m.set.GetMaxSurge()),
-		maxUnavailable: int(m.set.GetMaxUnavailable()), stopped: s.isStopped(), limit: -1,
+		maxUnavailable: int(m.set.GetMaxUnavailable()), stopped: s.isStopped(), paused: m.set.IsPaused(), limit: -1,
 	})
 	plan := inplace.MakePlan(s.workload(s.staying()), m.now)
 	for range s.scaled.atUpdate {

@@ -26,7 +26,7 @@ func (r *Reconciler) scale(ctx context.Context, s *scope) error {
 	}
 	s.scaled = planScale(scaleFacts{
 		members: s.members, replicas: int(s.set.GetReplicas()), partition: s.partition(),
-		surge: int(s.set.GetMaxSurge()), maxUnavailable: int(s.set.GetMaxUnavailable()), stopped: s.isStopped(), limit: limit,
+		surge: int(s.set.GetMaxSurge()), maxUnavailable: int(s.set.GetMaxUnavailable()), stopped: s.isStopped(), paused: s.set.IsPaused(), limit: limit,
 	})
 	unwanted := slices.Clone(s.outgoing)
 	for _, m := range s.scaled.remove {
@@ -85,13 +85,34 @@ func (r *Reconciler) createPods(ctx context.Context, s *scope) error {
 // reconciliation creates, however many are missing.
 func (s *scope) revisionsOfNew() []*history.Revision {
 	// Those that are kept away come back at the update revision, or else at the current one.
-	atUpdate, away := s.scaled.atUpdate, s.awaited.Len()
+	atUpdate, away := s.scaled.atUpdate, s.awaited.Len()+s.bequests()
 	atCurrent := s.scaled.atCurrent - max(away-atUpdate, 0)
 	atUpdate = min(max(atUpdate-away, 0), workload.MaxCreations)
 	atCurrent = min(max(atCurrent, 0), workload.MaxCreations-atUpdate)
 	return slices.Concat(
 		slices.Repeat([]*history.Revision{s.revisions.Update}, atUpdate),
 		slices.Repeat([]*history.Revision{s.revisions.Current}, atCurrent))
+}
+
+// bequests returns how many pods are on their way out whose instance IDs and claims the
+// next pods take over, where claims are reused. One that is lost is not waited for, and
+// what the spec names to be deleted leaves its claims to nobody.
+func (s *scope) bequests() int {
+	if !s.set.ReusesClaims() || len(s.set.Spec.VolumeClaimTemplates) == 0 {
+		return 0
+	}
+	named, count := s.namedForDeletion(), 0
+	for _, pod := range slices.Concat(s.leaving, s.outgoing) {
+		isGoing := pod.DeletionTimestamp != nil || inplace.HasEnded(pod)
+		if !isGoing || inplace.IsLost(pod, s.now) || named.Has(pod.Name) {
+			continue
+		}
+		count++
+		if pod.DeletionTimestamp != nil {
+			s.requeue.Within(inplace.LostAt(pod).Sub(s.now))
+		}
+	}
+	return count
 }
 
 // ensureClaimsOf makes the claims again that a pod waits for: one that was

@@ -18,8 +18,8 @@ type scaleFacts struct {
 	replicas, surge, maxUnavailable int
 	// partition is how many pods stay at the current revision.
 	partition int
-	// stopped: no pod may start its update.
-	stopped bool
+	// stopped: no pod may start its update. paused: that is for a while.
+	stopped, paused bool
 	// limit is how many pods may be unavailable by creations; negative for no
 	// limit.
 	limit int

@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/history"
 	"github.com/insitu-dev/insitu/controllers/workload"
 )
@@ -113,7 +114,7 @@ func TestPlanScale(t *testing.T) {
 func TestPodsWithoutNumber(t *testing.T) {
 	g := NewWithT(t)
 	members := membersOf("o", "n")
-	s := &scope{scaled: planScale(scaleFacts{members: members, replicas: math.MaxInt32, partition: 3, limit: -1}), awaited: sets.New("x")}
+	s := &scope{set: &appsv1beta1.CloneSet{}, scaled: planScale(scaleFacts{members: members, replicas: math.MaxInt32, partition: 3, limit: -1}), awaited: sets.New("x")}
 	g.Expect([]int{s.scaled.atUpdate, s.scaled.atCurrent}).To(Equal([]int{math.MaxInt32 - 4, 2}))
 	s.revisions.Update, s.revisions.Current = &history.Revision{}, &history.Revision{}
 	g.Expect(s.revisionsOfNew()).To(HaveLen(workload.MaxCreations))

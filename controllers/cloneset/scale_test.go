@@ -165,6 +165,27 @@ var _ = Describe("The claims of a CloneSet", func() {
 		w.expectClaims()
 	})
 
+	It("are taken over by the next pods where they are reused, when the pods before are gone", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.create(reference().Replicas(4).With(claiming(true)))
+		before, claims := w.podNames(), w.claims()
+		for _, name := range before {
+			w.deletePod(name)
+		}
+		for range 3 {
+			w.reconcile()
+			w.clock.Step(time.Second)
+		}
+		Expect(w.podNames()).To(Equal(before), "they terminate, and have their claims")
+		w.settle()
+		w.expectSettled(4)
+		Expect(w.podNames()).To(Equal(before), "the same instance IDs")
+		Expect(w.claims()).To(HaveLen(len(claims)))
+		for name, claim := range w.claims() {
+			Expect(claim.UID).To(Equal(claims[name].UID), name)
+		}
+	})
+
 	It("stay where they are reused, and wait for the next pod", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference().With(claiming(true)))

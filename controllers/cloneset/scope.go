@@ -39,6 +39,8 @@ type scope struct {
 	// or a hook holds them that the spec leaves out. leaving are those that are
 	// being deleted.
 	outgoing, leaving []*corev1.Pod
+	// excluded is how many of the outgoing a hook holds.
+	excluded int32
 	// selector is spec.selector; strays are the pods that it no longer selects.
 	selector labels.Selector
 	strays   []*corev1.Pod
@@ -127,8 +129,11 @@ func (r *Reconciler) observePods(ctx context.Context, s *scope) error {
 			s.strays = append(s.strays, pod)
 		case pod.DeletionTimestamp != nil:
 			s.leaving = append(s.leaving, pod)
-		case inplace.HasEnded(pod), isPreparing && s.set.ExcludesPreparingDelete():
+		case inplace.HasEnded(pod):
 			s.outgoing = append(s.outgoing, pod)
+		case isPreparing && s.set.ExcludesPreparingDelete():
+			s.outgoing = append(s.outgoing, pod)
+			s.excluded++
 		default:
 			s.members = append(s.members, &member{Pod: pod, preparing: isPreparing, broken: inplace.IsBroken(pod)})
 		}

@@ -54,7 +54,7 @@ func (r *Reconciler) patchStatus(ctx context.Context, s *scope, failure error) e
 // reconciliation. A pod that is between two revisions counts as neither.
 func setCounts(s *scope, status *appsv1beta1.CloneSetStatus) {
 	c := s.counts
-	status.Replicas, status.ReadyReplicas, status.AvailableReplicas = c.replicas, c.ready, c.available
+	status.Replicas, status.ReadyReplicas, status.AvailableReplicas = c.replicas+s.excluded, c.ready, c.available
 	status.UpdatedReplicas, status.UpdatedReadyReplicas, status.UpdatedAvailableReplicas = c.updated, c.updatedReady, c.updatedAvailable
 	status.ExpectedUpdatedReplicas = s.set.GetReplicas() - s.set.GetPartition()
 	status.InPlaceUpdated, status.Recreated = c.inPlace, c.updated-c.inPlace

@@ -58,7 +58,7 @@ func TestCloneSetAccepted(t *testing.T) {
 		"the same in both places":         at(flat, `{type: ReCreate, partition: 3, maxUnavailable: 1, maxSurge: "1%", paused: true, rollingUpdate: {podUpdatePolicy: ReCreate, partition: 3, maxUnavailable: 1, maxSurge: "1%", paused: true}}`),
 		"claims reused, in both words":    at("spec.scaleStrategy", `{enablePVCReuse: true, disablePVCReuse: false}`),
 		"deadline beyond minReadySeconds": `spec: {minReadySeconds: 10, progressDeadlineSeconds: 11}`,
-		"deadline without end":            `spec: {minReadySeconds: 10, progressDeadlineSeconds: 2147483647}`,
+		"deadline without end":            `spec: {minReadySeconds: 2147483647, progressDeadlineSeconds: 2147483647}`,
 		"scattered by an empty value":     at(flat, `{scatterStrategy: [{key: a, value: ""}, {key: a, value: b}]}`),
 	}
 

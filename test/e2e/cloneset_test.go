@@ -266,6 +266,34 @@ var _ = Describe("A CloneSet", func() {
 		Expect(c.names(ctx)).To(ConsistOf(before[1], before[3]))
 	})
 
+	It("gives claims that are reused to the successors of pods that are deleted all at once", func(ctx context.Context) {
+		c := newClones(ctx, builders.CloneSet(namespace, "sample", sleeperV1).Replicas(4).With(func(set *appsv1beta1.CloneSet) {
+			set.Spec.ScaleStrategy.EnablePVCReuse = ptr.To(true)
+			template := claiming(namespace, "", "").Build().Spec
+			for _, name := range []string{"data", "log"} {
+				claim := *template.VolumeClaimTemplates[0].DeepCopy()
+				claim.Name, claim.Spec.StorageClassName = name, ptr.To(classStandard)
+				set.Spec.VolumeClaimTemplates = append(set.Spec.VolumeClaimTemplates, claim)
+			}
+			set.Spec.Template.Spec.Containers[0].Args = template.Template.Spec.Containers[0].Args
+			set.Spec.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}, {Name: "log", MountPath: "/log"}}
+		}))
+		before, names := claims(ctx, namespace), c.names(ctx)
+		Expect(before).To(HaveLen(8))
+		for _, name := range names {
+			inPod(ctx, namespace, name, "busybox", "sh", "-c", "echo of "+name+" > /data/file; sync")
+		}
+		for _, pod := range c.live(ctx) {
+			Expect(api.Delete(ctx, pod)).To(Succeed())
+		}
+		c.waitSettled(ctx)
+		Expect(c.names(ctx)).To(ConsistOf(names))
+		Expect(claims(ctx, namespace)).To(Equal(before))
+		for _, name := range names {
+			Expect(inPod(ctx, namespace, name, "busybox", "cat", "/data/file")).To(Equal("of " + name))
+		}
+	})
+
 	It("lets claims go with their pods, also with one that was gone at once", func(ctx context.Context) {
 		makeVolumes(ctx, namespace, 6)
 		c := newClones(ctx, builders.CloneSet(namespace, "sample", sleeperV1).Replicas(3).With(func(set *appsv1beta1.CloneSet) {

@@ -67,7 +67,7 @@ type CloneSetList struct {
 
 // CloneSetSpec is the desired state of a CloneSet.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.progressDeadlineSeconds) || self.progressDeadlineSeconds > (has(self.minReadySeconds) ? self.minReadySeconds : 0)",fieldPath=".progressDeadlineSeconds",message="progressDeadlineSeconds must be greater than minReadySeconds, or no pod could be available in time"
+// +kubebuilder:validation:XValidation:rule="!has(self.progressDeadlineSeconds) || self.progressDeadlineSeconds == 2147483647 || self.progressDeadlineSeconds > (has(self.minReadySeconds) ? self.minReadySeconds : 0)",fieldPath=".progressDeadlineSeconds",message="progressDeadlineSeconds must be greater than minReadySeconds, or no pod could be available in time"
 // +kubebuilder:validation:XValidation:rule="!has(self.selector.matchLabels) || self.selector.matchLabels.all(k, has(self.template.metadata) && has(self.template.metadata.labels) && k in self.template.metadata.labels && self.template.metadata.labels[k] == self.selector.matchLabels[k])",fieldPath=".template.metadata.labels",message="template.metadata.labels must hold every label of selector.matchLabels with the same value"
 // +kubebuilder:validation:XValidation:rule="!has(self.selector.matchExpressions) || self.selector.matchExpressions.all(e, has(self.template.metadata) && has(self.template.metadata.labels) && e.key in self.template.metadata.labels ? e.operator == 'Exists' || has(e.values) && (e.operator == 'In' && self.template.metadata.labels[e.key] in e.values || e.operator == 'NotIn' && !(self.template.metadata.labels[e.key] in e.values)) : e.operator in ['NotIn', 'DoesNotExist'])",fieldPath=".template.metadata.labels",message="template.metadata.labels must match every entry of selector.matchExpressions"
 // +kubebuilder:validation:XValidation:rule="!has(self.volumeClaimUpdateStrategy) || self.volumeClaimUpdateStrategy.type != 'OnPodRollingUpdate' || !has(oldSelf.volumeClaimUpdateStrategy) || oldSelf.volumeClaimUpdateStrategy.type != 'OnPodRollingUpdate' || !has(self.volumeClaimTemplates) || !has(oldSelf.volumeClaimTemplates) || self.volumeClaimTemplates.all(t, oldSelf.volumeClaimTemplates.all(o, o.metadata.name != t.metadata.name || (!has(o.spec.storageClassName) || !has(t.spec.storageClassName) || o.spec.storageClassName == t.spec.storageClassName) && (has(o.spec.volumeMode) && o.spec.volumeMode == 'Block') == (has(t.spec.volumeMode) && t.spec.volumeMode == 'Block') && o.spec.accessModes.all(m, m in t.spec.accessModes) && t.spec.accessModes.all(m, m in o.spec.accessModes)))",fieldPath=".volumeClaimTemplates",message="storageClassName, volumeMode and accessModes of a claim template cannot change with volumeClaimUpdateStrategy OnPodRollingUpdate, because no claim can follow: give the template another name, or set the type to OnDelete"
@@ -154,8 +154,8 @@ type CloneSetSpec struct {
 
 	// progressDeadlineSeconds is the time, in seconds, after which an update
 	// that does not end is reported in the condition Progressing. Nothing is
-	// undone. It must be greater than minReadySeconds; 2147483647 stands for no
-	// deadline. Absent, there is no deadline.
+	// undone. It must be greater than minReadySeconds, or 2147483647, which stands
+	// for no deadline. Absent, there is no deadline.
 	//
 	// +optional
 	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
