@@ -267,15 +267,14 @@ var _ = Describe("A CloneSet", func() {
 	})
 
 	It("gives claims that are reused to the successors of pods that are deleted all at once", func(ctx context.Context) {
-		c := newClones(ctx, builders.CloneSet(namespace, "sample", sleeperV1).Replicas(4).With(func(set *appsv1beta1.CloneSet) {
+		c := newClones(ctx, four().With(func(set *appsv1beta1.CloneSet) {
 			set.Spec.ScaleStrategy.EnablePVCReuse = ptr.To(true)
-			template := claiming(namespace, "", "").Build().Spec
+			template := claiming(namespace, "", "").Build().Spec.VolumeClaimTemplates[0]
 			for _, name := range []string{"data", "log"} {
-				claim := *template.VolumeClaimTemplates[0].DeepCopy()
+				claim := *template.DeepCopy()
 				claim.Name, claim.Spec.StorageClassName = name, ptr.To(classStandard)
 				set.Spec.VolumeClaimTemplates = append(set.Spec.VolumeClaimTemplates, claim)
 			}
-			set.Spec.Template.Spec.Containers[0].Args = template.Template.Spec.Containers[0].Args
 			set.Spec.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}, {Name: "log", MountPath: "/log"}}
 		}))
 		before, names := claims(ctx, namespace), c.names(ctx)
