@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/executor"
 	"github.com/insitu-dev/insitu/controllers/podcache"
 )
 
@@ -100,11 +101,11 @@ func awaitAdoption(ctx context.Context, cached client.Reader, owner client.Objec
 
 // Adopt makes a workload the controller of orphans: it was deleted with
 // --cascade=orphan and made again. With its revisions, what its pods were made
-// from is known, and they can be changed in place. So revisions come first, and pods stay
-// orphans whose revision cannot be adopted.
+// from is known, and they can be changed in place. So revisions come first.
 //
-// It returns the names of the pods that stay orphans. That the API server refuses one does
-// not keep the others from being adopted.
+// It returns the names of the pods that the API server refuses to have adopted, which does
+// not keep the others from it. Any other error ends the adoption: pods that may be ours in
+// a moment are not to be made once more.
 func Adopt(ctx context.Context, c client.Writer, live client.Reader, owner Owner, orphans Orphans) (sets.Set[string], Failures, error) {
 	left, failures := sets.New[string](), Failures{}
 	if len(orphans.Revisions)+len(orphans.Pods) == 0 {
@@ -113,29 +114,19 @@ func Adopt(ctx context.Context, c client.Writer, live client.Reader, owner Owner
 	if err := owner.Confirm(ctx, live); err != nil {
 		return left, failures, err
 	}
-	missing := sets.New[string]()
 	for _, revision := range orphans.Revisions {
-		err := adopt(ctx, c, owner, revision)
-		switch {
-		case apierrors.IsConflict(err):
+		if err := adopt(ctx, c, owner, revision); err != nil {
 			return left, failures, err
-		case err != nil:
-			missing.Insert(revision.Name)
-			failures.Add(err)
 		}
 	}
 	for _, pod := range orphans.Pods {
-		if missing.Has(RevisionOf(pod)) {
-			left.Insert(pod.Name)
-			continue
-		}
 		err := adopt(ctx, c, owner, pod)
 		switch {
-		case apierrors.IsConflict(err):
-			return left, failures, err
-		case err != nil:
+		case executor.IsRefusal(err):
 			left.Insert(pod.Name)
 			failures.Add(err)
+		case err != nil:
+			return left, failures, err
 		}
 	}
 	return left, failures, nil

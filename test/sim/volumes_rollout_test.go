@@ -75,7 +75,7 @@ func TestVolumes(t *testing.T) {
 		}, sizes: "1Gi 1Gi 1Gi"},
 		{
 			name: "clones that reuse claims, one more", settings: asClones(withClaims("standard", func(s *settings) { s.clones.reuse = true })),
-			changes: []func(*World){claimsWith(func(w *claimWish) { w.second = "standard" })}, remade: 3, sizes: "1Gi 1Gi 1Gi 1Gi 1Gi 1Gi 1Gi 1Gi",
+			changes: []func(*World){claimsWith(func(w *claimWish) { w.second = "standard" })}, remade: 3, sizes: "1Gi 1Gi 1Gi 1Gi 1Gi 1Gi",
 		},
 		{
 			name: "clones that reuse claims, larger in use", settings: asClones(withClaims("offline", func(s *settings) { s.clones.reuse = true })),
