@@ -33,9 +33,8 @@ func (f scaleFacts) inDeletionOrder() []*member {
 // sortByRevision brings those first of which there are too many at their
 // revision, and leaves equal ones in their order.
 //
-// An update that goes on lets go of old ones first, but for those that the
-// partition keeps: new ones take their place. So do those that users let go, with
-// OnDelete. An update that is paused does not get on by deletions.
+// A scale-down deletes old pods before updated ones, but for those that the partition
+// keeps. The same holds with OnDelete. While the update is paused, it prefers neither.
 func (f scaleFacts) sortByRevision(pods []*member) {
 	isOld := func(m *member) bool { return m.turn != workload.Updated }
 	spare := -f.partition

@@ -94,9 +94,9 @@ func (s *scope) revisionsOfNew() []*history.Revision {
 		slices.Repeat([]*history.Revision{s.revisions.Current}, atCurrent))
 }
 
-// bequests returns how many pods are on their way out whose instance IDs and claims the
-// next pods take over, where claims are reused. One that is lost is not waited for, and
-// what the spec names to be deleted leaves its claims to nobody.
+// bequests returns how many pods are being deleted whose instance IDs and claims new pods
+// take over, where claims are reused. A lost pod is not waited for. Nobody takes over the
+// claims of a pod that the spec names to be deleted.
 func (s *scope) bequests() int {
 	if !s.set.ReusesClaims() || len(s.set.Spec.VolumeClaimTemplates) == 0 {
 		return 0

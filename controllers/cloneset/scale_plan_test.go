@@ -110,7 +110,8 @@ func TestPlanScale(t *testing.T) {
 	}
 }
 
-// Somebody asks for more pods than a manager can think of.
+// A typo in replicas asks for two billion pods: the manager holds only those that it can
+// create now.
 func TestPodsWithoutNumber(t *testing.T) {
 	g := NewWithT(t)
 	members := membersOf("o", "n")

@@ -81,7 +81,7 @@ var _ = Describe("A pod that cannot be created", func() {
 		w.expectSettled(4)
 	})
 
-	It("because somebody asked for a million of them is one of a few that are tried", func(ctx context.Context) {
+	It("is one of three that a reconciliation tries, also if replicas is a million", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.limitPods("0")
 		w.apply(reference().Replicas(1_000_000).Build())

@@ -171,8 +171,8 @@ func TestHeldByOrdinal(t *testing.T) {
 	g.Expect(s.heldOrdinals()).To(Equal(sets.New(3, 5)), "an order of one's own needs Parallel")
 }
 
-// Somebody asks for more pods than a manager can think of: those that exist are looked at,
-// and as many others as can be created now.
+// A typo in replicas asks for two billion pods: the manager looks at the pods that exist,
+// and at as many others as it can create now.
 func TestOrdinalsInView(t *testing.T) {
 	g := NewWithT(t)
 	s := updateOf(t, 0, nil)

@@ -16,8 +16,8 @@ type lane []string
 // a time: with two, specs took three times as long. So beside that of e2e there is one
 // with one spec at a time, which waits for most of its time.
 var lanes = []lane{
-	{"e2e", "browser"},
-	{"install", "outages", "docs", "lab"},
+	{"e2e", "docs", "browser"},
+	{"install", "outages", "lab"},
 	{"unit", "apiserver", "release", "monitoring", "seeds", "mutants", "floor"},
 }
 

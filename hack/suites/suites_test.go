@@ -69,6 +69,21 @@ esac`)
 	g.Expect(status).To(BeZero())
 }
 
+// The lab's own tests look for what a lab leaves behind.
+func TestTheLabsTestsRunBesideNoOtherLab(t *testing.T) {
+	g := NewWithT(t)
+	inCheckout(t, `
+case $1 in
+  e2e) touch running; sleep 1; rm running ;;
+  lab) sleep 0.5; [ ! -e running ] ;;
+esac`)
+
+	status, err := runSuites(t.Context(), []string{"e2e", "lab", "docs"})
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(status).To(BeZero())
+}
+
 func TestAFailureDoesNotStopTheOthers(t *testing.T) {
 	g := NewWithT(t)
 	inCheckout(t, `[ $1 != unit ] || exit 7; touch ran-$1`)

@@ -63,7 +63,7 @@ func summarizeStatefulSet(set *appsv1beta1.StatefulSet) Workload {
 	status := set.Status
 	w := Workload{
 		Driver: Insitu, Policy: string(set.GetPodUpdatePolicy()), Paused: set.IsPaused(),
-		Replicas: set.GetReplicas(), Updated: status.UpdatedReplicas, //nolint:gosec // as many as replicas
+		Replicas: set.GetReplicas(), Updated: status.UpdatedReplicas,
 		Ready: status.ReadyReplicas, Available: status.AvailableReplicas,
 		InPlace: status.InPlaceUpdated, Recreated: status.Recreated, MaxUnavailable: set.GetMaxUnavailable(),
 	}
