@@ -60,6 +60,17 @@ var _ = Describe("A pod that a hook holds before its deletion", func() {
 		w.expectClaims()
 	})
 
+	It("keeps no other away when it has ended, also where claims are reused", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.create(reference().With(hooked).With(claiming(true)))
+		ended := w.pods()[w.podNames()[0]]
+		ended.Status.Phase = corev1.PodFailed
+		Expect(w.api.Status().Update(w.ctx, ended)).To(Succeed())
+		w.settle()
+		Expect(w.pods()).To(HaveLen(5), "a hook holds it, and another one serves in its place")
+		Expect(w.pods()[ended.Name].UID).To(Equal(ended.UID))
+	})
+
 	It("serves again when it is wanted again", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference().With(hooked))

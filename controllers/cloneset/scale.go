@@ -103,7 +103,7 @@ func (s *scope) bequests() int {
 	}
 	named, count := s.namedForDeletion(), 0
 	for _, pod := range slices.Concat(s.leaving, s.outgoing) {
-		isGoing := pod.DeletionTimestamp != nil || inplace.HasEnded(pod)
+		isGoing := pod.DeletionTimestamp != nil || inplace.Remove(pod, s.target(), s.now).Action == inplace.Recreate // no hook holds it
 		if !isGoing || inplace.IsLost(pod, s.now) || named.Has(pod.Name) {
 			continue
 		}
