@@ -54,8 +54,8 @@ test: ## Run every suite: unit, release, alerts, API server, browser, lab, insta
 	@hack/test unit release monitoring apiserver browser lab install docs e2e outages
 
 .PHONY: test-extended
-test-extended: ## Run what takes too long for every change: more seeds, planted bugs, the oldest Kubernetes
-	@hack/test seeds mutants floor
+test-extended: ## Run what takes too long for every change: more seeds, planted bugs, more specs, the oldest Kubernetes
+	@hack/test seeds mutants floor variants
 
 .PHONY: test-times
 test-times: ## List the slowest tests of the last run, and write its table into CONTRIBUTING.md

@@ -93,7 +93,7 @@ var _ = Describe("A manager that is killed", func() {
 	}
 	newImage := func(set *appsv1beta1.StatefulSet) { set.Spec.Template.Spec.Containers[0].Image = "nginx:latest" }
 
-	DescribeTable("after any write leaves a rollout that ends the same",
+	DescribeTable("after any write leaves a rollout that ends the same", crashTable,
 		func(ctx context.Context, set func() *builders.StatefulSetBuilder, change func(*appsv1beta1.StatefulSet)) {
 			w, before := begin(ctx, set(), change)
 			w.settle()

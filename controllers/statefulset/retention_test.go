@@ -481,7 +481,7 @@ var _ = Describe("A manager that is killed while it scales down", func() {
 		Fail("the scale-down has fewer writes")
 	}
 
-	It("after any write leaves the claims to the pods that go, and ends the same", func(ctx context.Context) {
+	It("after any write leaves the claims to the pods that go, and ends the same", crashTable, func(ctx context.Context) {
 		w := begin(ctx)
 		w.guardClaims()
 		w.settle()
@@ -501,7 +501,7 @@ var _ = Describe("A manager that is killed while it scales down", func() {
 		}
 	})
 
-	It("after any write, and the scale-down is taken back, costs no claim of a wanted pod", func(ctx context.Context) {
+	It("after any write, and the scale-down is taken back, costs no claim of a wanted pod", crashTable, func(ctx context.Context) {
 		w := begin(ctx)
 		w.settle()
 		writes := len(w.manager.Writes(""))

@@ -24,9 +24,17 @@ var (
 	shared cluster.Cluster
 )
 
+// crashTable decorates specs that repeat a rollout for each of its writes. The simulation
+// has such tables, too; go test -short leaves these out.
+var crashTable = Label("crash-table")
+
 func TestStatefulSetController(t *testing.T) {
 	RegisterFailHandler(Fail)
-	RunSpecs(t, "StatefulSet controller")
+	suite, reporter := GinkgoConfiguration()
+	if testing.Short() {
+		suite.LabelFilter = "!crash-table"
+	}
+	RunSpecs(t, "StatefulSet controller", suite, reporter)
 }
 
 var _ = BeforeSuite(func() {

@@ -16,16 +16,16 @@ type lane []string
 // a time: with two, specs took three times as long. So beside that of e2e there is one
 // with one spec at a time, which waits for most of its time.
 var lanes = []lane{
-	{"e2e", "docs", "browser"},
+	{"e2e", "docs", "browser", "variants"},
 	{"install", "outages", "lab"},
-	{"unit", "apiserver", "release", "monitoring", "seeds", "mutants", "floor"},
+	{"apiserver", "release", "monitoring", "unit", "floor", "mutants", "seeds"},
 }
 
 // Suites that have a lab. That of the lab itself looks for what a lab leaves behind, and
 // runs beside none of the others.
 const labSuite = "lab"
 
-var withLabs = []string{"e2e", "install", "outages", "docs"}
+var withLabs = []string{"e2e", "install", "outages", "docs", "variants"}
 
 // yielding are suites that compute all the time: the others come first when cores are
 // short. Those wait for clusters most of the time, and have less patience than time.

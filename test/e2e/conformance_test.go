@@ -34,13 +34,28 @@ var storyImages = map[sim.Image]string{
 // The simulation (test/sim) is worth as much as its kubelet is true to this one.
 var _ = Describe("The simulated kubelet conforms to the real one", func() {
 	for _, story := range sim.PodStories {
-		It("when "+story.Name, func(ctx context.Context) {
+		It("when "+story.Name, storyLabels(story), func(ctx context.Context) {
 			behavior, err := story.Behavior(storySeeds)
 			Expect(err).NotTo(HaveOccurred())
 			Expect(behavior.Check(play(ctx, newNamespace(ctx), story))).To(Succeed())
 		})
 	}
 })
+
+// shownStories cover what the kubelet does to a container: it restarts it, fails to pull
+// or to run its image, and resizes it.
+var shownStories = []string{
+	"an image changes and changes back", "an image crashes",
+	"a native sidecar changes, to a missing image too", "a container grows and shrinks",
+}
+
+// storyLabels returns the labels of the spec of a story.
+func storyLabels(story sim.PodStory) Labels {
+	if slices.Contains(shownStories, story.Name) {
+		return nil
+	}
+	return variant
+}
 
 // play plays a story on a real kubelet, and returns what was seen.
 func play(ctx context.Context, namespace string, story sim.PodStory) []sim.Observation {

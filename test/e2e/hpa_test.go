@@ -206,7 +206,7 @@ var _ = Describe("A horizontal pod autoscaler", func() {
 			return builders.StatefulSet(namespace, "sample", sleeperV1).Replicas(fewest).GracePeriod(drain).
 				With(func(s *appsv1beta1.StatefulSet) { measurable(&s.Spec.Template) }).Build()
 		}),
-		Entry("a CloneSet", func(namespace string) client.Object {
+		Entry("a CloneSet", variant, func(namespace string) client.Object {
 			return builders.CloneSet(namespace, "sample", sleeperV1).Replicas(fewest).GracePeriod(drain).
 				With(func(s *appsv1beta1.CloneSet) { measurable(&s.Spec.Template) }).Build()
 		}),

@@ -68,7 +68,7 @@ var _ = DescribeTable("Scaling in the middle of a rollout in place", func(ctx co
 	web.rolledOut(ctx)
 	expectNotRecreated(web.pods(ctx), after, nginxLatest)
 },
-	Entry("of a Deployment", deployment), Entry("of a StatefulSet", statefulSet),
+	Entry("of a Deployment", deployment), Entry("of a StatefulSet", variant, statefulSet),
 )
 
 var _ = DescribeTable("A rollout in place without pods", func(ctx context.Context, kind string) {
@@ -81,7 +81,7 @@ var _ = DescribeTable("A rollout in place without pods", func(ctx context.Contex
 	web.rolledOut(ctx)
 	Expect(images(web.pods(ctx))).To(HaveEach(nginxLatest))
 },
-	Entry("of a Deployment", deployment), Entry("of a StatefulSet", statefulSet),
+	Entry("of a Deployment", variant, deployment), Entry("of a StatefulSet", statefulSet),
 )
 
 var _ = Describe("A Deployment", func() {

@@ -83,7 +83,7 @@ var _ = Describe("The operator, killed with SIGKILL in the middle of an update",
 			Expect(podWrites(writes, p.Name)).To(Equal([]string{"patch pods/status", "patch pods/", "patch pods/status"}), p.Name)
 		}
 	},
-		Entry("after a pod was marked not ready", func(g Gomega, _ *appsv1beta1.StatefulSet, pod *corev1.Pod) {
+		Entry("after a pod was marked not ready", variant, func(g Gomega, _ *appsv1beta1.StatefulSet, pod *corev1.Pod) {
 			g.Expect(gateStatus(pod)).To(Equal(corev1.ConditionFalse))
 			g.Expect(pod.Spec.Containers[0].Image).To(Equal(sleeperV1))
 		}),
@@ -91,7 +91,7 @@ var _ = Describe("The operator, killed with SIGKILL in the middle of an update",
 			g.Expect(pod.Spec.Containers[0].Image).To(Equal(sleeperV2))
 			g.Expect(pod.Status.ContainerStatuses[0].RestartCount).To(BeZero())
 		}),
-		Entry("after one of the pods is done", func(g Gomega, set *appsv1beta1.StatefulSet, _ *corev1.Pod) {
+		Entry("after one of the pods is done", variant, func(g Gomega, set *appsv1beta1.StatefulSet, _ *corev1.Pod) {
 			g.Expect(set.Status.UpdatedReadyReplicas).To(BeEquivalentTo(1))
 		}),
 	)

@@ -230,7 +230,7 @@ var _ = Describe("An update that is overtaken", func() {
 			given: endless, update: image(sleeperV2), when: in(inplace.Grace),
 			by: image(sleeperV1), sample0: untouched, sample1: untouched,
 		}),
-		Entry("in Grace, by a third revision", overtaken{
+		Entry("in Grace, by a third revision", variant, overtaken{
 			given: endless, update: image(sleeperV2), when: in(inplace.Grace),
 			by: edits(image(sleeperV3), shortGrace), sample0: restartedOnce, sample1: restartedOnce,
 		}),
@@ -238,23 +238,23 @@ var _ = Describe("An update that is overtaken", func() {
 			given: endless, update: image(sleeperV2), when: in(inplace.Grace),
 			by: environment, sample0: recreated, sample1: recreated,
 		}),
-		Entry("in Grace, by a pause", overtaken{
+		Entry("in Grace, by a pause", variant, overtaken{
 			given: endless, update: image(sleeperV2), when: in(inplace.Grace),
 			by: paused(true), back: edits(paused(false), shortGrace), sample0: restartedOnce, sample1: restartedOnce,
 		}),
-		Entry("in Grace, by a partition", overtaken{
+		Entry("in Grace, by a partition", variant, overtaken{
 			given: endless, update: image(sleeperV2), when: in(inplace.Grace),
 			by: partition(2), back: edits(partition(0), shortGrace), sample0: restartedOnce, sample1: restartedOnce,
 		}),
-		Entry("in Grace, by OnDelete", overtaken{
+		Entry("in Grace, by OnDelete", variant, overtaken{
 			given: endless, update: image(sleeperV2), when: in(inplace.Grace),
 			by: onDelete, back: rollingAgain, sample0: restartedOnce, sample1: restartedOnce,
 		}),
-		Entry("in Grace, by a scale-in", overtaken{
+		Entry("in Grace, by a scale-in", variant, overtaken{
 			given: endless, update: image(sleeperV2), when: in(inplace.Grace),
 			by: edits(scaledTo(1), shortGrace), sample0: restartedOnce,
 		}),
-		Entry("in Restarting, by one that recreates", overtaken{
+		Entry("in Restarting, by one that recreates", variant, overtaken{
 			given: args("-ignore-term=3s"), update: image(sleeperV2), when: in(inplace.Restarting),
 			by: edits(environment, args()), sample0: recreated, sample1: recreated,
 		}),
@@ -267,11 +267,11 @@ var _ = Describe("An update that is overtaken", func() {
 			given: readyAfter("5s"), update: image(sleeperV2), when: in(inplace.Verifying, inplace.ReasonPodNotReady),
 			by: image(sleeperV1), sample0: untouched, sample1: restartedBack,
 		}),
-		Entry("in Recreating, by the previous revision", overtaken{
+		Entry("in Recreating, by the previous revision", variant, overtaken{
 			given: args("-ignore-term=3s"), update: environment, when: in(inplace.Recreating, inplace.ReasonTerminating),
 			by: noEnvironment, sample0: untouched, sample1: recreated,
 		}),
-		Entry("with an image that does not exist, by one that recreates", overtaken{
+		Entry("with an image that does not exist, by one that recreates", variant, overtaken{
 			given: args(), update: image(nginxMissing), when: HaveField("Reason", BeElementOf("ErrImagePull", "ImagePullBackOff")),
 			by: edits(image(sleeperV2), environment), sample0: recreated, sample1: recreated,
 		}),

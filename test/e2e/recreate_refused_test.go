@@ -193,7 +193,7 @@ var _ = Describe("Claims that cannot be made anew", func() {
 		Expect(contents(ctx, set)).To(Equal(data))
 	},
 		Entry("they never become ready", snapshotNeverReady),
-		Entry("the driver fails", snapshotFailing),
+		Entry("the driver fails", variant, snapshotFailing),
 	)
 
 	It("for no volume is made of the snapshot, get back their old one", func(ctx context.Context) {

@@ -126,7 +126,7 @@ var _ = Describe("Claims restored from snapshots, each from that of its ordinal"
 		Expect(content(ctx, namespace, "copy-3")).To(BeEmpty())
 	})
 
-	It("by a map, with an ordinal that it does not name", func(ctx context.Context) {
+	It("by a map, with an ordinal that it does not name", variant, func(ctx context.Context) {
 		set := restored(classStandard, restoringFrom(asJSON(map[string]string{"0": "nightly-data-1"}))).Build()
 		Expect(api.Create(ctx, set)).To(Succeed())
 		waitBlocker(ctx, set, "copy-1", "RestoreSnapshotMissing")

@@ -71,7 +71,7 @@ var _ = Describe("Volumes of a database", func() {
 		writers.expectAllStored(ctx)
 	},
 		Entry("Redis", redis),
-		Entry("PostgreSQL", postgres),
+		Entry("PostgreSQL", variant, postgres),
 	)
 
 	It("grow although the operator is killed in the middle", outage, func(ctx context.Context) {

@@ -45,7 +45,9 @@ func (s *storage) syncVolume(pv *corev1.PersistentVolume) {
 	case claim != nil && claim.Spec.VolumeName == pv.Name:
 		phase = corev1.VolumeBound
 	}
-	mutate(s.world.server, pv.Name, func(pv *corev1.PersistentVolume) { pv.Status.Phase = phase })
+	if phase != pv.Status.Phase { // most of the time there is nothing to do, and a comparison of volumes is long
+		mutate(s.world.server, pv.Name, func(pv *corev1.PersistentVolume) { pv.Status.Phase = phase })
+	}
 	if v := s.disks[pv.Name]; v != nil {
 		s.reclaim(s.volumeNamed(pv.Name), v)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
@@ -39,20 +40,22 @@ func finalizersAtCreation(policy corev1.PersistentVolumeReclaimPolicy) []string 
 func (s *storage) guard(pv *corev1.PersistentVolume) {
 	isDeleted, isBound := pv.DeletionTimestamp != nil, pv.Status.Phase == corev1.VolumeBound
 	isReclaimed := pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete
-	mutate(s.world.server, pv.Name, func(pv *corev1.PersistentVolume) {
-		switch {
-		case !isDeleted:
-			controllerutil.AddFinalizer(pv, volumeProtection)
-		case !isBound:
-			controllerutil.RemoveFinalizer(pv, volumeProtection)
-		}
-		switch {
-		case !isReclaimed:
-			controllerutil.RemoveFinalizer(pv, provisionerFinalizer)
-		case !isDeleted && isBound:
-			controllerutil.AddFinalizer(pv, provisionerFinalizer)
-		}
-	})
+	guarded := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Finalizers: slices.Clone(pv.Finalizers)}}
+	switch {
+	case !isDeleted:
+		controllerutil.AddFinalizer(guarded, volumeProtection)
+	case !isBound:
+		controllerutil.RemoveFinalizer(guarded, volumeProtection)
+	}
+	switch {
+	case !isReclaimed:
+		controllerutil.RemoveFinalizer(guarded, provisionerFinalizer)
+	case !isDeleted && isBound:
+		controllerutil.AddFinalizer(guarded, provisionerFinalizer)
+	}
+	if !slices.Equal(guarded.Finalizers, pv.Finalizers) {
+		mutate(s.world.server, pv.Name, func(pv *corev1.PersistentVolume) { pv.Finalizers = guarded.Finalizers })
+	}
 }
 
 // reclaim lets the provisioner destroy the disk of a released volume with policy Delete,
