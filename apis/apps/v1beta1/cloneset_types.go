@@ -154,8 +154,8 @@ type CloneSetSpec struct {
 
 	// progressDeadlineSeconds is the time, in seconds, after which an update
 	// that does not end is reported in the condition Progressing. Nothing is
-	// undone. It must be greater than minReadySeconds, or 2147483647, which stands
-	// for no deadline. Absent, there is no deadline.
+	// undone. It must be greater than minReadySeconds, or 2147483647 for no
+	// deadline, the default.
 	//
 	// +optional
 	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
