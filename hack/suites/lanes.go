@@ -17,8 +17,8 @@ type lane []string
 // with one spec at a time, which waits for most of its time.
 var lanes = []lane{
 	{"e2e", "docs", "browser", "variants"},
-	{"install", "outages", "lab"},
-	{"apiserver", "release", "monitoring", "unit", "floor", "mutants", "seeds"},
+	{"install", "outages", "lab", "mutants"},
+	{"unit", "apiserver", "release", "monitoring", "floor", "seeds"},
 }
 
 // Suites that have a lab. That of the lab itself looks for what a lab leaves behind, and
@@ -29,7 +29,7 @@ var withLabs = []string{"e2e", "install", "outages", "docs", "variants"}
 
 // yielding are suites that compute all the time: the others come first when cores are
 // short. Those wait for clusters most of the time, and have less patience than time.
-var yielding = []string{"unit", "apiserver", "seeds", "mutants", "floor"}
+var yielding = []string{"unit", "seeds", "mutants"}
 
 // chooseLanes returns the lanes with nothing but the wanted suites, without those that
 // are empty.

@@ -151,13 +151,13 @@ while :; do sleep 0.05; done`)
 		}
 	}()
 
-	status, err := runSuites(ctx, []string{"unit", "apiserver", "e2e"})
+	status, err := runSuites(ctx, []string{"unit", "release", "e2e"})
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(status).To(Equal(interrupted))
-	g.Expect("cleaned-apiserver").To(BeAnExistingFile())
+	g.Expect("cleaned-unit").To(BeAnExistingFile())
 	g.Expect("cleaned-e2e").To(BeAnExistingFile())
-	g.Expect("started-unit").NotTo(BeAnExistingFile(), "the next suite of the lane")
+	g.Expect("started-release").NotTo(BeAnExistingFile(), "the next suite of the lane")
 }
 
 // A process that outlives its suite, and its parent, is a failure, and ends.

@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"os"
 	"testing"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/client-go/rest"
@@ -39,6 +40,10 @@ rules:
 - {level: Metadata, resources: [{group: "", resources: [pods, pods/status, pods/resize]}]}
 - {level: None}
 `
+
+// patience is how long a server may take to start, and to serve definitions, beside
+// other suites.
+const patience = 2 * time.Minute
 
 // Server is a running API server with its etcd.
 type Server struct {
@@ -67,7 +72,9 @@ func start(auditLog string, more ...string) (*Server, error) {
 	environment := &envtest.Environment{
 		CRDs: definitions, CRDDirectoryPaths: more, ErrorIfCRDPathMissing: true,
 		// Otherwise the variable USE_EXISTING_CLUSTER would turn the tests loose on a cluster of the user's.
-		UseExistingCluster: new(false),
+		UseExistingCluster:       new(false),
+		ControlPlaneStartTimeout: patience, ControlPlaneStopTimeout: patience,
+		CRDInstallOptions: envtest.CRDInstallOptions{MaxTime: patience},
 	}
 
 	if auditLog != "" {

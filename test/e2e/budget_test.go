@@ -63,7 +63,7 @@ var _ = Describe("podDisruptionBudget Respect", func() {
 			isSettled(g, set)
 		}).Should(Succeed())
 	},
-		Entry("of updates in place", image(sleeperV2)),
+		Entry("of updates in place", variant, image(sleeperV2)),
 		Entry("of recreations, which are evictions", edit(environment)),
 	)
 

@@ -224,7 +224,7 @@ var _ = Describe("Claims that cannot be made anew", func() {
 		Expect(claims(ctx, namespace)).To(Equal(after))
 	})
 
-	It("for no volume is made of the snapshot, go on in another class", func(ctx context.Context) {
+	It("for no volume is made of the snapshot, go on in another class", variant, func(ctx context.Context) {
 		data, volumes := contents(ctx, set), boundTo(ctx, namespace)
 		change(ctx, set, edits(toClass(classUnmade), recreating(withSnapshotClass(snapshotStandard, 600))))
 		Eventually(ctx, classes).WithArguments(namespace).Should(HaveKeyWithValue("data-sample-1", classUnmade))

@@ -87,7 +87,7 @@ var _ = Describe("Volumes that need their pods to go", func() {
 		writers.expectAllStored(ctx)
 	})
 
-	It("for their file system grows only while no pod has it, take the pods, one at a time", func(ctx context.Context) {
+	It("for their file system grows only while no pod has it, take the pods, one at a time", variant, func(ctx context.Context) {
 		makeClass(ctx, namespace, map[string]string{"nodeExpand": "offline"})
 		set := create(ctx, nginxWithVolume(namespace, namespace))
 		before := pods(ctx, set)

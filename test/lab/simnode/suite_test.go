@@ -38,7 +38,7 @@ var (
 )
 
 var _ = BeforeSuite(func() {
-	server = &envtest.Environment{}
+	server = &envtest.Environment{ControlPlaneStartTimeout: 2 * time.Minute, ControlPlaneStopTimeout: 2 * time.Minute}
 	var err error
 	config, err = server.Start()
 	Expect(err).NotTo(HaveOccurred())
