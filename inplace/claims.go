@@ -71,7 +71,8 @@ func noteDetached(step Step, facts PodFacts) Step {
 
 // awaitClaims returns the step of a pod whose claims come before it: it waits for
 // them, in service. It is nil if they ask for nothing, or cannot follow their
-// templates: then they hold up nothing.
+// templates: then they hold up nothing. A pod that its policy recreates waits only until
+// its claims are changed.
 func awaitClaims(facts PodFacts, before *past, target Target, now time.Time) *Step {
 	step := claimsFirst(facts, target, now)
 	if step == nil {
@@ -81,8 +82,18 @@ func awaitClaims(facts PodFacts, before *past, target Target, now time.Time) *St
 		return &back
 	}
 	change, refused := compareFacts(facts, before, target)
+	if refused != nil && refused.Reason == ReasonPolicyReCreate && isAskedFor(facts.Claims) {
+		return nil
+	}
 	step.TakesOutNext = refused != nil || change.Restarts()
 	return step
+}
+
+// isAskedFor reports whether all that the templates ask for was asked of the volumes, and
+// no volume needs its pod for it. A pod that goes anyway need not wait for them then: a
+// volume grows under a new pod as under the old one.
+func isAskedFor(claims volumes.Claims) bool {
+	return !claims.AwaitedByPod().Has(volumes.Changing) && !claims.KeepPod()
 }
 
 // finishWithClaims returns the step of a pod at its revision, whose claims may follow

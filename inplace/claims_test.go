@@ -223,6 +223,19 @@ func TestMakePlanWithClaims(t *testing.T) {
 			with:  func(w *Workload) { w.Target.Policy = reCreate },
 			moves: []string{"Recreate p0"}, blockers: []string{"p1 Stuck VolumeNotMountable", "p1 Stuck ExpansionNotAllowed"},
 		},
+		// A volume grows under the new pod as under the old one.
+		"a pod that goes anyway does not wait for what is under way": {
+			pods: pods{inService("p1"), inService("p0")}, claims: claims{claimUnderWay, claimChanges}, limit: 1, at: 2,
+			with:     func(w *Workload) { w.Target.Policy = reCreate },
+			moves:    []string{"Recreate p1"},
+			blockers: []string{"p0 Waiting MaxUnavailable"},
+		},
+		"a pod that goes anyway waits until its claims are changed": {
+			pods: pods{inService("p0")}, claims: claims{claimChanges}, limit: 1, at: 1,
+			with:     func(w *Workload) { w.Target.Policy = reCreate },
+			moves:    []string{"ChangeClaims p0"},
+			blockers: []string{"p0 UpdatingClaims ClaimChanging"},
+		},
 		"a pod that another could not replace changes in place": {
 			pods: pods{inService("p1")}, claims: claims{claimKeepsPod()}, limit: 1, at: 1,
 			moves: []string{"MarkNotReady p1"}, blockers: []string{"p1 Stuck ExpansionNotAllowed"},
