@@ -61,14 +61,15 @@ func TestPoliciesHoldWhereTheManagerActs(t *testing.T) {
 	}
 }
 
-// TestAuditAnnotations compares the policy of the chart with that of config/audit, and
-// holds that it can refuse nothing.
+// TestAuditAnnotations compares the policies of the chart with those of config/audit and
+// config/claims, and holds that the first can refuse nothing.
 func TestAuditAnnotations(t *testing.T) {
 	g := NewWithT(t)
 	kinds := []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
 	got := render(t, withoutCRDs).ofKind(kinds...)
 
-	g.Expect(specsOf(t, got)).To(Equal(specsOf(t, decode(t, readFile(t, "../config/audit/policy.yaml")))))
+	g.Expect(specsOf(t, got)).To(Equal(specsOf(t, append(
+		decode(t, readFile(t, "../config/audit/policy.yaml")), decode(t, readFile(t, "../config/claims/policy.yaml"))...))))
 	var policy admissionregistrationv1.ValidatingAdmissionPolicy
 	got.find(t, "ValidatingAdmissionPolicy", "insitu-audit", &policy)
 	g.Expect(*policy.Spec.FailurePolicy).To(Equal(admissionregistrationv1.Ignore))
@@ -80,13 +81,13 @@ func TestAuditAnnotations(t *testing.T) {
 	output, err := runTool(t, kustomize, "build", "config/default")
 	g.Expect(err).NotTo(HaveOccurred(), output)
 	g.Expect(specsOf(t, decode(t, output).ofKind(kinds...))).To(Equal(specsOf(t, got)))
-	g.Expect(render(t, withoutCRDs, "--set=auditAnnotations.enabled=false").ofKind(kinds...)).To(BeEmpty())
+	g.Expect(render(t, withoutCRDs, "--set=auditAnnotations.enabled=false,claimGuard.enabled=false").ofKind(kinds...)).To(BeEmpty())
 
 	other := render(t, withoutCRDs, "--namespace=tools", "--set=serviceAccount.name=changer")
 	other.find(t, "ValidatingAdmissionPolicy", "insitu-audit", &policy)
 	g.Expect(policy.Spec.MatchConditions[0].Expression).To(Equal("request.userInfo.username in ['system:serviceaccount:tools:changer']"))
 
-	none := []string{withoutCRDs, "--set=manager.enabled=false,holdPolicies.install=false"}
+	none := []string{withoutCRDs, "--set=manager.enabled=false,holdPolicies.install=false,claimGuard.enabled=false"}
 	g.Expect(render(t, none...).ofKind(kinds...)).To(BeEmpty(), "there is no manager")
 	render(t, append(none, "--set=manager.tenantAccounts={shop:changer}")...).find(t, "ValidatingAdmissionPolicy", "insitu-audit", &policy)
 	g.Expect(policy.Spec.MatchConditions[0].Expression).To(Equal("request.userInfo.username in ['system:serviceaccount:shop:changer']"))

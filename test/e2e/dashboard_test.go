@@ -108,7 +108,7 @@ var _ = Describe("The dashboard", func() {
 			ContainSubstring("3 workloads need help"),
 			ContainSubstring("kubectl insitu undo statefulset.apps.kruise.io/image -n "+namespace),
 			ContainSubstring(inplace.ReasonInPlaceUpdateHook), ContainSubstring(inplace.ReasonResizeInfeasible),
-			ContainSubstring(volumes.ReasonExpansionNotAllowed),
+			ContainSubstring(volumes.ReasonExpansionInfeasible),
 		), "the page is not loaded again")
 		picture(tab, "stuck")
 

@@ -59,13 +59,13 @@ func stuckRollouts() []stuck {
 	}
 	size := `{"op":"replace","path":"/spec/template/spec/containers/0/resources","value":` +
 		`{"requests":{"cpu":"10m","memory":"900Gi"},"limits":{"cpu":"100m","memory":"900Gi"}}}`
-	claim := `{"op":"replace","path":"/spec/volumeClaimTemplates/0/spec/resources/requests/storage","value":"640Mi"}`
+	claim := `{"op":"replace","path":"/spec/volumeClaimTemplates/0/spec/resources/requests/storage","value":"4Gi"}`
 	deadline := `,{"op":"add","path":"/spec/updateStrategy/rollingUpdate/inPlaceUpdateStrategy","value":{"deadlineSeconds":10}}`
 	return []stuck{
 		{"statefulset.apps.kruise.io/image", image(nginxMissing) + deadline, "ImagePull", "kubectl insitu undo statefulset.apps.kruise.io/image"},
 		{"cloneset.apps.kruise.io/hook", image(nginxLatest), inplace.ReasonInPlaceUpdateHook, "example.io/hold"},
 		{"deployment.apps/size", size, inplace.ReasonResizeInfeasible, "kubectl insitu undo deployment.apps/size"},
-		{"statefulset.apps.kruise.io/claim", claim, volumes.ReasonExpansionNotAllowed, "allowVolumeExpansion"},
+		{"statefulset.apps.kruise.io/claim", claim, volumes.ReasonExpansionInfeasible, "smaller size"},
 	}
 }
 
@@ -159,7 +159,7 @@ var _ = Describe("The kubectl plugin", func() {
 			ContainSubstring("Plan for deployment.apps/size"),
 			MatchRegexp(`image-0, image-1, image-2 +Recreate +`+inplace.ReasonFieldImmutable),
 			MatchRegexp(`size-\w+-\w+, size-\w+-\w+ +Recreate +ByKubernetes`),
-			MatchRegexp(`data-claim-0: .*`+volumes.ReasonExpansionNotAllowed),
+			MatchRegexp(`data-claim-0: .*640Mi`),
 		))
 
 		after, err := kubectl(ctx, "get", "-n", namespace, "sts.apps.kruise.io,cloneset,deploy", "-o", "jsonpath={.items[*].metadata.generation}")

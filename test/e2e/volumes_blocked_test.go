@@ -44,8 +44,19 @@ var _ = Describe("Volumes that do not grow", func() {
 	It("for their class forbids it, do not hold up an image", func(ctx context.Context) {
 		set := create(ctx, nginxWithVolume(namespace, classFixed))
 		before := pods(ctx, set)
+		By("refusing at once what cannot be")
+		larger := set.DeepCopy()
+		toSize("2Gi")(larger)
+		Expect(api.Update(ctx, larger)).To(MatchError(And(
+			ContainSubstring("StorageClass "+classFixed+" does not allow volumes to grow"), ContainSubstring("data for 2Gi"))))
+
+		By("naming it where claims begin to follow a template that is larger already")
 		change(ctx, set, func(s *appsv1beta1.StatefulSet) {
+			s.Spec.VolumeClaimUpdateStrategy.Type = appsv1beta1.OnPVCDeleteVolumeClaimUpdateStrategyType
 			toSize("2Gi")(s)
+		})
+		change(ctx, set, func(s *appsv1beta1.StatefulSet) {
+			s.Spec.VolumeClaimUpdateStrategy.Type = appsv1beta1.OnPodRollingUpdateVolumeClaimUpdateStrategyType
 			toImage(nginxLatest)(s)
 		})
 		waitStalled(ctx, set, And(ContainSubstring("data-sample-"), ContainSubstring(classFixed)))
