@@ -35,8 +35,9 @@ type runner struct {
 	// labs is held by the suites that have a lab, and by that of the lab alone.
 	labs sync.RWMutex
 
-	mu      sync.Mutex
-	results []result
+	mu       sync.Mutex
+	results  []result
+	failures []failure
 }
 
 // runSuites prepares what suites share, runs them lane by lane, and prints what each of
@@ -118,7 +119,7 @@ func (r *runner) suite(ctx context.Context, suite string, args []string) result 
 		return r.note(done.failed(err))
 	}
 
-	return r.note(done.counted(report))
+	return r.note(done.counted(report), failuresIn(suite, report)...)
 }
 
 // command returns this program with other arguments, in a process group of its own,
@@ -166,10 +167,12 @@ func statusOf(err error) int {
 	}
 }
 
-func (r *runner) note(done result) result {
+// note keeps and prints what a suite came to.
+func (r *runner) note(done result, failures ...failure) result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.results = append(r.results, done)
+	r.failures = append(r.failures, failures...)
 	fmt.Printf("--- %s\n", done)
 
 	return done
@@ -194,6 +197,7 @@ func (r *runner) finish(ctx context.Context) (int, error) {
 	}
 	fmt.Println(strings.Join(lines, "\n"))
 	fmt.Printf("%d passed, %d failed, %d skipped\n", sum.Tests-sum.Failed-sum.Skipped, sum.Failed, sum.Skipped)
+	printFailures(os.Stdout, r.failures)
 
 	return status, lastRun{Cores: runtime.NumCPU(), Wall: wall, Results: r.results}.save()
 }

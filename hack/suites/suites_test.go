@@ -8,6 +8,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"encoding/xml"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/onsi/ginkgo/v2/reporters"
 	. "github.com/onsi/gomega"
 )
 
@@ -104,6 +106,51 @@ func TestAReportedFailureFailsTheRun(t *testing.T) {
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(status).To(Equal(1))
+}
+
+// Who sees no more than the end of a log learns from it what failed, and why.
+func TestFailuresAreSaidLast(t *testing.T) {
+	g := NewWithT(t)
+	var report reporters.JUnitTestSuites
+	g.Expect(xml.Unmarshal([]byte(`<testsuites><testsuite>
+<testcase classname="rollout" name="TestPlan/late"><failure message="Failed">=== RUN   TestPlan/late
+    plan_test.go:10: one
+        two
+
+        three
+        four
+        five
+        six
+        seven
+        eight
+    --- FAIL: TestPlan/late (0.00s)
+</failure></testcase>
+<testcase classname="rollout" name="TestGood"></testcase>
+<testcase classname="End to end" name="[It] keeps the pod"><failure message="Timed out after 60s.">all that it printed</failure></testcase>
+<testcase classname="End to end" name="[It] ends"><error message="interrupted"></error></testcase>
+</testsuite></testsuites>`), &report)).To(Succeed())
+	var b strings.Builder
+
+	printFailures(&b, failuresIn("unit", report))
+
+	g.Expect(b.String()).To(Equal(`
+FAILED unit: rollout: TestPlan/late
+        plan_test.go:10: one
+            two
+            three
+            four
+    ... 1 more ...
+            six
+            seven
+            eight
+        --- FAIL: TestPlan/late (0.00s)
+
+FAILED unit: End to end: [It] keeps the pod
+    Timed out after 60s.
+
+FAILED unit: End to end: [It] ends
+    interrupted
+`))
 }
 
 // An old report says nothing of this run.
