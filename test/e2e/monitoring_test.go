@@ -155,8 +155,8 @@ var _ = Describe("Prometheus, with the alerts and the Grafana board", func() {
 			s.Spec.UpdateStrategy.RollingUpdate.InPlaceUpdateStrategy = &appsv1beta1.InPlaceUpdateStrategy{DeadlineSeconds: ptr.To[int32](5)}
 		}).Build(), builders.StatefulSet(namespace, "slow", nginxAlpine).Replicas(1).Build()
 		resized := builders.StatefulSet(namespace, "resized", sleeperV1).Replicas(2).With(to(small)).Build()
-		fixed := withVolume(builders.StatefulSet(namespace, "fixed", nginxAlpine), classFixed, "/data").Replicas(1).Build()
-		all := []*appsv1beta1.StatefulSet{bad, slow, resized, fixed}
+		limited := withVolume(builders.StatefulSet(namespace, "limited", nginxAlpine), classLimited, "/data").Replicas(1).Build()
+		all := []*appsv1beta1.StatefulSet{bad, slow, resized, limited}
 		for _, set := range all {
 			Expect(api.Create(ctx, set)).To(Succeed())
 		}
@@ -171,7 +171,7 @@ var _ = Describe("Prometheus, with the alerts and the Grafana board", func() {
 		By("updating what goes well, and what does not")
 		setImage(ctx, bad, nginxMissing)
 		setImage(ctx, slow, nginxMissing)
-		change(ctx, fixed, toSize("2Gi"))
+		change(ctx, limited, toSize("4Gi"))
 		change(ctx, resized, to(large))
 		web.setImage(ctx, nginxLatest)
 		waitSettled(ctx, resized)
@@ -180,7 +180,7 @@ var _ = Describe("Prometheus, with the alerts and the Grafana board", func() {
 
 		By("waiting for the alerts")
 		stuck := []string{
-			"InsituClaimBlocked StatefulSet.apps.kruise.io/fixed",
+			"InsituClaimBlocked StatefulSet.apps.kruise.io/limited",
 			"InsituResizeInfeasible StatefulSet.apps.kruise.io/resized",
 			"InsituRolloutStuck StatefulSet.apps.kruise.io/bad",
 		}
@@ -193,7 +193,7 @@ var _ = Describe("Prometheus, with the alerts and the Grafana board", func() {
 		By("going back")
 		setImage(ctx, bad, nginxAlpine)
 		setImage(ctx, slow, nginxAlpine)
-		change(ctx, fixed, toSize("1Gi"))
+		change(ctx, limited, toSize("1Gi"))
 		change(ctx, resized, to(large))
 		for _, set := range all {
 			waitSettled(ctx, set)

@@ -32,6 +32,7 @@ const (
 	classStandard = "standard" // grows while it is in use
 	classOffline  = "offline"  // grows only while no pod uses it
 	classFixed    = "fixed"    // forbids growth
+	classLimited  = "limited"  // has no volumes beyond 2Gi
 	classSilver   = "silver"   // of attributes, as gold is
 	classGold     = "gold"
 )
