@@ -37,8 +37,6 @@ spec:
       valueFrom: {resourceFieldRef: {resource: limits.cpu}}
     - name: KEY
       valueFrom: {secretKeyRef: {name: a, key: b}}
-    - name: FILE
-      valueFrom: {fileKeyRef: {volumeName: emptydir, path: env, key: A}}
     livenessProbe: {httpGet: {port: 80}}
     readinessProbe: {grpc: {port: 80}}
     startupProbe: {tcpSocket: {port: 80}}
@@ -72,10 +70,34 @@ spec:
   - {name: azuredisk, azureDisk: {diskName: a, diskURI: "https://blob/vhds/a.vhd"}}
   - {name: scaleio, scaleIO: {gateway: a, system: b, secretRef: {name: c}, volumeName: d}}
   - {name: csi, csi: {driver: a.example.io}}
-  - {name: image, image: {reference: "example.io/a:1"}}
   - name: ephemeral
     ephemeral: {volumeClaimTemplate: {spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}}
 `
+
+// behindGates are what the oldest releases that are supported leave out of a template.
+var behindGates = map[string]struct {
+	add    func(*corev1.PodSpec)
+	isKept func(*corev1.PodSpec) bool
+}{
+	"fileKeyRef": {
+		func(spec *corev1.PodSpec) {
+			ref := &corev1.FileKeySelector{VolumeName: "emptydir", Path: "env", Key: "A"}
+			env := &spec.Containers[0].Env
+			*env = append(*env, corev1.EnvVar{Name: "FILE", ValueFrom: &corev1.EnvVarSource{FileKeyRef: ref}})
+		},
+		func(spec *corev1.PodSpec) bool {
+			env := spec.Containers[0].Env
+			return env[len(env)-1].ValueFrom.FileKeyRef != nil
+		},
+	},
+	"volumes from images": {
+		func(spec *corev1.PodSpec) {
+			source := corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "example.io/a:1"}}
+			spec.Volumes = append(spec.Volumes, corev1.Volume{Name: "image", VolumeSource: source})
+		},
+		func(spec *corev1.PodSpec) bool { return spec.Volumes[len(spec.Volumes)-1].Image != nil },
+	},
+}
 
 // What the API server adds to a template by default is no change, whether it is written
 // out or not.
@@ -85,6 +107,15 @@ func TestTemplatesWithTheirDefaultsSayTheSame(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	object := &corev1.PodTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "every-default"}}
 	g.Expect(yaml.UnmarshalStrict([]byte(everyDefault), &object.Template)).To(Succeed())
+	for name, gated := range behindGates {
+		tried := object.DeepCopy()
+		gated.add(&tried.Template.Spec)
+		if err := c.Create(t.Context(), tried, client.DryRunAll); err == nil && gated.isKept(&tried.Template.Spec) {
+			gated.add(&object.Template.Spec)
+		} else {
+			t.Logf("this server has no %s: %v", name, err)
+		}
+	}
 	written, err := inplace.NewTemplate(object.Template)
 	g.Expect(err).NotTo(HaveOccurred())
 
