@@ -44,8 +44,8 @@ func TestNotes(t *testing.T) {
 		"of a tenant": {
 			flags: []string{namespaced},
 			want: []string{
-				"and acts in shop, bank.", "helm test insitu -n insitu-system --logs",
-				"kubectl get statefulsets.apps.kruise.io -n shop -o wide", "kubectl get statefulsets.apps.kruise.io -n bank -o wide",
+				"and acts in shop.", "helm test insitu -n insitu-system --logs",
+				"kubectl get statefulsets.apps.kruise.io -n shop -o wide",
 			},
 			not: []string{" -A", metrics, definitions, "clusterrole"},
 		},

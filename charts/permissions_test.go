@@ -59,10 +59,10 @@ func TestNamespacedHasNothingOfTheCluster(t *testing.T) {
 			g := NewWithT(t)
 			all := render(t, flags...)
 
-			g.Expect(all.ofKind("Role")).To(HaveLen(3), "for two namespaces, and for the Lease")
+			g.Expect(all.ofKind("Role")).To(HaveLen(2), "for the namespace, and for the Lease")
 			for _, obj := range all {
 				g.Expect(namespacedKinds).To(ContainElement(obj.GetKind()))
-				g.Expect(obj.GetNamespace()).To(BeElementOf("insitu-system", "shop", "bank"), obj.GetKind()+" "+obj.GetName())
+				g.Expect(obj.GetNamespace()).To(BeElementOf("insitu-system", "shop"), obj.GetKind()+" "+obj.GetName())
 			}
 			for _, obj := range all.ofKind("RoleBinding") {
 				var binding rbacv1.RoleBinding

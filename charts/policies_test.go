@@ -50,7 +50,7 @@ func TestPoliciesHoldWhereTheManagerActs(t *testing.T) {
 	g := NewWithT(t)
 	for _, kind := range []string{"deployments", "statefulsets", "daemonsets"} {
 		var binding admissionregistrationv1.MutatingAdmissionPolicyBinding
-		render(t, withoutCRDs, withPolicies, "--set=config.namespaces={shop,bank}", "--set=fullnameOverride=changer").
+		render(t, withoutCRDs, withPolicies, "--set=manager.enabled=false,config.namespaces={shop,bank}", "--set=fullnameOverride=changer").
 			find(t, "MutatingAdmissionPolicyBinding", "changer-hold-"+kind, &binding)
 
 		g.Expect(binding.Spec.PolicyName).To(Equal("changer-hold-" + kind))

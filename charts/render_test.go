@@ -109,7 +109,7 @@ func TestConfiguration(t *testing.T) {
 	g.Expect(config).To(Equal(defaults), "the chart has the defaults of the manager")
 
 	config = configurationOf(t, render(t, rich), "changer-manager")
-	g.Expect(config.Namespaces).To(Equal([]string{"shop", "bank"}))
+	g.Expect(config.Namespaces).To(Equal([]string{"shop"}))
 	g.Expect(*config.Controllers.CloneSet.MaxConcurrentReconciles).To(BeEquivalentTo(2))
 	g.Expect(*config.Controllers.StatefulSet.MaxConcurrentReconciles).To(BeEquivalentTo(4))
 	g.Expect(config.Metrics.BindAddress).To(Equal(":9443"))

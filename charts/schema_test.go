@@ -34,6 +34,7 @@ func TestValuesAreRefused(t *testing.T) {
 		"a log format":               {set: "config.logging.format=xml", want: "at '/config/logging/format': value must be one of 'json', 'text'"},
 		"a duration without a unit":  {set: "config.gracefulShutdownTimeout=30x", want: "at '/config/gracefulShutdownTimeout'"},
 		"a namespace in capitals":    {set: "config.namespaces[0]=Shop", want: "at '/config/namespaces/0': 'Shop' does not match pattern"},
+		"several namespaces":         {set: "config.namespaces={shop,bank}", want: "config.namespaces: found 2: accepted is one namespace, or none for all"},
 		"a port that needs root":     {set: "metrics.port=443", want: "at '/metrics/port': minimum: got 443, want 1,024"},
 		"one port for two":           {set: "health.port=8443", want: "health.port: found 8443, which is metrics.port: accepted is another port"},
 		"replicas without a leader":  {set: "config.leaderElection.enabled=false", want: "replicas: found more than 1 with config.leaderElection.enabled false"},

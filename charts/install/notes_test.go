@@ -37,9 +37,8 @@ func TestNotesAboutHolds(t *testing.T) {
 
 	g.Expect(notes()).To(And(ContainSubstring(held+"-A -l insitu.dev/held"), ContainSubstring(release+"-A"+value)))
 	g.Expect(notes("--set=holdPolicies.install=false")).NotTo(ContainSubstring("insitu.dev/held"))
-	g.Expect(notes("--set=rbac.scope=Namespace,metrics.secure=false,config.namespaces={shop,bank}")).To(And(
+	g.Expect(notes("--set=rbac.scope=Namespace,metrics.secure=false,config.namespaces={shop}")).To(And(
 		ContainSubstring(held+"-n shop -l insitu.dev/held"), ContainSubstring(release+"-n shop"+value),
-		ContainSubstring(held+"-n bank -l insitu.dev/held"), ContainSubstring(release+"-n bank"+value),
 		ContainSubstring("one of those that the administrator of the cluster has chosen"),
 		Not(ContainSubstring(" -A")),
 	))

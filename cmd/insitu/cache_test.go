@@ -20,7 +20,7 @@ import (
 )
 
 // TestCacheOfWorkloads asks a real API server what the selectors let through, in
-// all namespaces and in some.
+// all namespaces and in one.
 func TestCacheOfWorkloads(t *testing.T) {
 	for _, namespace := range []string{"cached-a", "cached-b", "cached-c"} {
 		createWorkloads(t, namespace)
@@ -29,9 +29,8 @@ func TestCacheOfWorkloads(t *testing.T) {
 		namespaces []string
 		want       []string
 	}{
-		"everywhere":     {want: []string{"cached-a", "cached-b", "cached-c"}},
-		"in one":         {namespaces: []string{"cached-b"}, want: []string{"cached-b"}},
-		"in two of them": {namespaces: []string{"cached-a", "cached-c"}, want: []string{"cached-a", "cached-c"}},
+		"everywhere": {want: []string{"cached-a", "cached-b", "cached-c"}},
+		"in one":     {namespaces: []string{"cached-b"}, want: []string{"cached-b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

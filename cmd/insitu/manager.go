@@ -156,9 +156,8 @@ func managerOptions(config *configv1alpha1.InsituConfiguration, scheme *runtime.
 		Client: client.Options{
 			FieldOwner: fieldOwner,
 			// A reconciliation never decides on what it has itself changed
-			// since. With several namespaces this is not certain
-			// (controller-runtime compares versions across them); then the
-			// preconditions of each write still refuse what came too late.
+			// since. This is why there is one namespace at most: of several,
+			// controller-runtime keeps the newest version of all together.
 			Cache: &client.CacheOptions{EnableReadYourWritesConsistency: ptr.To(true)},
 		},
 		Controller: ctrlconfig.Controller{

@@ -45,7 +45,7 @@ func TestDecodeKeepsWhatIsSet(t *testing.T) {
 	g := NewWithT(t)
 
 	c, err := configv1alpha1.Decode([]byte(header + `
-namespaces: [shop, bank]
+namespaces: [shop]
 controllers: {cloneSet: {maxConcurrentReconciles: 2}, statefulSet: {maxConcurrentReconciles: 3}}
 leaderElection: {enabled: false}
 clientConnection: {qps: 50}
@@ -56,7 +56,7 @@ gracefulShutdownTimeout: 0s
 `))
 
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(c.Namespaces).To(Equal([]string{"shop", "bank"}))
+	g.Expect(c.Namespaces).To(Equal([]string{"shop"}))
 	g.Expect(*c.Controllers.CloneSet.MaxConcurrentReconciles).To(BeEquivalentTo(2))
 	g.Expect(*c.Controllers.StatefulSet.MaxConcurrentReconciles).To(BeEquivalentTo(3))
 	g.Expect(*c.LeaderElection.Enabled).To(BeFalse())

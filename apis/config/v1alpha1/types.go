@@ -14,7 +14,7 @@ type InsituConfiguration struct {
 	metav1.TypeMeta `json:",inline"`
 
 	// scope is how far the permissions of the manager reach. With Namespace it needs
-	// none but those of Roles: config/namespaced in each of its namespaces, and the
+	// none but those of Roles: config/namespaced in its namespace, and the
 	// Role of config/rbac in that of its own pod. It then does without what belongs to
 	// the cluster: it changes claims without knowing their storage classes, which leaves
 	// it to the API server to refuse, it makes no claims anew, and it serves no secure
@@ -23,10 +23,10 @@ type InsituConfiguration struct {
 	// +optional
 	Scope Scope `json:"scope,omitempty"`
 
-	// namespaces lists the namespaces the manager acts in. It watches no other,
+	// namespaces names the namespace that the manager acts in. It watches no other,
 	// and needs no permission on workloads in any other. Empty means all namespaces;
 	// with the scope Namespace, that of the manager's own pod, and outside a cluster it
-	// must be set then.
+	// must be set then. There is one at most: several namespaces have a manager each.
 	// +optional
 	// +listType=set
 	Namespaces []string `json:"namespaces,omitempty"`
@@ -70,7 +70,7 @@ type Scope string
 const (
 	// ClusterScope is the whole cluster, by a ClusterRole.
 	ClusterScope Scope = "Cluster"
-	// NamespaceScope is some namespaces, by Roles.
+	// NamespaceScope is one namespace, by Roles.
 	NamespaceScope Scope = "Namespace"
 )
 

@@ -56,15 +56,15 @@ func validateScope(c *InsituConfiguration) field.ErrorList {
 
 func validateNamespaces(namespaces []string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	seen := map[string]bool{}
 	for i, namespace := range namespaces {
 		for _, message := range validation.IsDNS1123Label(namespace) {
 			errs = append(errs, field.Invalid(path.Index(i), namespace, message))
 		}
-		if seen[namespace] {
-			errs = append(errs, field.Duplicate(path.Index(i), namespace))
-		}
-		seen[namespace] = true
+	}
+	// The cache has a watch for each of several namespaces, and what waits for our own writes
+	// looks at the newest version of all watches: a busy namespace would speak for another.
+	if len(namespaces) > 1 {
+		errs = append(errs, field.Invalid(path, namespaces, "must be one namespace, or none for all: run a manager in each of several namespaces"))
 	}
 
 	return errs
