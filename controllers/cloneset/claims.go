@@ -36,6 +36,7 @@ import (
 //
 //   - A pod becomes the owner of its claims only when it is being deleted, or
 //     right before we delete it, and after the set was read from the API server.
+//   - That there is no such pod is read from the API server, too.
 //   - A pod that stays after all gives its claims back, before anything else is
 //     created or deleted.
 //   - A pod that is released takes its claims with it: they have no owner then.
@@ -100,8 +101,12 @@ func (r *Reconciler) entrustClaims(ctx context.Context, s *scope, moves []inplac
 	}), nil
 }
 
-// changesOf returns the changes that the claims of a pod need.
+// changesOf returns the changes that the claims of a pod need. Those of a pod that the set
+// has not made are not the set's.
 func (r *Reconciler) changesOf(ctx context.Context, s *scope, pod *corev1.Pod, isGoing bool) ([]claimChange, error) {
+	if !isPodName(s.set.Name, pod.Name) {
+		return nil, nil
+	}
 	desired := s.owner.Reference()
 	if isGoing && !s.set.ReusesClaims() {
 		desired = podOwner(pod.Name, pod.UID)
@@ -141,6 +146,13 @@ func (r *Reconciler) leftovers(ctx context.Context, s *scope, pods sets.Set[stri
 		id, ok := idOf(s.set.Name, claim.Name)
 		pod := podName(s.set.Name, id)
 		if !ok || pods.Has(pod) || claim.DeletionTimestamp != nil || volumes.IsAway(claim, s.now) {
+			continue
+		}
+		// A cache that is behind says of no pod that it is gone.
+		if err := r.live.Get(ctx, client.ObjectKey{Namespace: claim.Namespace, Name: pod}, &corev1.Pod{}); !apierrors.IsNotFound(err) {
+			if err != nil {
+				return nil, fmt.Errorf("find out whether pod %s/%s of claim %s is gone: %w", claim.Namespace, pod, claim.Name, err)
+			}
 			continue
 		}
 		// No UID of a pod looks like this.

@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
@@ -67,17 +68,36 @@ var _ = Describe("A pod of a CloneSet", func() {
 		w.expectClaims()
 	})
 
-	It("that has another name is not touched", func(ctx context.Context) {
+	It("is taken over by its labels, whatever its name is, and without its claim", func(ctx context.Context) {
 		w := newWorld(ctx)
-		w.create(reference())
-		foreign := &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "sample-foreign", Labels: map[string]string{"app": "sample"}},
-			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "nginx:alpine"}}},
+		w.create(reference().With(claiming(false)))
+		claim := claimTemplate()
+		claim.Namespace, claim.Name = w.namespace, "data-mine"
+		Expect(w.api.Create(w.ctx, &claim)).To(Succeed())
+		mine := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "mine", Labels: map[string]string{"app": "sample"}},
+			Spec: corev1.PodSpec{
+				Containers: []corev1.Container{{Name: "main", Image: "nginx:alpine"}},
+				Volumes: []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+					PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim.Name},
+				}}},
+			},
 		}
-		Expect(w.api.Create(w.ctx, foreign)).To(Succeed())
+		Expect(w.api.Create(w.ctx, mine)).To(Succeed())
+		pause := func(paused bool) func(*appsv1beta1.CloneSet) {
+			return func(set *appsv1beta1.CloneSet) {
+				set.Spec.Replicas, set.Spec.UpdateStrategy.RollingUpdate.Paused = ptr.To[int32](5), paused
+			}
+		}
+		w.change(pause(true))
 		w.settle()
-		Expect(w.pods()["sample-foreign"].OwnerReferences).To(BeEmpty())
-		Expect(w.status().Replicas).To(BeEquivalentTo(4))
+		Expect(metav1.IsControlledBy(w.pods()["mine"], w.set)).To(BeTrue())
+		Expect(w.pods()).To(HaveLen(5), "it is one of the replicas")
+		w.change(pause(false))
+		w.settle()
+		w.expectSettled(5)
+		Expect(w.pods()).NotTo(HaveKey("mine"), "nobody knows what it was made from")
+		Expect(w.claims()["data-mine"].OwnerReferences).To(BeEmpty(), "it is not the set's, and stays")
 	})
 })
 

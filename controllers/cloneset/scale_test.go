@@ -6,6 +6,7 @@ package cloneset_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/cloneset"
 )
 
 func claimTemplate() corev1.PersistentVolumeClaim {
@@ -37,6 +39,23 @@ func claiming(reuse bool) func(*appsv1beta1.CloneSet) {
 		set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claimTemplate()}
 		set.Spec.ScaleStrategy.EnablePVCReuse = ptr.To(reuse)
 	}
+}
+
+// blindTo is a client whose cache has not seen a pod yet.
+type blindTo struct {
+	client.Client
+
+	pod string
+}
+
+func (b blindTo) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	if err := b.Client.List(ctx, list, opts...); err != nil {
+		return err
+	}
+	if pods, ok := list.(*corev1.PodList); ok {
+		pods.Items = slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return pod.Name == b.pod })
+	}
+	return nil
 }
 
 func deleteFirst(pods ...string) func(*appsv1beta1.CloneSet) {
@@ -163,6 +182,42 @@ var _ = Describe("The claims of a CloneSet", func() {
 		w.settle()
 		w.expectSettled(4)
 		w.expectClaims()
+	})
+
+	It("stay where a cache that is behind shows no pod", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.create(reference().With(claiming(false)))
+		hidden, claims := w.podNames()[0], w.claims()
+		w.reconciler = cloneset.NewReconciler(blindTo{w.manager, hidden}, w.live, w.recorder, w.clock, w.nextID)
+		w.reconcile()
+		for name, claim := range claims {
+			Expect(w.claims()[name].OwnerReferences).To(Equal(claim.OwnerReferences), name)
+		}
+		w.startManager(shared)
+		w.settle()
+		w.expectSettled(4)
+		w.expectClaims()
+	})
+
+	It("stay whatever becomes of other fields", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.create(reference().With(func(set *appsv1beta1.CloneSet) {
+			claiming(true)(set)
+			set.Spec.ScaleStrategy.EnablePVCReuse = nil
+			set.Spec.UpdateStrategy = appsv1beta1.CloneSetUpdateStrategy{CloneSetUpdateParameters: appsv1beta1.CloneSetUpdateParameters{Paused: true}}
+		}))
+		w.scale(2)
+		w.settle()
+		Expect(w.claims()).To(HaveLen(4))
+		for _, strategy := range []appsv1beta1.CloneSetUpdateStrategy{
+			{}, {Type: appsv1beta1.RollingUpdateCloneSetUpdateStrategyType, RollingUpdate: &appsv1beta1.RollingUpdateCloneSetStrategy{}},
+			{Type: appsv1beta1.OnDeleteCloneSetUpdateStrategyType},
+		} {
+			w.change(func(set *appsv1beta1.CloneSet) { set.Spec.UpdateStrategy = strategy })
+			w.settle()
+			Expect(w.claims()).To(HaveLen(4))
+			w.expectNoWrites()
+		}
 	})
 
 	It("are taken over by the next pods where they are reused, when the pods before are gone", func(ctx context.Context) {

@@ -96,8 +96,8 @@ func newScope(set *appsv1beta1.CloneSet, now time.Time) *scope {
 	return &scope{set: set, owner: ownerOf(set), now: now}
 }
 
-// adopt takes over pods and revisions without a controller that have the labels
-// and the name of those of the set.
+// adopt takes over pods and revisions without a controller that have the labels of
+// those of the set, whatever the names of the pods are.
 func (r *Reconciler) adopt(ctx context.Context, s *scope) error {
 	var err error
 	if s.selector, err = metav1.LabelSelectorAsSelector(s.set.Spec.Selector); err != nil {
@@ -107,7 +107,6 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	orphans.Pods = slices.DeleteFunc(orphans.Pods, func(pod *corev1.Pod) bool { return !isPodName(s.set.Name, pod.Name) })
 	_, s.updating, err = workload.Adopt(ctx, r.client, r.live, s.owner, orphans)
 	return err
 }
@@ -123,8 +122,6 @@ func (r *Reconciler) observePods(ctx context.Context, s *scope) error {
 		pod := &list.Items[i]
 		isPreparing := pod.Labels[appsv1beta1.LifecycleStateKey] == string(appsv1beta1.LifecycleStatePreparingDelete)
 		switch {
-		case !isPodName(s.set.Name, pod.Name):
-			continue // a pod that somebody gave our owner reference: not ours to touch
 		case workload.IsStray(pod, s.selector):
 			s.strays = append(s.strays, pod)
 		case pod.DeletionTimestamp != nil:

@@ -31,8 +31,7 @@ const controllerHashLabel = "controller.kubernetes.io/hash"
 type Orphans struct {
 	// Revisions have the workload's name and their hash as their names.
 	Revisions []*appsv1.ControllerRevision
-	// Pods have names that begin with that of the workload. The kind tells its own from
-	// others.
+	// Pods have any name. A kind whose pods have names of their own tells those from others.
 	Pods []*corev1.Pod
 }
 
@@ -48,7 +47,7 @@ func ListOrphans(ctx context.Context, cached, live client.Reader, owner client.O
 		return found, err
 	}
 	for i := range pods.Items {
-		if strings.HasPrefix(pods.Items[i].Name, owner.GetName()+"-") && pods.Items[i].DeletionTimestamp == nil {
+		if pods.Items[i].DeletionTimestamp == nil {
 			found.Pods = append(found.Pods, &pods.Items[i])
 		}
 	}

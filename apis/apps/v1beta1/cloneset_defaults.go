@@ -159,8 +159,7 @@ func (s *CloneSet) GetScaleMaxUnavailable() (int32, bool) {
 }
 
 // ReusesClaims reports whether the claims of a deleted pod are kept for the next
-// one. Where the spec says nothing, it goes by the version whose way of writing
-// updateStrategy was used: v1alpha1 reuses claims, v1beta1 does not.
+// one. They are, unless the spec says otherwise: no other field has a say in it.
 func (s *CloneSet) ReusesClaims() bool {
 	strategy := s.Spec.ScaleStrategy
 
@@ -170,7 +169,7 @@ func (s *CloneSet) ReusesClaims() bool {
 	case strategy.DisablePVCReuse != nil:
 		return !*strategy.DisablePVCReuse
 	default:
-		return s.Spec.UpdateStrategy.isFlat()
+		return true
 	}
 }
 
@@ -199,16 +198,6 @@ const (
 	roundUp   rounding = true
 )
 
-// isFlat reports whether the strategy is written as in v1alpha1. Where type does
-// not tell, the parameters do.
-func (s *CloneSetUpdateStrategy) isFlat() bool {
-	if s.Type == "" || s.Type == OnDeleteCloneSetUpdateStrategyType {
-		return s.RollingUpdate == nil && !s.isEmpty()
-	}
-
-	return s.Type.isFlat()
-}
-
 // isFlat reports whether only v1alpha1 has the type.
 func (t CloneSetUpdateStrategyType) isFlat() bool {
 	switch t {
@@ -235,12 +224,6 @@ func (p *CloneSetUpdateParameters) or(others *CloneSetUpdateParameters) CloneSet
 		ScatterStrategy:       scatter,
 		InPlaceUpdateStrategy: cmp.Or(p.InPlaceUpdateStrategy, others.InPlaceUpdateStrategy),
 	}
-}
-
-// isEmpty reports whether nothing is said.
-func (p *CloneSetUpdateParameters) isEmpty() bool {
-	return p.Partition == nil && p.MaxUnavailable == nil && p.MaxSurge == nil && !p.Paused &&
-		p.PriorityStrategy == nil && len(p.ScatterStrategy) == 0 && p.InPlaceUpdateStrategy == nil
 }
 
 // recreateUnlessInPlace returns a policy, and ReCreate for an absent or unknown

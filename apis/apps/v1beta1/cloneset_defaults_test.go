@@ -61,7 +61,7 @@ func TestDefaultsOfAnEmptyCloneSet(t *testing.T) {
 	g.Expect(set.GetScatterStrategy()).To(BeEmpty())
 	g.Expect(set.GetInPlaceUpdateStrategy()).To(BeZero())
 	g.Expect(set.GetGracePeriod()).To(BeZero())
-	g.Expect(set.ReusesClaims()).To(BeFalse())
+	g.Expect(set.ReusesClaims()).To(BeTrue())
 	g.Expect(set.ExcludesPreparingDelete()).To(BeFalse())
 
 	_, limited := set.GetScaleMaxUnavailable()
@@ -306,15 +306,11 @@ func TestReusesClaims(t *testing.T) {
 		enable, disable *bool
 		want            bool
 	}{
-		"nothing":                           {none, nil, nil, false},
-		"nested":                            {appsv1beta1.CloneSetUpdateStrategy{Type: nested}, nil, nil, false},
+		"nothing":                           {none, nil, nil, true},
+		"nested":                            {appsv1beta1.CloneSetUpdateStrategy{Type: nested}, nil, nil, true},
 		"flat":                              {flat, nil, nil, true},
-		"flat recreate":                     {appsv1beta1.CloneSetUpdateStrategy{Type: appsv1beta1.RecreateCloneSetUpdateStrategyType}, nil, nil, true},
 		"flat parameter without type":       {appsv1beta1.CloneSetUpdateStrategy{CloneSetUpdateParameters: partition}, nil, nil, true},
-		"flat parameter of OnDelete":        {appsv1beta1.CloneSetUpdateStrategy{Type: onDelete, CloneSetUpdateParameters: partition}, nil, nil, true},
-		"flat parameter of a nested type":   {appsv1beta1.CloneSetUpdateStrategy{Type: nested, CloneSetUpdateParameters: partition}, nil, nil, false},
-		"flat parameter and nested ones":    {appsv1beta1.CloneSetUpdateStrategy{CloneSetUpdateParameters: partition, RollingUpdate: &appsv1beta1.RollingUpdateCloneSetStrategy{}}, nil, nil, false},
-		"OnDelete alone":                    {appsv1beta1.CloneSetUpdateStrategy{Type: onDelete}, nil, nil, false},
+		"OnDelete alone":                    {appsv1beta1.CloneSetUpdateStrategy{Type: onDelete}, nil, nil, true},
 		"enabled":                           {none, ptr.To(true), nil, true},
 		"not enabled":                       {flat, ptr.To(false), nil, false},
 		"disabled":                          {flat, nil, ptr.To(true), false},
