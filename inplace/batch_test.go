@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/test/builders"
@@ -66,7 +67,13 @@ func (r *ranked) step(revision string) Step {
 	from := revisionName(r.pod)
 	step := Next(PodFacts{Pod: r.pod, From: &Revision{Name: from, Template: r.template(from)}},
 		Target{Revision: Revision{Name: revision, Template: r.template(revision)}, Policy: "InPlaceOnly"}, patched)
-	if step.Action == Patch {
+	if step.Action == Resize {
+		body, err := ResizePatch(r.pod, step)
+		NewWithT(r.t).Expect(err).NotTo(HaveOccurred())
+		r.pod = mergePod(r.t, r.pod, body)
+		r.pod.Generation++
+	}
+	if step.Action == Patch || step.Action == Resize && step.Record != nil {
 		body, err := RevisionPatch(r.pod, step)
 		NewWithT(r.t).Expect(err).NotTo(HaveOccurred())
 		r.pod = mergePod(r.t, r.pod, body)
@@ -91,6 +98,14 @@ func (r *ranked) act(ready bool) {
 			status.RestartCount++
 		}
 		status.Ready = ready
+	}
+	r.reportSizes()
+}
+
+// reportSizes lets the kubelet make the containers as large as the spec says.
+func (r *ranked) reportSizes() {
+	for i := range r.pod.Spec.Containers {
+		r.pod.Status.ContainerStatuses[i].Resources = r.pod.Spec.Containers[i].Resources.DeepCopy()
 	}
 }
 
@@ -182,6 +197,82 @@ func TestAResizeKeepsTheRecordOfTheBatches(t *testing.T) {
 	g.Expect(before.state.ContainerBatchesRecord).To(HaveLen(3))
 	g.Expect(newState(before, Change{}, "2", patched).ContainerBatchesRecord).To(Equal(before.state.ContainerBatchesRecord))
 	g.Expect(newState(before, Change{}, "3", patched).ContainerBatchesRecord).To(BeEmpty())
+}
+
+// sized gives every container of the pod, and of the templates, memory and CPU.
+func (r *ranked) sized(old, updated string) {
+	for revision, memory := range map[string]string{"1": old, "2": updated} {
+		containers := make([]string, len(rankedNames))
+		for i, name := range rankedNames {
+			containers[i] = fmt.Sprintf(`{"name":%q,"image":"%s:%s","resources":{"requests":{"memory":%q},"limits":{"memory":%q}}}`, name, name, revision, memory, memory)
+		}
+		r.revisions[revision] = parse(r.t, `{"spec":{"containers":[`+strings.Join(containers, ",")+`]}}`)
+	}
+	for i := range r.pod.Spec.Containers {
+		amount := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(old)}
+		r.pod.Spec.Containers[i].Resources = corev1.ResourceRequirements{Requests: amount, Limits: amount}
+	}
+	r.reportSizes()
+}
+
+func (r *ranked) memory() string {
+	var limits []string
+	for i := range r.pod.Spec.Containers {
+		limits = append(limits, r.pod.Spec.Containers[i].Resources.Limits.Memory().String())
+	}
+	return strings.Join(limits, ",")
+}
+
+// A container keeps its memory while it runs its old image: it waits for those before it,
+// for ever if they fail.
+func TestMemoryIsLoweredWithTheBatchOfItsContainer(t *testing.T) {
+	g := NewWithT(t)
+	r := newRanked(t, "3", "2", "1")
+	r.sized("64Mi", "32Mi")
+
+	for _, memory := range []string{"32Mi,64Mi,64Mi", "32Mi,32Mi,64Mi", "32Mi,32Mi,32Mi"} {
+		g.Expect(r.step("2").Change.Images).To(HaveLen(1))
+		g.Expect(r.memory()).To(Equal(memory))
+		r.act(false)
+		r.step("2")
+		g.Expect(r.memory()).To(Equal(memory), "the container is not ready")
+		r.act(true)
+	}
+	g.Expect(r.step("2").Action).To(Equal(MarkReady))
+	g.Expect(r.runs()).To(Equal("2,2,2"))
+	g.Expect(r.ids).To(Equal(3), "each was restarted once")
+	g.Expect(pastOf(r.pod, patched).state.NextContainerResources).To(BeEmpty())
+}
+
+// The manager dies after the sizes were written, and before the image.
+func TestMemoryOfABatchWithoutItsImage(t *testing.T) {
+	g := NewWithT(t)
+	r := newRanked(t, "3", "2", "1")
+	r.sized("64Mi", "32Mi")
+	r.step("2")
+	r.act(true)
+	r.pod.Spec.Containers[1].Resources = r.pod.Spec.Containers[0].Resources
+
+	g.Expect(changes(r.step("2"))).To(Equal("Patch [app] then [log]"))
+	g.Expect(r.memory()).To(Equal("32Mi,32Mi,64Mi"))
+}
+
+func TestABatchOfSizesIsTakenBack(t *testing.T) {
+	g := NewWithT(t)
+	r := newRanked(t, "3", "2", "1")
+	r.sized("64Mi", "32Mi")
+	r.step("2")
+	r.act(false)
+
+	for range 10 {
+		r.step("1")
+		r.act(true)
+	}
+
+	g.Expect(r.memory()).To(Equal("64Mi,64Mi,64Mi"))
+	g.Expect(r.runs()).To(Equal("1,1,1"))
+	g.Expect(r.ids).To(Equal(2), "only the first was restarted")
+	g.Expect(pastOf(r.pod, patched).state.NextContainerResources).To(BeEmpty())
 }
 
 func TestTheAnnotationGivesTheOrderOfTheTemplate(t *testing.T) {

@@ -46,8 +46,8 @@ type Change struct {
 	Later []ImageChange
 	// Resize holds the amounts that are changed together with all that. Where
 	// containers are given another image, too, Grow holds those that are changed
-	// before the pod is taken out of service for it, and Shrink those that are when
-	// it serves again.
+	// before the pod is taken out of service for it, and Shrink those that are
+	// together with a container of Later, or when the pod serves again.
 	Grow, Resize, Shrink resize.Change
 }
 
@@ -203,6 +203,9 @@ func Compare(pod *corev1.Pod, from, to *Template, now time.Time) (Change, *Refus
 
 // compare is Compare for templates without an objection.
 func (p *past) compare(from, to *Template) (Change, *Refusal) {
+	if refused := refuseOtherGate(p.pod, from, to); refused != nil {
+		return Change{}, refused
+	}
 	images, refused := p.imageChanges(from, to)
 	if refused != nil {
 		return Change{}, refused

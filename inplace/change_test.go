@@ -151,6 +151,59 @@ func TestCompareRefuses(t *testing.T) {
 	}
 }
 
+// The readiness gate in the template is no difference for a pod that has it: new pods
+// have it in any case. Another gate is one.
+func TestCompareOfTheReadinessGate(t *testing.T) {
+	gates := func(names ...string) string {
+		list := ""
+		for _, name := range names {
+			list += `,{"conditionType":"` + name + `"}`
+		}
+		return `{"spec":{"nodeName":"a","readinessGates":[` + strings.TrimPrefix(list, ",") + `]}}`
+	}
+	const ours, theirs = "InPlaceUpdateReady", "example.io/ready"
+	for name, tc := range map[string]struct {
+		from, to string
+		lacks    bool
+		native   bool
+		want     string
+	}{
+		"added to the template":                    {from: gates(), to: gates(ours)},
+		"removed from the template":                {from: gates(ours), to: gates()},
+		"added beside another":                     {from: gates(theirs), to: gates(ours, theirs)},
+		"moved":                                    {from: gates(theirs, ours), to: gates(ours, theirs)},
+		"in both templates, which the pod lacks":   {from: gates(ours), to: gates(ours), lacks: true},
+		"removed, which the pod lacks":             {from: gates(ours), to: gates(), lacks: true},
+		"added, which the pod lacks":               {from: gates(), to: gates(ours), lacks: true, want: "spec.readinessGates[InPlaceUpdateReady] was added"},
+		"another added":                            {from: gates(ours), to: gates(theirs), want: "spec.readinessGates was added"},
+		"another in its place":                     {from: gates("a", ours), to: gates("b", ours), want: "spec.readinessGates[0].conditionType was changed"},
+		"added to the template of a Deployment":    {from: gates(), to: gates(ours), native: true, want: "spec.readinessGates[InPlaceUpdateReady] was added"},
+		"removed from the template of one":         {from: gates(ours), to: gates(), native: true, want: "spec.readinessGates[InPlaceUpdateReady] was removed"},
+		"in both templates of one":                 {from: gates(ours), to: gates(ours), native: true},
+		"no list of gates, but a text of somebody": {from: `{"spec":{"readinessGates":"a"}}`, to: `{"spec":{"readinessGates":"a"}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			pod := builders.Pod("sample-0", "a", alpineImage)
+			if !tc.lacks {
+				pod.Gated(corev1.ConditionTrue, after(0))
+			}
+			from, to := parse(t, tc.from), parse(t, tc.to)
+			if tc.native {
+				from, to = from.Native(), to.Native()
+			}
+			change, refused := Compare(pod.Build(), from, to, patched)
+			if tc.want == "" {
+				g.Expect(refused).To(BeNil())
+				g.Expect(change.isEmpty()).To(BeTrue())
+				return
+			}
+			g.Expect(refused).To(HaveField("Reason", ReasonFieldImmutable))
+			g.Expect(refused.Message).To(HavePrefix(tc.want))
+		})
+	}
+}
+
 func TestCompareRefusesAnUnknownRevision(t *testing.T) {
 	_, refused := Compare(builders.Pod("sample-0", "a", alpineImage).Build(), nil, simple(t, alpineImage), patched)
 	NewWithT(t).Expect(refused).To(HaveField("Reason", ReasonRevisionUnknown))

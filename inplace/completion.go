@@ -55,6 +55,9 @@ type Progress struct {
 	Since time.Time
 	// Recheck is when time alone can complete the update; zero if it cannot.
 	Recheck time.Time
+	// restartsNever is true when a container was to be restarted for its environment, and
+	// has the image again that it had before: the kubelet has no reason to.
+	restartsNever bool
 	// Next holds the containers whose turn comes when those changed so far are
 	// ready. While there are any, the update is neither complete nor proved.
 	Next []ImageChange
@@ -133,6 +136,12 @@ func (e *evidence) mayRun() sets.Set[string] {
 
 func (e *evidence) done() bool {
 	return e.proved() && e.status.State.Running != nil
+}
+
+// restartsNever reports whether somebody, admission for example, has put the image of a
+// container back that was spelled otherwise to have it restarted.
+func (e *evidence) restartsNever() bool {
+	return e.settled && e.entry.EnvChanged && !e.proved() && e.status.State.Running != nil && e.image == e.entry.Image
 }
 
 // missing says what is missing for the container to be done.

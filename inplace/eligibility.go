@@ -11,6 +11,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
 
 // Reasons why a pod cannot be changed to a revision in place.
@@ -112,6 +114,26 @@ func refuseFixedFields(from, to *Template) *Refusal {
 		Reason:  ReasonFieldImmutable,
 		Field:   d.path,
 		Message: fmt.Sprintf("%s %s, and the API server lets no live pod change it", d.path, d.what),
+	}
+}
+
+// refuseOtherGate objects to InPlaceUpdateReady in the template of a pod that lacks it.
+// Pods of our kinds that are updated in place have it in any case, so for a pod that has
+// it, the template may list it or not. Pods of Kubernetes' kinds have what is listed.
+func refuseOtherGate(pod *corev1.Pod, from, to *Template) *Refusal {
+	mayLack := !to.gated && !to.native
+	if from.gated == to.gated || mayLack || !to.native && hasGate(pod, appsv1beta1.InPlaceUpdateReady) {
+		return nil
+	}
+	what := "was added"
+	if from.gated {
+		what = "was removed"
+	}
+	return &Refusal{
+		Reason: ReasonFieldImmutable,
+		Field:  "spec.readinessGates",
+		Message: fmt.Sprintf("spec.readinessGates[%s] %s, and the API server lets no live pod change it",
+			appsv1beta1.InPlaceUpdateReady, what),
 	}
 }
 

@@ -38,6 +38,10 @@ type Target struct {
 	ClaimsGoWithPods bool
 	// Lifecycle holds the hooks of the workload; nil if it has none.
 	Lifecycle *appsv1beta1.Lifecycle
+	// ShowsState is true when pods name the state of their lifecycle also without hooks.
+	ShowsState bool
+	// irreplaceable is why no pod is evicted for its sizes: see PodFacts.
+	irreplaceable *Refusal
 	// frozen is true when nothing is recreated or set back for its sizes: the
 	// workload is paused, or left to the user's deletions.
 	frozen bool
@@ -82,6 +86,9 @@ type PodFacts struct {
 	// Refused is set when the API server refuses the change in place that the pod
 	// needs for the target.
 	Refused *Refusal
+	// Irreplaceable is set when the API server would not accept a new pod in the place of
+	// this one: it is not evicted for its sizes.
+	Irreplaceable *Refusal
 	// Claims are the steps of the pod's claims towards the templates of the target;
 	// empty where they are not to be changed.
 	Claims volumes.Claims

@@ -38,6 +38,9 @@ func restart(before *past, target Target, now time.Time) *Step {
 	if progress.Complete {
 		return nil
 	}
+	if progress.restartsNever {
+		return ptr.To(giveUpRestart(before, target, progress, now))
+	}
 	// A container that ends long after its update is not overdue by that.
 	if ready := condition(before.pod, corev1.PodReady); ready.Status != corev1.ConditionTrue {
 		progress.Since = latest(progress.Since, ready.LastTransitionTime.Time)
@@ -50,6 +53,18 @@ func restart(before *past, target Target, now time.Time) *Step {
 		step.State = Resizing
 	}
 	return overdueStep(step, target.Deadline, now)
+}
+
+// giveUpRestart handles a pod of which a container keeps its old environment: it is
+// recreated or, where the user wants no recreation, serves as it is.
+func giveUpRestart(before *past, target Target, progress Progress, now time.Time) Step {
+	if target.Policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType && !target.frozen {
+		return remove(before.pod, target, Step{Reason: ReasonNotRestarted, Message: progress.Message}, now)
+	}
+	if needsMarkReady(before.pod) {
+		return Step{Action: MarkReady, State: Verifying, Since: progress.Since, Message: "it serves with its old environment: " + progress.Message}
+	}
+	return Step{State: Stuck, Reason: ReasonNotRestarted, Since: progress.Since, Message: progress.Message}
 }
 
 // serve opens the gates of a pod.
@@ -119,18 +134,26 @@ func nextBatch(before *past, target Target, progress Progress, now time.Time) St
 			Message: fmt.Sprintf("container %s is not ready; %s", container, progress.Message),
 		}, target.Deadline, now)
 	}
-	change := Change{Shrink: before.shrinks()}
-	change.Images, change.Later = before.splitBatch(progress.Next)
+	images, later := before.splitBatch(progress.Next)
+	sizes, due, refused := before.sizesWith(images, target)
+	if refused != nil {
+		return refuseSizes(before, target, resizeRefusal(refused), now)
+	}
+	change := Change{Images: images, Later: later, Resize: sizes, Shrink: due}
 	if isReady(before.pod) && !target.keepsReady(change) {
 		// It was not drained for the batches before.
 		if step := drain(before, target, change, now); step != nil {
 			return *step
 		}
 	}
-	return Step{
+	step := Step{
 		Action: Patch, State: Patching, Message: change.String() + " (the containers before are ready)", Change: change,
 		Record: newState(before, change, before.state.Revision, now),
 	}
+	if len(change.Resize) > 0 {
+		step.Action, step.State = Resize, Resizing
+	}
+	return step
 }
 
 func overdueStep(step Step, deadline time.Duration, now time.Time) *Step {

@@ -18,6 +18,14 @@ func hasGate(pod *corev1.Pod, gate corev1.PodConditionType) bool {
 	return slices.ContainsFunc(pod.Spec.ReadinessGates, func(g corev1.PodReadinessGate) bool { return g.ConditionType == gate })
 }
 
+// addGate gives a pod that is about to be created a readiness gate, if its template has
+// none. The list may be the template's, and is not written to.
+func addGate(pod *corev1.Pod, gate corev1.PodConditionType) {
+	if !hasGate(pod, gate) {
+		pod.Spec.ReadinessGates = append(slices.Clip(pod.Spec.ReadinessGates), corev1.PodReadinessGate{ConditionType: gate})
+	}
+}
+
 // canDrain reports whether the pod has a readiness gate through which it is taken
 // out of service.
 func (t Target) canDrain(pod *corev1.Pod) bool {

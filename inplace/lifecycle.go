@@ -21,7 +21,7 @@ import (
 // A hook is defined by labels and finalizers. A pod that has one of them is held
 // before it is updated or deleted; one that lacks one of them is held before it
 // counts as available. Whoever wants to have a say puts them on the pod and takes
-// them off. A workload without hooks costs no label and no write.
+// them off. A workload without hooks costs no write.
 
 // lifecycleState returns the state that the label of a pod names.
 func lifecycleState(pod *corev1.Pod) appsv1beta1.LifecycleStateType {
@@ -297,22 +297,26 @@ func rest(pod *corev1.Pod, target Target, now time.Time) *Step {
 	return overdueStep(step, target.Deadline, now)
 }
 
-// PrepareNew gives a pod that is about to be created what the lifecycle of its
-// workload takes: its first state, and the readiness gate by which it is marked
-// not ready.
-func PrepareNew(pod *corev1.Pod, lifecycle *appsv1beta1.Lifecycle, now time.Time) {
-	if lifecycle == nil {
-		return
+// PrepareNew gives a pod that is about to be created what its workload needs besides the
+// template: the first state of its lifecycle, and the readiness gates through which it is
+// taken out of service. Where pods are updated in place, that is InPlaceUpdateReady,
+// whether or not the template lists it, as OpenKruise does for CloneSets.
+func PrepareNew(pod *corev1.Pod, target Target, now time.Time) {
+	if target.Policy != appsv1beta1.RecreatePodUpdateStrategyType {
+		addGate(pod, appsv1beta1.InPlaceUpdateReady)
 	}
-	state := appsv1beta1.LifecycleStateNormal
-	if len(missing(lifecycle.PreNormal, pod)) > 0 {
-		state = appsv1beta1.LifecycleStatePreparingNormal
+	hooks, state := target.hooks(), appsv1beta1.LifecycleStateNormal
+	switch {
+	case target.Lifecycle == nil && !target.ShowsState:
+		return
+	case len(missing(hooks.PreNormal, pod)) > 0, target.Lifecycle == nil && needsMarkReady(pod):
+		state = appsv1beta1.LifecycleStatePreparingNormal // until its gate is opened for the first time
 	}
 	pod.Labels = withValues(pod.Labels, map[string]string{appsv1beta1.LifecycleStateKey: string(state)})
 	pod.Annotations = withValues(pod.Annotations, map[string]string{appsv1beta1.LifecycleTimestampKey: now.UTC().Format(time.RFC3339)})
 	marks := func(hook *appsv1beta1.LifecycleHook) bool { return hook != nil && hook.MarkPodNotReady }
-	if (marks(lifecycle.InPlaceUpdate) || marks(lifecycle.PreDelete)) && !hasGate(pod, appsv1beta1.KruisePodReady) {
-		pod.Spec.ReadinessGates = append(pod.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: appsv1beta1.KruisePodReady})
+	if marks(hooks.InPlaceUpdate) || marks(hooks.PreDelete) {
+		addGate(pod, appsv1beta1.KruisePodReady)
 	}
 }
 

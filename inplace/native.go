@@ -14,9 +14,9 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
 
-// Templates of the workloads of Kubernetes itself differ from those of ours in two things:
-// ReplicaSets add a label of their own, and people change other annotations, too, to have
-// all containers started again.
+// Templates of the workloads of Kubernetes itself differ from those of ours in three things:
+// ReplicaSets add a label of their own, people change other annotations, too, to have
+// all containers started again, and pods have no readiness gates but those of the template.
 
 // Native returns the template as that of a workload of Kubernetes: without the label
 // that ReplicaSets add, and such that every container that runs is restarted when an
@@ -25,6 +25,7 @@ func (t *Template) Native() *Template {
 	fields := runtime.DeepCopyJSON(t.fields)
 	unstructured.RemoveNestedField(fields, "metadata", "labels", appsv1beta1.PodTemplateHashLabel)
 	native := newTemplate(fields)
+	native.native = true
 	for _, key := range slices.Sorted(maps.Keys(native.annotations)) {
 		if asksForRestart(key) {
 			native.fieldRefs = append(native.fieldRefs, restartedBy(key, native.live)...)

@@ -15,7 +15,12 @@ import (
 // Any state can be left for any target: the way is computed from what the pod
 // is, not from what was intended with it before.
 func Next(facts PodFacts, target Target, now time.Time) Step {
-	return noteDetached(next(facts, target, now), facts)
+	target.irreplaceable = facts.Irreplaceable
+	step := next(facts, target, now)
+	if again := facts.Irreplaceable; again != nil && step.State == Stuck && (step.Until.IsZero() || again.Until.Before(step.Until)) {
+		step.Until = again.Until
+	}
+	return noteDetached(step, facts)
 }
 
 func next(facts PodFacts, target Target, now time.Time) Step {
@@ -43,7 +48,10 @@ func next(facts PodFacts, target Target, now time.Time) Step {
 	if refused != nil {
 		return refuseUnlessKept(facts, before, target, refused, now)
 	}
-	if facts.Refused != nil {
+	switch {
+	case facts.Refused != nil && facts.Refused.Reason == ReasonNotRestarted:
+		return refuseUnlessKept(facts, before, target, facts.Refused, now)
+	case facts.Refused != nil:
 		return deny(before, target, facts.Refused, now)
 	}
 	if step := hold(before, target, change, now); step != nil {

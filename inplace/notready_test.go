@@ -102,7 +102,7 @@ func TestMarkPodNotReadyDrains(t *testing.T) {
 func TestPrepareNew(t *testing.T) {
 	fresh := func(lifecycle *appsv1beta1.Lifecycle, finalizers ...string) *corev1.Pod {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Finalizers: finalizers}}
-		PrepareNew(pod, lifecycle, patched)
+		PrepareNew(pod, Target{Policy: reCreate, Lifecycle: lifecycle}, patched)
 		return pod
 	}
 	g := NewWithT(t)
@@ -113,4 +113,45 @@ func TestPrepareNew(t *testing.T) {
 	g.Expect(fresh(held, drainFinalizer).Labels).To(HaveKeyWithValue(appsv1beta1.LifecycleStateKey, "Normal"))
 	g.Expect(fresh(held).Spec.ReadinessGates).To(ConsistOf(corev1.PodReadinessGate{ConditionType: appsv1beta1.KruisePodReady}))
 	g.Expect(fresh(&appsv1beta1.Lifecycle{PreNormal: hook(true)}).Spec.ReadinessGates).To(BeEmpty(), "marking has no effect in preNormal")
+}
+
+// As OpenKruise, Insitu names the state of a CloneSet's pod also where the set has no
+// hooks. It is the write that opens the gate which says that the pod is normal.
+func TestNewPodsNameTheirState(t *testing.T) {
+	g := NewWithT(t)
+	gated := settledPod().Gated("", after(0)).With(withoutCondition(appsv1beta1.InPlaceUpdateReady)).Ready(false, after(0)).Build()
+	target := Target{Revision: Revision{Name: "a"}, Policy: inPlaceIfPossible, ShowsState: true}
+	PrepareNew(gated, target, after(0))
+	g.Expect(gated.Labels).To(HaveKeyWithValue(appsv1beta1.LifecycleStateKey, "PreparingNormal"))
+	step := Next(PodFacts{Pod: gated}, target, after(1))
+	g.Expect(step).To(And(HaveField("Action", MarkReady), HaveField("Lifecycle", appsv1beta1.LifecycleStateNormal)))
+
+	ungated := &corev1.Pod{}
+	PrepareNew(ungated, Target{Policy: reCreate, ShowsState: true}, after(0))
+	g.Expect(ungated.Labels).To(HaveKeyWithValue(appsv1beta1.LifecycleStateKey, "Normal"), "there is no other write")
+}
+
+// Pods that are updated in place are taken out of service for it, also where their
+// template lists no gate. The template itself stays what it is.
+func TestNewPodsHaveTheGate(t *testing.T) {
+	ours := corev1.PodReadinessGate{ConditionType: appsv1beta1.InPlaceUpdateReady}
+	theirs := corev1.PodReadinessGate{ConditionType: "example.io/ready"}
+	for name, tc := range map[string]struct {
+		policy       appsv1beta1.PodUpdateStrategyType
+		listed, want []corev1.PodReadinessGate
+	}{
+		"none listed":    {inPlaceIfPossible, nil, []corev1.PodReadinessGate{ours}},
+		"in place only":  {inPlaceOnly, nil, []corev1.PodReadinessGate{ours}},
+		"another listed": {inPlaceIfPossible, []corev1.PodReadinessGate{theirs}, []corev1.PodReadinessGate{theirs, ours}},
+		"listed":         {inPlaceIfPossible, []corev1.PodReadinessGate{ours, theirs}, []corev1.PodReadinessGate{ours, theirs}},
+		"recreated":      {reCreate, []corev1.PodReadinessGate{theirs}, []corev1.PodReadinessGate{theirs}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			template := append(make([]corev1.PodReadinessGate, 0, 4), tc.listed...)
+			pod := &corev1.Pod{Spec: corev1.PodSpec{ReadinessGates: template}}
+			PrepareNew(pod, Target{Policy: tc.policy}, patched)
+			NewWithT(t).Expect(pod.Spec.ReadinessGates).To(Equal(tc.want))
+			NewWithT(t).Expect(template[:cap(template)][len(tc.listed)]).To(BeZero(), "the template's list is not written to")
+		})
+	}
 }

@@ -92,6 +92,7 @@ func (p *past) judge() Progress {
 		if all[name].done() {
 			continue
 		}
+		progress.restartsNever = progress.restartsNever || all[name].restartsNever()
 		if progress.Complete {
 			progress.Complete = false
 			progress.Reason, progress.Message = all[name].missing()

@@ -76,9 +76,10 @@ var resizeReasons = map[resize.State]string{
 }
 
 // resizePolicy returns what to do about resizes that do not succeed. A pod that is
-// only ever changed in place is not recreated for one.
+// only ever changed in place is not recreated for one, nor is one that could not be made
+// again.
 func (t Target) resizePolicy() resize.Policy {
-	if t.frozen || t.Policy == appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
+	if t.frozen || t.irreplaceable != nil || t.Policy == appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
 		return t.Resize.Keeping()
 	}
 	return t.Resize

@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/test/builders"
 )
 
@@ -26,7 +27,8 @@ type reader struct {
 	revisions map[string]*Template
 	starts    int
 	// image is the reference that the container was started from.
-	image string
+	image  string
+	policy appsv1beta1.PodUpdateStrategyType
 }
 
 const readingMain = `{"metadata":{"annotations":{"level":"%"}},"spec":{"containers":[{"name":"main","image":"nginx:alpine","env":[` +
@@ -35,7 +37,7 @@ const readingMain = `{"metadata":{"annotations":{"level":"%"}},"spec":{"containe
 func newReader(t *testing.T) *reader {
 	t.Helper()
 	return &reader{
-		t: t, env: "1", now: after(0), image: alpineImage,
+		t: t, env: "1", now: after(0), image: alpineImage, policy: inPlaceOnly,
 		pod:       builders.Pod("sample-0", "1", alpineImage).Annotation("level", "1").Build(),
 		revisions: map[string]*Template{"1": parse(t, strings.Replace(readingMain, "%", "1", 1))},
 	}
@@ -50,7 +52,7 @@ func (r *reader) want(level string) Step {
 	}
 	from := revisionName(r.pod)
 	step := Next(PodFacts{Pod: r.pod, From: &Revision{Name: from, Template: r.revisions[from]}},
-		Target{Revision: Revision{Name: level, Template: r.revisions[level]}, Policy: "InPlaceOnly"}, r.now)
+		Target{Revision: Revision{Name: level, Template: r.revisions[level]}, Policy: r.policy}, r.now)
 	if step.Action == Patch {
 		patch, err := RevisionPatch(r.pod, step)
 		NewWithT(r.t).Expect(err).NotTo(HaveOccurred())
@@ -101,6 +103,37 @@ func TestARestartForAnAnnotation(t *testing.T) {
 		r.now = r.now.Add(time.Hour)
 	}
 	g.Expect(r.pod.Spec.Containers[0].Image).To(Equal(alpineImage), "the spelling goes to and fro")
+}
+
+// Admission gives the container the image again that it had: the kubelet never restarts it.
+// No pod stays out of service for that.
+func TestARestartThatAdmissionUndoes(t *testing.T) {
+	undone := func(policy appsv1beta1.PodUpdateStrategyType) *reader {
+		r := newReader(t)
+		r.policy = policy
+		NewWithT(t).Expect(r.want("2").Action).To(Equal(Patch))
+		r.pod.Spec.Containers[0].Image = alpineImage
+		r.act()
+		NewWithT(t).Expect(r.want("2")).To(And(HaveField("Action", Wait), HaveField("State", Restarting)), "the kubelet has its time")
+		r.now = r.now.Add(time.Hour)
+		return r
+	}
+	g := NewWithT(t)
+
+	g.Expect(undone(inPlaceIfPossible).want("2")).To(And(HaveField("Action", Recreate), HaveField("Reason", ReasonNotRestarted)))
+
+	kept := undone(inPlaceOnly)
+	kept.pod.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: appsv1beta1.InPlaceUpdateReady}}
+	g.Expect(kept.want("2")).To(And(HaveField("Action", MarkReady), HaveField("Message", ContainSubstring("it serves with its old environment"))))
+	kept.pod.Spec.ReadinessGates = nil
+	g.Expect(kept.want("2")).To(And(HaveField("Action", Wait), HaveField("State", Stuck), HaveField("Reason", ReasonNotRestarted)))
+
+	slow := newReader(t)
+	slow.policy = inPlaceIfPossible
+	slow.want("2")
+	slow.pod.Status.ObservedGeneration = slow.pod.Generation
+	slow.now = slow.now.Add(time.Hour)
+	g.Expect(slow.want("2").Action).To(Equal(Wait), "a kubelet that has not restarted it yet is waited for")
 }
 
 // The kubelet compares what it runs with what it is told, and does not know what

@@ -28,7 +28,7 @@ func (p *past) addResizes(change *Change, from, to *Template) *Refusal {
 	if len(change.Images) > 0 && p.pod.Status.Phase == corev1.PodRunning {
 		// One that has not run yet is not served by an order; it may have no room
 		// on any node before it shrinks.
-		change.Grow, change.Resize, change.Shrink = all.Split(p.pod, containersOf(change.all()))
+		change.Grow, change.Resize, change.Shrink = all.Split(p.pod, containersOf(change.Images), containersOf(change.Later))
 	}
 	return nil
 }
@@ -73,6 +73,22 @@ func (p *past) unfinished(target Target, serves bool) (resize.Change, *resize.Re
 		wish.Begun = p.own.Difference(sets.KeySet(due))
 	}
 	return resize.Compare(p.pod, wish)
+}
+
+// sizesWith returns the amounts that are changed together with images whose turn has come,
+// of those that were left for later, and those that still are.
+func (p *past) sizesWith(images []ImageChange, target Target) (with, later resize.Change, refused *resize.Refusal) {
+	due := p.due()
+	now := due.Together(p.pod, containersOf(images))
+	if len(now) == 0 || p.template == nil || target.CannotResize {
+		return nil, asChange(due), nil
+	}
+	rest := due.Without(now)
+	wanted := p.template.amounts.Without(rest)
+	with, refused = resize.Compare(p.pod, p.answered(resize.Wish{
+		From: wanted, To: wanted, Derived: p.template.derived, Begun: p.own.Difference(sets.KeySet(rest)).Union(sets.KeySet(now)),
+	}))
+	return with, asChange(rest), refused
 }
 
 // hasGrown reports whether the pod was resized for a revision whose label it does
@@ -128,9 +144,10 @@ func (p *past) isDrift(sizes resize.Change) bool {
 }
 
 // shrinks returns what is due as a change, for a record that keeps it.
-func (p *past) shrinks() resize.Change {
+func (p *past) shrinks() resize.Change { return asChange(p.due()) }
+
+func asChange(due resize.Amounts) resize.Change {
 	var change resize.Change
-	due := p.due()
 	for _, field := range due.Fields() {
 		size := due[field]
 		change = append(change, resize.Delta{Field: field, To: size.String()})

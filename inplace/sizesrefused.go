@@ -61,6 +61,9 @@ func (t Target) kept(reason, why string) string {
 	if reason == ReasonResizeError {
 		why += "; the size is in force when the container is started anew"
 	}
+	if t.irreplaceable != nil {
+		return fmt.Sprintf("%s; the pod keeps its old size, since the API server would not accept a new pod: %s", why, t.irreplaceable.Message)
+	}
 	return fmt.Sprintf("%s; the pod keeps its old size: change the size in the template, or allow recreation with "+
 		"inPlaceUpdateStrategy.resize.%s Recreate", why, field)
 }

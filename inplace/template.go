@@ -14,6 +14,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/resize"
 )
 
@@ -29,8 +30,13 @@ type Template struct {
 	// meaning are the fields without those that have their defaults; fixed are those of
 	// them that no live pod can change.
 	meaning, fixed map[string]any
-	labels         map[string]string
-	annotations    map[string]string
+	// gated is true when InPlaceUpdateReady is among the readiness gates. It is not in
+	// fixed: see refuseOtherGate.
+	gated bool
+	// native is true for a template of a workload of Kubernetes itself.
+	native      bool
+	labels      map[string]string
+	annotations map[string]string
 	// containers and initContainers are the two lists of the spec; live holds
 	// the containers and, after them, the sidecars.
 	containers, initContainers, live []Container
@@ -103,6 +109,7 @@ func newTemplate(fields map[string]any) *Template {
 		initContainers: containers(fields, kindInitContainers),
 		fieldRefs:      fieldRefs(fields),
 	}
+	t.gated = removeGate(t.fixed)
 	t.amounts, t.derived = amounts(fields)
 	if t.amounts != nil {
 		t.fixed = withoutAmounts(t.fixed)
@@ -245,6 +252,25 @@ func fixedFields(fields map[string]any) map[string]any {
 	}
 	fixed, _ = normalise(fixed).(map[string]any)
 	return fixed
+}
+
+// removeGate takes InPlaceUpdateReady out of the readiness gates of a template, and
+// reports whether it was there.
+func removeGate(fields map[string]any) bool {
+	gates, _, _ := unstructured.NestedSlice(fields, "spec", "readinessGates")
+	others := slices.DeleteFunc(slices.Clone(gates), func(gate any) bool {
+		named, _ := gate.(map[string]any)
+		return named["conditionType"] == string(appsv1beta1.InPlaceUpdateReady)
+	})
+	switch {
+	case len(others) == len(gates):
+		return false
+	case len(others) == 0:
+		unstructured.RemoveNestedField(fields, "spec", "readinessGates")
+	default:
+		_ = unstructured.SetNestedSlice(fields, others, "spec", "readinessGates") // it was a list before
+	}
+	return true
 }
 
 // amounts returns the sizes in a template that a live pod can change, and which of

@@ -101,21 +101,26 @@ func (c Change) Before() Amounts {
 }
 
 // Split tells when the parts of a change are made, if containers of the pod are
-// given another image, too: what grows, before the pod is taken out of service for
-// that, so that the new image never runs with less than it was given; what
+// given another image, too, some of them now and others later: what grows, before the
+// pod is taken out of service for that, so that the new image never runs with less than
+// it was given, and so that no pod is out of service while it waits for room; what
 // restarts containers, while it is out of service; and what shrinks, when it
 // serves again, so that the old image never does. A memory limit of a container that
 // gets another image is lowered together with that: the kubelet lowers that of no
 // container which runs for the second time, since it asks for the use of the first,
-// too, but starts each with what it is to have.
+// too, but starts each with what it is to have. What goes together with an image that
+// comes later is in the last part: see Together.
 //
 // Where the API server would refuse what the pod is in between, nothing is left for
 // later.
-func (c Change) Split(pod *corev1.Pod, restarted []string) (before, with, after Change) {
+func (c Change) Split(pod *corev1.Pod, now, later []string) (before, with, after Change) {
+	var withLater Change
 	for _, delta := range c {
-		isMemory := delta.Resource == corev1.ResourceMemory && slices.Contains(restarted, delta.Container)
+		together := delta.Restarts || !delta.grows() && goesWithImage(pod, delta.Field)
 		switch {
-		case delta.Restarts, isMemory && !delta.grows():
+		case together && slices.Contains(later, delta.Container):
+			withLater = append(withLater, delta)
+		case delta.Restarts, together && slices.Contains(now, delta.Container):
 			with = append(with, delta)
 		case delta.grows():
 			before = append(before, delta)
@@ -123,11 +128,33 @@ func (c Change) Split(pod *corev1.Pod, restarted []string) (before, with, after 
 			after = append(after, delta)
 		}
 	}
-	grown := before.Applied(pod)
-	if isResizable(pod, grown) && isResizable(grown, with.Applied(grown)) {
-		return before, with, after
+	state := pod
+	for _, part := range []Change{before, with, withLater} {
+		next := part.Applied(state)
+		if !isResizable(state, next) {
+			return nil, c, nil
+		}
+		state = next
 	}
-	return nil, c, nil
+	return before, with, append(withLater, after...)
+}
+
+// Together returns those of the amounts that Split left for later which are changed
+// together with the images of containers.
+func (a Amounts) Together(pod *corev1.Pod, containers []string) Amounts {
+	together := Amounts{}
+	for field, size := range a {
+		if slices.Contains(containers, field.Container) && goesWithImage(pod, field) {
+			together[field] = size
+		}
+	}
+	return together
+}
+
+// goesWithImage reports whether an amount of a container, if it does not grow in service,
+// is changed together with its image.
+func goesWithImage(pod *corev1.Pod, field Field) bool {
+	return field.Resource == corev1.ResourceMemory || RestartsFor(pod, field)
 }
 
 // isResizable reports whether the API server lets a pod become what it is after a

@@ -131,7 +131,7 @@ containers: [{name: main, resources: {requests: {cpu: 300m}}}, {name: b, resourc
 			g := NewWithT(t)
 			pod, change := changeOf(t, test.from, test.to)
 			live := pod.DeepCopy()
-			before, with, after := change.Split(pod, nil)
+			before, with, after := change.Split(pod, nil, nil)
 			g.Expect([]string{before.String(), with.String(), after.String()}).To(Equal([]string{test.before, test.with, test.after}))
 			g.Expect(pod).To(Equal(live), "the pod was changed")
 		})
@@ -191,6 +191,29 @@ func TestPatch(t *testing.T) {
 	})
 }
 
+// Of a container whose image comes later, what grows is made at once, and what goes with
+// the image waits for it.
+func TestSplitLeavesToLaterImagesWhatGoesWithThem(t *testing.T) {
+	g := NewWithT(t)
+	pod, change := changeOf(t, `containers: [{name: main, resources: {requests: {cpu: 100m, memory: 64Mi}, limits: {memory: 64Mi}}},
+		{name: b, resources: {requests: {cpu: 100m, memory: 64Mi}, limits: {memory: 64Mi}}},
+		{name: c, resizePolicy: [{resourceName: memory, restartPolicy: RestartContainer}], resources: {requests: {cpu: 100m, memory: 64Mi}, limits: {memory: 64Mi}}}]`,
+		`containers: [{name: main, resources: {requests: {cpu: 200m, memory: 32Mi}, limits: {memory: 32Mi}}},
+		{name: b, resources: {requests: {cpu: 200m, memory: 32Mi}, limits: {memory: 32Mi}}},
+		{name: c, resizePolicy: [{resourceName: memory, restartPolicy: RestartContainer}], resources: {requests: {cpu: 50m, memory: 96Mi}, limits: {memory: 96Mi}}}]`)
+
+	before, with, after := change.Split(pod, []string{"main"}, []string{"b", "c"})
+
+	g.Expect(before.String()).To(Equal("cpu request of b: 100m to 200m, cpu request of main: 100m to 200m"))
+	g.Expect(with.String()).To(Equal("memory limit of main: 64Mi to 32Mi, memory request of main: 64Mi to 32Mi"))
+	g.Expect(after.String()).To(Equal("memory limit of b: 64Mi to 32Mi, memory request of b: 64Mi to 32Mi, " +
+		"memory limit of c: 64Mi to 96Mi, memory request of c: 64Mi to 96Mi, cpu request of c: 100m to 50m"))
+	together := after.Amounts().Together(pod, []string{"c"})
+	g.Expect(together).To(HaveLen(2))
+	g.Expect(together).To(HaveKey(Field{Container: "c", Limit: true, Resource: "memory"}))
+	g.Expect(together).To(HaveKey(Field{Container: "c", Resource: "memory"}))
+}
+
 func TestSplitLowersMemoryTogetherWithTheImage(t *testing.T) {
 	g := NewWithT(t)
 	pod := podOf(t, `containers: [{name: a, resources: {requests: {cpu: 100m, memory: 64Mi}, limits: {memory: 64Mi}}},
@@ -203,7 +226,7 @@ func TestSplitLowersMemoryTogetherWithTheImage(t *testing.T) {
 	}
 	change, refused := Compare(pod, Wish{From: AmountsOf(&pod.Spec), To: to})
 	g.Expect(refused).To(BeNil())
-	before, with, after := change.Split(pod, []string{"a"})
+	before, with, after := change.Split(pod, []string{"a"}, nil)
 	g.Expect(before).To(BeEmpty())
 	g.Expect(with.String()).To(Equal("memory limit of a: 64Mi to 32Mi, memory request of a: 64Mi to 32Mi"))
 	g.Expect(after.String()).To(Equal("cpu request of a: 100m to 50m, memory limit of b: 64Mi to 32Mi, cpu request of b: 100m to 50m, memory request of b: 64Mi to 32Mi"))

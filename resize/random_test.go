@@ -555,7 +555,7 @@ func randomWish(t *testing.T, d dice, seed uint64, seen map[string]int) {
 		seen["with sizes of the pod"]++
 	}
 
-	before, with, after := change.Split(pod, nil)
+	before, with, after := change.Split(pod, nil, nil)
 	current := live
 	written := map[key]int64{}
 	parts := 0

@@ -170,7 +170,7 @@ func (s *scope) target() inplace.Target {
 	}
 	target.ClaimsGoWithPods = !s.set.ReusesClaims()
 	target.CannotResize = s.cannotResize
-	target.Policy, target.Lifecycle = s.set.GetPodUpdatePolicy(), s.set.Spec.Lifecycle.OrNil()
+	target.Policy, target.Lifecycle, target.ShowsState = s.set.GetPodUpdatePolicy(), s.set.Spec.Lifecycle.OrNil(), true
 	return target
 }
 

@@ -67,14 +67,14 @@ func (r *Reconciler) createPods(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	var pods []workload.NewPod
+	target, pods := s.target(), []workload.NewPod{}
 	for _, revision := range s.revisionsOfNew() {
 		pod, err := newPod(s.set, revision, ids.next())
 		if err != nil {
 			s.scaling.Add(err)
 			break
 		}
-		inplace.PrepareNew(pod.Pod, s.set.Spec.Lifecycle.OrNil(), s.now)
+		inplace.PrepareNew(pod.Pod, target, s.now)
 		pods = append(pods, pod)
 	}
 	s.scaling.Errs = append(s.scaling.Errs, r.pods.Create(ctx, s.owner, pods)...)

@@ -33,10 +33,10 @@ import (
 func (e *Executor) Preflight(ctx context.Context, owner client.Object, w inplace.Workload, now time.Time) (inplace.Plan, Result) {
 	w.Pods = slices.Clone(w.Pods)
 	known := e.memory.verdictsOn(owner.GetUID(), w.Target.Name)
-	tried := sets.New[types.UID]()
+	tried, successors := sets.New[types.UID](), successors{executor: e, known: known}
 	for {
 		plan := e.plan(w, now)
-		if known.mark(w.Pods, plan, now) {
+		if known.mark(w.Pods, plan, now) || successors.keep(ctx, w, plan, now) {
 			continue
 		}
 		untried := known.untried(plan.Moves)
@@ -86,9 +86,13 @@ func (e *Executor) try(ctx context.Context, owner client.Object, known *verdicts
 	result := newResult(ctx, moves, errs)
 	for i, err := range errs {
 		pod, verdict := moves[i].Pod, known.on(moves[i].Step.Change)
+		unrestarted := unrestartedError("")
 		switch {
 		case err == nil:
 			verdict.accept(pod)
+		case errors.As(err, &unrestarted):
+			verdict.refuse(pod, inplace.Refusal{Reason: inplace.ReasonNotRestarted, Message: err.Error()}, now, refusalPeriod)
+			result.Refused++
 		case IsRefusal(err):
 			if !verdict.isWitness(pod) {
 				ctrl.LoggerFrom(ctx).Error(err, "Change of pod refused", "Pod", klog.KObj(pod))
@@ -112,10 +116,33 @@ func (e *Executor) dryRun(ctx context.Context, revision string, move inplace.Mov
 	if err != nil {
 		return err
 	}
-	err = e.client.Patch(ctx, reference(move.Pod), client.RawPatch(types.StrategicMergePatchType, body),
+	answer := reference(move.Pod)
+	err = e.client.Patch(ctx, answer, client.RawPatch(types.StrategicMergePatchType, body),
 		client.DryRunAll, client.DisableReadYourWritesConsistency)
-	if err != nil && !IsNoDryRun(err) {
+	switch {
+	case IsNoDryRun(err):
+		return nil
+	case err != nil:
 		return fmt.Errorf("try to update pod %s/%s in place: %w", move.Pod.Namespace, move.Pod.Name, err)
+	default:
+		return restarts(answer, move.Step.Change)
+	}
+}
+
+// unrestartedError is why a container would not be restarted.
+type unrestartedError string
+
+func (e unrestartedError) Error() string { return string(e) }
+
+// restarts returns an error if a container that a change restarts, by another spelling of
+// its image, would have the image that it has: admission has changed that back.
+func restarts(answer *corev1.Pod, change inplace.Change) error {
+	for _, image := range slices.Concat(change.Images, change.Later) {
+		isKept := func(c corev1.Container) bool { return c.Name == image.Container && c.Image == image.From }
+		if image.Restart && slices.ContainsFunc(slices.Concat(answer.Spec.Containers, answer.Spec.InitContainers), isKept) {
+			return unrestartedError(fmt.Sprintf("container %s cannot be restarted in place: admission changes %s, another spelling of its image, back to %s",
+				image.Container, image.To, image.From))
+		}
 	}
 	return nil
 }

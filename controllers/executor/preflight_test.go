@@ -36,6 +36,8 @@ type admission struct {
 	recorder *rig
 	// says is what it answers to a request: "try sample-1", "write sample-1".
 	says func(request string) error
+	// stores is what it makes of a pod.
+	stores func(pod *corev1.Pod)
 	// requests are those since the last look, and bodies what they said.
 	requests []string
 	bodies   map[string]string
@@ -56,6 +58,9 @@ func newAdmission(t *testing.T, replicas int) *admission {
 			}
 			raw, err := patch.Data(obj)
 			a.requests, a.bodies[request] = append(a.requests, request), string(raw)
+			if pod, ok := obj.(*corev1.Pod); ok && a.stores != nil {
+				a.stores(pod)
+			}
 			return errors.Join(err, a.says(request))
 		},
 		SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
@@ -278,6 +283,44 @@ func TestPreflightTakesARefusalFromAnyWords(t *testing.T) {
 			a.Expect(plan.Pods[0].Step.Reason).To(Equal(inplace.ReasonAdmissionDenied))
 		})
 	}
+}
+
+// The dry run shows that admission undoes what has a container restarted: no pod is drained.
+func TestPreflightSeesARestartThatAdmissionUndoes(t *testing.T) {
+	reading := func(level string) *inplace.Template {
+		template, err := inplace.ParseTemplate([]byte(`{"metadata":{"annotations":{"level":"` + level + `"}},"spec":{"containers":[{"name":"main","image":"nginx:alpine",
+			"env":[{"name":"LEVEL","valueFrom":{"fieldRef":{"fieldPath":"metadata.annotations['level']"}}}]}]}}`))
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		return template
+	}
+	undoing := func(policy appsv1beta1.PodUpdateStrategyType) *admission {
+		a := newAdmission(t, 2)
+		a.workload.Target.Policy, a.workload.Target.Template = policy, reading("2")
+		for i := range a.workload.Pods {
+			a.workload.Pods[i].From = &inplace.Revision{Name: "a", Template: reading("1")}
+			a.workload.Pods[i].Pod.Annotations = map[string]string{"level": "1"}
+		}
+		a.stores = func(pod *corev1.Pod) { pod.Spec.Containers = []corev1.Container{{Name: "main", Image: "nginx:alpine"}} }
+		return a
+	}
+
+	a := undoing(appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType)
+	moves, plan, _ := a.preflight()
+	a.Expect(moves).To(Equal([]string{"Recreate sample-1", "Recreate sample-0"}))
+	a.Expect(plan.Pods[0].Step.Reason).To(Equal(inplace.ReasonNotRestarted))
+	a.Expect(plan.Pods[0].Step.Message).To(ContainSubstring("container main cannot be restarted in place: admission changes"))
+
+	a = undoing(appsv1beta1.InPlaceOnlyPodUpdateStrategyType)
+	moves, plan, _ = a.preflight()
+	a.Expect(moves).To(BeEmpty())
+	a.Expect(plan.Blockers).To(HaveEach(And(HaveField("State", inplace.Stuck), HaveField("Reason", inplace.ReasonNotRestarted))))
+
+	a = undoing(appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType)
+	a.stores = func(pod *corev1.Pod) {
+		pod.Spec.Containers = []corev1.Container{{Name: "main", Image: "docker.io/library/nginx:alpine"}}
+	}
+	moves, _, _ = a.preflight()
+	a.Expect(moves).To(Equal([]string{"MarkNotReady sample-1", "MarkNotReady sample-0"}))
 }
 
 func TestPreflightProceedsWhereNoDryRunIsPossible(t *testing.T) {

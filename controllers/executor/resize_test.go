@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,6 +48,13 @@ func newSizes(t *testing.T, replicas int) *admission {
 				return answer("try "+obj.GetName(), obj, patch)
 			}
 			return answer("write "+obj.GetName(), obj, patch)
+		},
+		Create: func(_ context.Context, _ client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+			options := (&client.CreateOptions{}).ApplyOptions(opts)
+			request := fmt.Sprintf("create %s%v", obj.GetGenerateName(), options.DryRun)
+			raw, err := json.Marshal(obj)
+			a.requests, a.bodies[request] = append(a.requests, request), string(raw)
+			return errors.Join(err, a.says(request))
 		},
 		SubResourcePatch: func(_ context.Context, _ client.Client, name string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
 			options := client.SubResourcePatchOptions{}
@@ -198,5 +207,72 @@ func TestARefusedResizeRecreatesWhereThatIsWanted(t *testing.T) {
 	for _, pod := range plan.Pods {
 		a.Expect(pod.Step.Action).To(Equal(inplace.Recreate))
 		a.Expect(pod.Step.Evict).To(BeTrue())
+	}
+}
+
+// A pod goes for its sizes only if another can come: a policy may refuse it as well.
+func TestAPodThatCouldNotBeMadeAgainIsNotRecreated(t *testing.T) {
+	const asked = "create sample-0-[All]"
+	for name, tc := range map[string]struct {
+		resize, create error
+		recreated      bool
+		asks           []any
+		message        string
+	}{
+		"a new pod is accepted": {resize: forbidden("no more than 100m"), recreated: true, asks: []any{asked}},
+		"a new pod is refused as well": {
+			resize: forbidden("no more than 100m"), create: forbidden("maximum cpu usage per Pod is 100m"), asks: []any{asked},
+			message: "the API server would not accept a new pod: pods \"sample\" is forbidden: maximum cpu usage per Pod is 100m",
+		},
+		"the quota is full": {
+			resize: forbidden("exceeded quota: q"), message: "the API server would not accept a new pod: the quota has no room for it",
+		},
+		"the quota has room for one, which the pod still has": {
+			resize: forbidden("no more than 100m"), create: forbidden("exceeded quota: q"), recreated: true, asks: []any{asked},
+		},
+		"no webhook takes part in dry runs": {
+			resize: forbidden("no more than 100m"), create: apierrors.NewBadRequest(`admission webhook "w" does not support dry run`),
+			recreated: true, asks: []any{asked},
+		},
+		"no answer": {
+			resize: forbidden("no more than 100m"), create: apierrors.NewServiceUnavailable("starting"), asks: []any{asked}, message: "starting",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newSizes(t, 2)
+			a.workload.MaxUnavailable = 2
+			a.workload.Target.Resize.OnError = appsv1beta1.RecreateResizeFailure
+			a.says = func(request string) error {
+				switch {
+				case strings.HasPrefix(request, "create"):
+					return tc.create
+				case strings.HasPrefix(request, "try to resize"):
+					return tc.resize
+				default:
+					return nil
+				}
+			}
+
+			recreated := HaveEach(HaveField("Step", And(HaveField("Action", inplace.Recreate), HaveField("Evict", true))))
+
+			_, plan, _ := a.preflight()
+
+			a.Expect(slices.DeleteFunc(slices.Clone(a.requests), func(r string) bool { return !strings.HasPrefix(r, "create") })).
+				To(ConsistOf(tc.asks), "once for all pods")
+			if tc.recreated {
+				a.Expect(plan.Pods).To(recreated)
+				return
+			}
+			a.Expect(plan.Moves).To(BeEmpty())
+			a.Expect(plan.Blockers).To(HaveLen(2))
+			a.Expect(plan.Blockers).To(HaveEach(And(HaveField("State", inplace.Stuck), HaveField("Reason", inplace.ReasonResizeDenied),
+				HaveField("Message", ContainSubstring(tc.message)))))
+			a.Expect(plan.Recheck).NotTo(BeZero())
+
+			tc.create, tc.resize = nil, forbidden("no more than 100m")
+			a.clock.Step(refusalPeriod + time.Second)
+			_, plan, _ = a.preflight()
+			a.Expect(plan.Pods).To(recreated, "as soon as it is accepted")
+		})
 	}
 }

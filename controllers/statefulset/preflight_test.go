@@ -205,7 +205,7 @@ var _ = Describe("A change that the API server refuses", func() {
 
 	It("is not tried when there is nothing to drain", func(ctx context.Context) {
 		w := newWorld(ctx)
-		w.create(reference().Ungated())
+		w.createUngated(reference())
 		w.manager.Forget()
 		w.setImage("nginx:latest")
 		w.settle()
@@ -248,7 +248,7 @@ var _ = Describe("A change that the API server refuses", func() {
 		} {
 			By(name)
 			w := newWorld(ctx)
-			w.create(reference().MaxUnavailable(3).Ungated())
+			w.createUngated(reference().MaxUnavailable(3))
 			attempts := []string{}
 			w.manager.Before = func(write string, _ client.Object) error {
 				if !strings.Contains(write, "patch Pod ") {

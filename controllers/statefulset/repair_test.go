@@ -46,7 +46,7 @@ var _ = Describe("The identity of a pod", func() {
 
 	It("is set in the same reconciliation as a change that looks at the pod's version", func(ctx context.Context) {
 		w := newWorld(ctx)
-		w.create(reference().Ungated())
+		w.createUngated(reference())
 		w.unlabel("sample-2", "statefulset.kubernetes.io/pod-name")
 		w.setImage("nginx:latest")
 		w.manager.Forget()

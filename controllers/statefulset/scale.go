@@ -162,7 +162,7 @@ func (r *Reconciler) scale(ctx context.Context, s *scope) error {
 
 func (r *Reconciler) createPods(ctx context.Context, s *scope, ordinals []int) {
 	ordinals = ordinals[:min(len(ordinals), workload.MaxCreations)]
-	pods := make([]workload.NewPod, 0, len(ordinals))
+	target, pods := s.target(), make([]workload.NewPod, 0, len(ordinals))
 	for _, ordinal := range ordinals {
 		revision := s.revisionFor(ordinal)
 		pod, err := newPod(s.set, revision, ordinal)
@@ -170,7 +170,7 @@ func (r *Reconciler) createPods(ctx context.Context, s *scope, ordinals []int) {
 			s.scaling.Add(err)
 			continue
 		}
-		inplace.PrepareNew(pod, s.set.GetLifecycle(), s.now)
+		inplace.PrepareNew(pod, target, s.now)
 		pods = append(pods, workload.NewPod{Pod: pod, Claims: newClaims(s.set, revision, ordinal), MayMake: s.cleared.Has})
 	}
 	s.scaling.Errs = append(s.scaling.Errs, r.pods.Create(ctx, s.owner, pods)...)

@@ -86,7 +86,7 @@ var _ = Describe("An update in place", func() {
 
 	It("takes one write per pod without the readiness gate", func(ctx context.Context) {
 		w := newWorld(ctx)
-		w.create(reference().Ungated())
+		w.createUngated(reference())
 		Expect(w.manager.Writes("patch Pod")).To(BeEmpty(), "there is no gate to set")
 		uids := w.uids()
 		w.setImage("nginx:latest")

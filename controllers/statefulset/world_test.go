@@ -90,6 +90,17 @@ func (w *world) create(b *builders.StatefulSetBuilder) {
 	w.settle()
 }
 
+// createUngated creates a set whose pods have no readiness gate, as its template lists
+// none, and they are made before the set is one that is updated in place.
+func (w *world) createUngated(b *builders.StatefulSetBuilder) {
+	GinkgoHelper()
+	w.create(b.Ungated().Policy(appsv1beta1.RecreatePodUpdateStrategyType))
+	w.change(func(set *appsv1beta1.StatefulSet) {
+		set.Spec.UpdateStrategy.RollingUpdate.PodUpdatePolicy = appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType
+	})
+	w.settle()
+}
+
 // apply creates a set. It is the one that is reconciled from now on.
 func (w *world) apply(set *appsv1beta1.StatefulSet) {
 	GinkgoHelper()

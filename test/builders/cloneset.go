@@ -99,7 +99,8 @@ func (b *CloneSetBuilder) PodsToDelete(names ...string) *CloneSetBuilder {
 	return b
 }
 
-// Ungated removes the readiness gate.
+// Ungated removes the readiness gate from the template. New pods have it nevertheless,
+// unless the set recreates its pods.
 func (b *CloneSetBuilder) Ungated() *CloneSetBuilder {
 	b.set.Spec.Template.Spec.ReadinessGates = nil
 	return b

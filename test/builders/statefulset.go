@@ -88,7 +88,8 @@ func (b *StatefulSetBuilder) GracePeriod(seconds int32) *StatefulSetBuilder {
 	return b
 }
 
-// Ungated removes the readiness gate.
+// Ungated removes the readiness gate from the template. New pods have it nevertheless,
+// unless podUpdatePolicy is ReCreate.
 func (b *StatefulSetBuilder) Ungated() *StatefulSetBuilder {
 	b.set.Spec.Template.Spec.ReadinessGates = nil
 	return b

@@ -83,7 +83,7 @@ var _ = Describe("The operator's writes, by the API server's audit log", func() 
 	})
 
 	It("are one per pod without it, and one for labels", func(ctx context.Context) {
-		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine).Ungated())
+		set := createUngated(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine))
 		before := len(operatorWrites(namespace))
 		setImage(ctx, set, nginxLatest)
 		waitSettled(ctx, set)

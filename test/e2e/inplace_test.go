@@ -141,7 +141,7 @@ var _ = Describe("An update in place", func() {
 	})
 
 	It("needs no readiness gate, and says that it cannot drain", func(ctx context.Context) {
-		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine).Ungated())
+		set := createUngated(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine))
 		before := pods(ctx, set)
 		setImage(ctx, set, nginxLatest)
 		waitSettled(ctx, set)

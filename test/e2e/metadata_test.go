@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
-	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/test/builders"
 )
 
@@ -150,58 +149,5 @@ var _ = Describe("Metadata that an environment reads", func() {
 		Expect(after.Labels).To(And(Not(HaveKey("tier")), HaveKeyWithValue("example.io/of-others", "yes")))
 		Expect(after.Annotations).To(And(HaveKeyWithValue("note", "two"), HaveKeyWithValue("example.io/of-others", "yes")))
 		expectRestarts(after, 0, 0)
-	})
-})
-
-var _ = Describe("Containers with a launch priority", func() {
-	var namespace string
-	BeforeEach(func(ctx context.Context) { namespace = newNamespace(ctx) })
-
-	// ranked has a main container that is ready some seconds after its start, and
-	// one that is changed after it.
-	ranked := func() *builders.StatefulSetBuilder {
-		priority := func(p string) []corev1.EnvVar { return []corev1.EnvVar{{Name: "KRUISE_CONTAINER_PRIORITY", Value: p}} }
-		return reading(namespace).Replicas(1).With(func(s *appsv1beta1.StatefulSet) {
-			readyAfter("3s")(s)
-			containers := s.Spec.Template.Spec.Containers
-			containers[0].Env = append(containers[0].Env, priority("10")...)
-			containers[1].Env = priority("1")
-		})
-	}
-	both := func(version string) edit {
-		return func(s *appsv1beta1.StatefulSet) {
-			for i := range s.Spec.Template.Spec.Containers {
-				s.Spec.Template.Spec.Containers[i].Image = version
-			}
-		}
-	}
-
-	It("are changed one after the other, each ready before the next, in one update", func(ctx context.Context) {
-		set := create(ctx, ranked())
-		before := getPod(ctx, set, 0)
-		change(ctx, set, both(sleeperV2))
-		waitSettled(ctx, set)
-		pod := getPod(ctx, set, 0)
-		Expect(pod.UID).To(Equal(before.UID))
-		expectRestarts(pod, 1, 1)
-		main, side := pod.Status.ContainerStatuses[0].State.Running, pod.Status.ContainerStatuses[1].State.Running
-		Expect(side.StartedAt.Sub(main.StartedAt.Time)).To(BeNumerically(">=", 3e9), "main was ready before")
-		Expect(pod.Annotations).To(HaveKeyWithValue(appsv1beta1.PodRestartCountKey, "0"))
-	})
-
-	It("lose nothing when a newer revision comes in between", func(ctx context.Context) {
-		set := create(ctx, ranked())
-		before := getPod(ctx, set, 0)
-		change(ctx, set, both(sleeperV2))
-		eventually(ctx, set, func(g Gomega, set *appsv1beta1.StatefulSet) {
-			g.Expect(set.Status.Blockers).To(ContainElement(HaveField("Reason", inplace.ReasonNextBatch)))
-			g.Expect(set.Status.UpdatedReplicas).To(BeZero(), "it is of neither revision")
-		})
-		change(ctx, set, both("insitu-dev/sleeper:v3"))
-		waitSettled(ctx, set)
-		pod := getPod(ctx, set, 0)
-		Expect(pod.UID).To(Equal(before.UID))
-		expectRestarts(pod, 2, 1)
-		Expect(ask(ctx, pod).Version).To(Equal("v3"))
 	})
 })

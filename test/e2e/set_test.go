@@ -64,6 +64,18 @@ func create(ctx context.Context, b *builders.StatefulSetBuilder) *appsv1beta1.St
 	return set
 }
 
+// createUngated creates a set whose pods have no readiness gate: its template lists none,
+// and they are made before the set is one that is updated in place.
+func createUngated(ctx context.Context, b *builders.StatefulSetBuilder) *appsv1beta1.StatefulSet {
+	GinkgoHelper()
+	set := create(ctx, b.Ungated().Policy(appsv1beta1.RecreatePodUpdateStrategyType))
+	change(ctx, set, func(s *appsv1beta1.StatefulSet) {
+		s.Spec.UpdateStrategy.RollingUpdate.PodUpdatePolicy = appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType
+	})
+	waitSettled(ctx, set)
+	return set
+}
+
 // change changes the spec of a set.
 func change(ctx context.Context, set *appsv1beta1.StatefulSet, mutate func(*appsv1beta1.StatefulSet)) {
 	GinkgoHelper()

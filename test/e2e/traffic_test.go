@@ -98,17 +98,42 @@ var _ = Describe("Traffic through a Service", outage, func() {
 		Expect(after.OK).To(BeNumerically(">", 500))
 		expectInPlace(before, pods(ctx, set), 2)
 	},
-		Entry("with the readiness gate", func(*appsv1beta1.StatefulSet) {}),
+		Entry("with the readiness gate", variant, func(*appsv1beta1.StatefulSet) {}),
 		Entry("with markPodNotReady", edit(func(s *appsv1beta1.StatefulSet) {
 			s.Spec.Template.Spec.ReadinessGates = nil
 			s.Spec.Lifecycle = &appsv1beta1.Lifecycle{InPlaceUpdate: &appsv1beta1.LifecycleHook{MarkPodNotReady: true}}
 		})),
 	)
 
+	// As OpenKruise does, Insitu gives the pods the gate that their manifest does not list.
+	DescribeTable("is served by a CloneSet whose manifest lists no readiness gate", func(ctx context.Context, wanted int) {
+		namespace := newNamespace(ctx)
+		set := builders.CloneSet(namespace, "sample", sleeperV1).Replicas(6).MaxUnavailable(3).GracePeriod(5).Ungated()
+		c := newClones(ctx, set)
+		serve(ctx, c.set)
+		result := startClient(ctx, namespace)
+		before, failedBefore := c.pods(ctx), served(ctx, result)
+
+		rollouts, after := int32(0), requests{}
+		for after.OK < wanted || rollouts < 2 {
+			c.setImage(ctx, []string{sleeperV2, sleeperV1}[rollouts%2])
+			c.waitSettled(ctx)
+			rollouts++
+			time.Sleep(time.Second) // of traffic after the last pod is back
+			after = result()
+			Expect(after.Failed-failedBefore).To(BeZero(), "%v", after.Failures)
+		}
+		expectInPlace(before, c.pods(ctx), rollouts)
+		Expect(c.set.Spec.Template.Spec.ReadinessGates).To(BeEmpty(), "the manifest stays what it is")
+	},
+		Entry("in two rollouts", 500),
+		Entry("of 5,000 requests", variant, 5000),
+	)
+
 	// What docs/lifecycle.md says of pods that cannot be drained.
 	It("fails for moments without a gate", func(ctx context.Context) {
 		namespace := newNamespace(ctx)
-		set := create(ctx, builders.StatefulSet(namespace, "sample", sleeperV1).Replicas(6).MaxUnavailable(3).Ungated())
+		set := createUngated(ctx, builders.StatefulSet(namespace, "sample", sleeperV1).Replicas(6).MaxUnavailable(3))
 		serve(ctx, set)
 		result := startClient(ctx, namespace)
 		failedBefore := served(ctx, result)

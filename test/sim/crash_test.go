@@ -12,6 +12,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
@@ -30,6 +31,16 @@ func to(name string) func(*World) {
 	return func(w *World) { w.ask(revisionNamed(name)) }
 }
 
+func listGate(w *World) {
+	w.ask(revision{"gate", func(t *corev1.PodTemplateSpec) {
+		t.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: appsv1beta1.InPlaceUpdateReady}}
+	}})
+}
+
+func listNoGate(w *World) {
+	w.ask(revision{"no gate", func(t *corev1.PodTemplateSpec) { t.Spec.ReadinessGates = nil }})
+}
+
 // rollouts are the reference rollouts: every kind of write that there is.
 var rollouts = []rollout{
 	{"in place, two at a time", 9, func(*settings) {}, to("b")},
@@ -39,6 +50,10 @@ var rollouts = []rollout{
 	{"in place, two containers", 9, func(*settings) {}, to("both")},
 	{"in place, one content under two names", 9, func(*settings) {}, func(w *World) { to("b")(w); w.settle(); to("b again")(w) }},
 	{"in place, without a gate", 3, func(s *settings) { s.gated = false }, to("b")},
+	{"in place, with a gate that the template does not list", 9, func(s *settings) { s.unlisted = true }, to("b")},
+	{"the gate listed, of pods that have it", 3, func(s *settings) { s.unlisted = true }, listGate},
+	{"the gate listed no more", 3, func(*settings) {}, listNoGate},
+	{"by recreation, for a gate that pods lack", 6, func(s *settings) { s.gated = false }, listGate},
 	{"in place, on old kubelets", 9, func(s *settings) { s.oldKubelets = true }, to("b")},
 	{"labels only", 3, func(*settings) {}, to("label")},
 	{"by recreation, for a field", 9, func(*settings) {}, to("env")},

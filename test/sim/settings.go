@@ -21,7 +21,9 @@ import (
 type settings struct {
 	replicas, maxUnavailable int
 	policy                   appsv1beta1.PodUpdateStrategyType
-	ordered, gated, claims   bool
+	ordered, claims          bool
+	// gated: the pods have the readiness gate; unlisted: their template does not list it.
+	gated, unlisted bool
 	// unordered: the partition is a number of pods, whichever they are.
 	unordered bool
 	clones    clones
@@ -132,9 +134,9 @@ func chosen(c *Choices) settings {
 }
 
 func (s settings) String() string {
-	return fmt.Sprintf("%d pods, %d at a time, %s, ordered %t, unordered %t, gate %t, sidecar %t, kept ready %t, claims %t, deleted with pods %t, minReadySeconds %d, grace %s, deadline %s; "+
+	return fmt.Sprintf("%d pods, %d at a time, %s, ordered %t, unordered %t, gate %t, not in the template %t, sidecar %t, kept ready %t, claims %t, deleted with pods %t, minReadySeconds %d, grace %s, deadline %s; "+
 		"stops within %ds, ready after %s, endpoints within %ds, old kubelets %t, lag %ds, faults 1/%d, deaths 1/%d",
-		s.replicas, s.maxUnavailable, s.policy, s.ordered, s.unordered, s.gated, s.sidecar, s.keepReady, s.claims, s.deleteScaled, s.minReadySeconds, s.gracePeriod, s.deadline,
+		s.replicas, s.maxUnavailable, s.policy, s.ordered, s.unordered, s.gated, s.unlisted, s.sidecar, s.keepReady, s.claims, s.deleteScaled, s.minReadySeconds, s.gracePeriod, s.deadline,
 		s.maxStopTime, s.readyTime, s.endpointDelay, s.oldKubelets, s.lag, s.faults, s.deaths) +
 		fmt.Sprintf("; %s; hooked %t: %s, in the template %t, answered within %ds; batches %d, slow %q; reads %t, pulls %t; respects a budget %t, slack %d, lag %ds; unserved %t",
 			s.clones, s.hooked, hookWords(s.hooks.lifecycle()), s.marked, s.hookDelay, s.batches, s.slow, s.reads, s.pulls, s.respects, s.budgetSlack, s.budgetLag, s.unserved) +
@@ -212,7 +214,7 @@ func (s settings) template(r revision) corev1.PodTemplateSpec {
 	if s.sidecar {
 		t.Spec.InitContainers = []corev1.Container{{Name: sidecarName, Image: "proxy:a", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}}
 	}
-	if s.gated {
+	if s.gated && !s.unlisted {
 		t.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: appsv1beta1.InPlaceUpdateReady}}
 	}
 	if s.marked {

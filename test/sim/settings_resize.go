@@ -239,14 +239,14 @@ const goodResizeRevisions = 13
 // ready.
 func (s settings) revisions() []revision {
 	if !s.resizes.on {
-		return s.wider.without(revisions)
+		return revisions
 	}
-	return slices.Concat(s.wider.without(revisions), s.wider.splitRevisions(), resizeRevisions)
+	return slices.Concat(revisions, s.wider.splitRevisions(), resizeRevisions)
 }
 
 func (s settings) good() []revision {
 	if !s.resizes.on {
-		return s.wider.without(revisions[:goodRevisions])
+		return revisions[:goodRevisions]
 	}
-	return slices.Concat(s.wider.without(revisions[:goodRevisions]), s.wider.splitRevisions(), resizeRevisions[:goodResizeRevisions])
+	return slices.Concat(revisions[:goodRevisions], s.wider.splitRevisions(), resizeRevisions[:goodResizeRevisions])
 }

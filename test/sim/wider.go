@@ -22,8 +22,6 @@ type wider struct {
 	splits bool
 	// rewrites are what admission changes in objects at times.
 	rewrites rewrites
-	// noRestarts: the user asks for no restarts, see openFindings.
-	noRestarts bool
 	// hands: people make and delete single objects by hand; again is what becomes of a
 	// set that they delete, and make again.
 	hands bool
@@ -78,6 +76,7 @@ func chosenForWider(choices *Choices) settings {
 		s.volumes = chosenRecreations(choices)
 	}
 	s.wider.rewrites.defaults = s.wider.rewrites.defaults && s.resizes.on
+	s.unlisted = choices.oneIn(2)
 	return s
 }
 

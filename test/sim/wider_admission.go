@@ -4,6 +4,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
 
 // admission is what an API server asks of quotas, policies and webhooks before it
@@ -23,6 +26,8 @@ type admission struct {
 	forbidsFirst bool
 	// rewrites are what is changed in objects.
 	rewrites rewrites
+	// ungates: new pods lack the gate, as those do that were made when the policy was another.
+	ungates bool
 	// refused is the last error that a refused creation got.
 	refused error
 }
@@ -35,6 +40,11 @@ type refusal struct {
 
 // admitCreation rewrites an object, and refuses it or lets it be created.
 func (a *admission) admitCreation(obj client.Object) error {
+	if pod, ok := obj.(*corev1.Pod); ok && a.ungates {
+		pod.Spec.ReadinessGates = slices.DeleteFunc(slices.Clone(pod.Spec.ReadinessGates), func(gate corev1.PodReadinessGate) bool {
+			return gate.ConditionType == appsv1beta1.InPlaceUpdateReady
+		})
+	}
 	a.rewrites.apply(obj)
 	if err := a.refuse(obj); err != nil {
 		a.refused = err

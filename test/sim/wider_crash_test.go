@@ -158,7 +158,6 @@ func TestRestartsWhereImagesAreRewritten(t *testing.T) {
 // The same where only the registry can be spelled otherwise, since images are pulled at
 // every start.
 func TestRestartsOfPulledImagesThatAreRewritten(t *testing.T) {
-	t.Skip("finding: image re-spelled by admission during an env restart never completes")
 	restartWhereImagesAreRewritten(t, dockerHub, "level", true)
 }
 

@@ -3,11 +3,6 @@
 
 package sim
 
-import (
-	"slices"
-	"strings"
-)
-
 // finding is a bug that the simulation has found and that is still open. Until it is
 // fixed, random runs leave out what leads to it, and a skipped test that names its
 // subject keeps the case.
@@ -26,15 +21,6 @@ var openFindings = []finding{
 		"checkBudget counts only pods that are wanted: with podManagementPolicy Parallel and without scaleStrategy.maxUnavailable, " +
 			"all pods whose ordinals are reserved, or lie before a new start, are deleted at once",
 		nil,
-	},
-	{
-		"image re-spelled by admission during an env restart never completes",
-		"restarts for the environment or on request, where admission changes images: the image is spelled otherwise for that",
-		func(s *settings) {
-			if s.wider.rewrites.registry != "" {
-				s.reads, s.pulls, s.wider.noRestarts = false, false, true
-			}
-		},
 	},
 	{
 		"a change of labels that admission makes a restart",
@@ -93,12 +79,6 @@ var openFindings = []finding{
 			}
 		},
 	},
-}
-
-// without returns the revisions that the user may ask for: no restarts, if those are left
-// out.
-func (s wider) without(from []revision) []revision {
-	return slices.DeleteFunc(slices.Clone(from), func(r revision) bool { return s.noRestarts && strings.HasPrefix(r.name, "restart") })
 }
 
 // withoutFindings returns settings that lead to none of the findings.

@@ -89,10 +89,10 @@ type CloneSetSpec struct {
 
 	// template describes the pods. A change of it makes a new revision.
 	// restartPolicy must be Always or absent, activeDeadlineSeconds absent.
-	// To take a pod out of service while it is changed in place, list
-	// InPlaceUpdateReady in the template's readinessGates. Fields that this
-	// release does not know are refused under strict field validation, the
-	// default of kubectl, and named in a warning otherwise.
+	// If podUpdatePolicy is in place, new pods have the readiness gate
+	// InPlaceUpdateReady, listed or not. Fields that this release does not
+	// know are refused under strict field validation, the default of
+	// kubectl, and named in a warning otherwise.
 	//
 	// +required
 	// +kubebuilder:validation:XValidation:rule="!has(self.spec.restartPolicy) || self.spec.restartPolicy == 'Always'",fieldPath=".spec.restartPolicy",messageExpression="'template.spec.restartPolicy must be Always or absent; found ' + self.spec.restartPolicy"
@@ -154,8 +154,8 @@ type CloneSetSpec struct {
 
 	// progressDeadlineSeconds is the time, in seconds, after which an update
 	// that does not end is reported in the condition Progressing. Nothing is
-	// undone. It must be greater than minReadySeconds, or 2147483647 for no
-	// deadline, the default.
+	// undone. It must be greater than minReadySeconds. 2147483647 is no
+	// deadline. Defaults to that.
 	//
 	// +optional
 	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
@@ -189,7 +189,7 @@ type CloneSetScaleStrategy struct {
 
 	// enablePVCReuse keeps the claims of a deleted pod for the next pod that is
 	// created. Absent, what disablePVCReuse says counts; without either, claims
-	// are reused if updateStrategy is written flat, and not if it is nested.
+	// are kept.
 	//
 	// +optional
 	EnablePVCReuse *bool `json:"enablePVCReuse,omitempty"`

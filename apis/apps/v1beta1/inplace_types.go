@@ -12,7 +12,7 @@ type InPlaceUpdateStrategy struct {
 	// gracePeriodSeconds is how long, in seconds, a pod stays out of service
 	// before its containers are changed. It counts from the moment at which no
 	// endpoint lists the pod as ready any more, and needs the readiness gate
-	// InPlaceUpdateReady in the template. Defaults to 0.
+	// InPlaceUpdateReady. Defaults to 0.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=0

@@ -186,8 +186,9 @@ const (
 
 // Condition types on pods that are also readiness gates.
 const (
-	// InPlaceUpdateReady is False while a pod is changed in place. Listed in
-	// the template's readinessGates, it takes the pod out of service meanwhile.
+	// InPlaceUpdateReady is False while a pod is changed in place. As a readiness
+	// gate it takes the pod out of service meanwhile. New pods of sets that are
+	// updated in place have it; templates of native workloads have to list it.
 	InPlaceUpdateReady corev1.PodConditionType = "InPlaceUpdateReady"
 
 	// KruisePodReady is False while a lifecycle hook with markPodNotReady holds

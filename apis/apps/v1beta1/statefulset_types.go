@@ -93,10 +93,10 @@ type StatefulSetSpec struct {
 
 	// template describes the pods. A change of it makes a new revision.
 	// restartPolicy must be Always or absent, activeDeadlineSeconds absent.
-	// To take a pod out of service while it is changed in place, list
-	// InPlaceUpdateReady in the template's readinessGates. Fields that this
-	// release does not know are refused under strict field validation, the
-	// default of kubectl, and named in a warning otherwise.
+	// If podUpdatePolicy is in place, new pods have the readiness gate
+	// InPlaceUpdateReady, listed or not. Fields that this release does not
+	// know are refused under strict field validation, the default of
+	// kubectl, and named in a warning otherwise.
 	//
 	// +required
 	// +kubebuilder:validation:XValidation:rule="!has(self.spec.restartPolicy) || self.spec.restartPolicy == 'Always'",fieldPath=".spec.restartPolicy",messageExpression="'template.spec.restartPolicy must be Always or absent; found ' + self.spec.restartPolicy"

@@ -1,0 +1,42 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inplace
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/insitu-dev/insitu/test/builders"
+)
+
+func TestSuccessor(t *testing.T) {
+	g := NewWithT(t)
+	claim := corev1.Volume{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data-web-0"}}}
+	token := corev1.Volume{Name: "kube-api-access", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{}}}
+	pod := builders.Pod("web-0", "a", alpineImage).With(func(p *corev1.Pod) {
+		p.Spec.NodeName, p.Spec.Volumes = "node-1", []corev1.Volume{claim, token}
+		p.OwnerReferences = []metav1.OwnerReference{{Kind: "StatefulSet", Name: "web"}}
+		p.Finalizers = []string{drainFinalizer}
+	}).Build()
+	pod.Labels["statefulset.kubernetes.io/pod-name"] = "web-0"
+	template := parse(t, `{"metadata":{"labels":{"app":"web"},"annotations":{"note":"new"}},"spec":{"containers":[{"name":"main","image":"nginx:latest",
+		"resources":{"requests":{"cpu":"200m"}},"volumeMounts":[{"name":"data","mountPath":"/data"}]}]}}`)
+
+	successor, err := Successor(pod, template)
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(successor.Name + " " + successor.GenerateName + " " + successor.Namespace).To(Equal(" web-0- " + pod.Namespace))
+	g.Expect(successor.UID).To(BeEmpty())
+	g.Expect(successor.Labels).To(And(HaveKeyWithValue("app", "web"), HaveKeyWithValue("statefulset.kubernetes.io/pod-name", "web-0")))
+	g.Expect(successor.Annotations).To(Equal(map[string]string{"note": "new"}))
+	g.Expect(successor.OwnerReferences).To(Equal(pod.OwnerReferences))
+	g.Expect(successor.Finalizers).To(BeEmpty())
+	g.Expect(successor.Spec.NodeName).To(BeEmpty())
+	g.Expect(successor.Spec.Containers[0].Image).To(Equal("nginx:latest"))
+	g.Expect(successor.Spec.Containers[0].Resources.Requests.Cpu().String()).To(Equal("200m"))
+	g.Expect(successor.Spec.Volumes).To(Equal([]corev1.Volume{claim}), "what admission has added, it would add again")
+}
