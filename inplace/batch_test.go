@@ -244,6 +244,32 @@ func TestMemoryIsLoweredWithTheBatchOfItsContainer(t *testing.T) {
 	g.Expect(pastOf(r.pod, patched).state.NextContainerResources).To(BeEmpty())
 }
 
+// A pod that serves between two batches goes on within the budget, also where the next one
+// comes with other sizes.
+func TestABatchWithSizesTakesItsTurn(t *testing.T) {
+	g := NewWithT(t)
+	r := newRanked(t, "3", "2", "1")
+	r.sized("64Mi", "32Mi")
+	r.pod.Spec.ReadinessGates = nil
+	r.step("2")
+	r.act(true)
+	r.pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	down := builders.Pod("sample-1", "2", "db:2").Ready(false, builders.Start).Build()
+	w := Workload{
+		Target: Target{Revision: Revision{Name: "2", Template: r.template("2")}, Policy: inPlaceOnly}, Replicas: 2, MaxUnavailable: 1, MaxConcurrentResizes: 1,
+		Pods: []PodFacts{
+			{Pod: r.pod, From: &Revision{Name: "2", Template: r.template("2")}}, {Pod: down, From: &Revision{Name: "2", Template: r.template("2")}},
+		},
+	}
+
+	plan := MakePlan(w, patched)
+	g.Expect(plan.Moves).NotTo(ContainElement(HaveField("Pod.Name", "sample-0")))
+	g.Expect(plan.Blockers).To(ContainElement(And(HaveField("Pod.Name", "sample-0"), HaveField("Reason", ReasonBudget))))
+
+	w.MaxUnavailable = 2
+	g.Expect(MakePlan(w, patched).Moves).To(ContainElement(And(HaveField("Pod.Name", "sample-0"), HaveField("Step.Action", Resize))))
+}
+
 // The manager dies after the sizes were written, and before the image.
 func TestMemoryOfABatchWithoutItsImage(t *testing.T) {
 	g := NewWithT(t)

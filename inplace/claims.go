@@ -99,6 +99,7 @@ func isAskedFor(claims volumes.Claims) bool {
 // finishWithClaims returns the step of a pod at its revision, whose claims may follow
 // later: when they have become able to.
 func finishWithClaims(facts PodFacts, before *past, target Target, now time.Time) Step {
+	target.irreplaceable = before.irreplaceable
 	if step := gone(before, target, now); step != nil {
 		return noteDetached(*step, facts)
 	}

@@ -55,9 +55,10 @@ type Progress struct {
 	Since time.Time
 	// Recheck is when time alone can complete the update; zero if it cannot.
 	Recheck time.Time
-	// restartsNever is true when a container was to be restarted for its environment, and
-	// has the image again that it had before: the kubelet has no reason to.
-	restartsNever bool
+	// unrestarted says of a container that was to be restarted for its environment that it
+	// has the image again that it had before: the kubelet has no reason to. It is empty if
+	// there is none.
+	unrestarted string
 	// Next holds the containers whose turn comes when those changed so far are
 	// ready. While there are any, the update is neither complete nor proved.
 	Next []ImageChange

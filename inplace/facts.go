@@ -40,7 +40,7 @@ type Target struct {
 	Lifecycle *appsv1beta1.Lifecycle
 	// ShowsState is true when pods name the state of their lifecycle also without hooks.
 	ShowsState bool
-	// irreplaceable is why no pod is evicted for its sizes: see PodFacts.
+	// irreplaceable is why the pod in question is not evicted for its sizes: see PodFacts.
 	irreplaceable *Refusal
 	// frozen is true when nothing is recreated or set back for its sizes: the
 	// workload is paused, or left to the user's deletions.
@@ -112,5 +112,6 @@ func (f PodFacts) pastAt(now time.Time) *past {
 	if f.past == nil {
 		f = f.Read(now)
 	}
+	f.past.irreplaceable = f.Irreplaceable
 	return f.past
 }

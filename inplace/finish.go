@@ -18,6 +18,7 @@ import (
 // finish brings a pod that stays at its revision back into service: what is first
 // of these that has something to do or to wait for has its way.
 func finish(before *past, target Target, now time.Time) Step {
+	target.irreplaceable = before.irreplaceable
 	for _, next := range []func(*past, Target, time.Time) *Step{
 		gone, restart, evicted, resizeWhileOut, serve, relabel, settleSizes, becomeReady, atRest,
 	} {
@@ -38,7 +39,7 @@ func restart(before *past, target Target, now time.Time) *Step {
 	if progress.Complete {
 		return nil
 	}
-	if progress.restartsNever {
+	if progress.unrestarted != "" {
 		return ptr.To(giveUpRestart(before, target, progress, now))
 	}
 	// A container that ends long after its update is not overdue by that.
@@ -59,12 +60,16 @@ func restart(before *past, target Target, now time.Time) *Step {
 // recreated or, where the user wants no recreation, serves as it is.
 func giveUpRestart(before *past, target Target, progress Progress, now time.Time) Step {
 	if target.Policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType && !target.frozen {
-		return remove(before.pod, target, Step{Reason: ReasonNotRestarted, Message: progress.Message}, now)
+		return remove(before.pod, target, Step{Reason: ReasonNotRestarted, Message: progress.unrestarted}, now)
 	}
 	if needsMarkReady(before.pod) {
-		return Step{Action: MarkReady, State: Verifying, Since: progress.Since, Message: "it serves with its old environment: " + progress.Message}
+		step := Step{Action: MarkReady, State: Verifying, Message: "it serves with its old environment: " + progress.unrestarted}
+		if state := target.stateAtRest(before.pod); state != lifecycleState(before.pod) {
+			step.Lifecycle = state
+		}
+		return step
 	}
-	return Step{State: Stuck, Reason: ReasonNotRestarted, Since: progress.Since, Message: progress.Message}
+	return Step{State: Stuck, Reason: ReasonNotRestarted, Since: progress.Since, Message: progress.unrestarted}
 }
 
 // serve opens the gates of a pod.

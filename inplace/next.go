@@ -15,17 +15,13 @@ import (
 // Any state can be left for any target: the way is computed from what the pod
 // is, not from what was intended with it before.
 func Next(facts PodFacts, target Target, now time.Time) Step {
-	target.irreplaceable = facts.Irreplaceable
-	step := next(facts, target, now)
-	if again := facts.Irreplaceable; again != nil && step.State == Stuck && (step.Until.IsZero() || again.Until.Before(step.Until)) {
-		step.Until = again.Until
-	}
-	return noteDetached(step, facts)
+	return noteDetached(next(facts, target, now), facts)
 }
 
 func next(facts PodFacts, target Target, now time.Time) Step {
 	pod := facts.Pod
 	before := facts.pastAt(now)
+	target.irreplaceable = before.irreplaceable
 	if step := gone(before, target, now); step != nil {
 		return *step
 	}
@@ -48,11 +44,8 @@ func next(facts PodFacts, target Target, now time.Time) Step {
 	if refused != nil {
 		return refuseUnlessKept(facts, before, target, refused, now)
 	}
-	switch {
-	case facts.Refused != nil && facts.Refused.Reason == ReasonNotRestarted:
-		return refuseUnlessKept(facts, before, target, facts.Refused, now)
-	case facts.Refused != nil:
-		return deny(before, target, facts.Refused, now)
+	if facts.Refused != nil {
+		return turnDown(facts, before, target, now)
 	}
 	if step := hold(before, target, change, now); step != nil {
 		return *step
@@ -146,11 +139,33 @@ func stuck(before *past, target Target, refused *Refusal, why string, now time.T
 // finishUnlessRefused is finish for a pod whose next batch the server may refuse.
 func finishUnlessRefused(facts PodFacts, before *past, target Target, now time.Time) Step {
 	step := finish(before, target, now)
+	if step.Action == Recreate && step.Reason == ReasonNotRestarted && facts.Claims.KeepPod() && !isIdle(facts.Pod) {
+		return keepForClaims(facts, before, target, &Refusal{Reason: step.Reason, Message: step.Message}, now)
+	}
 	if (step.Action == Patch || step.Action == Resize) && facts.Refused != nil {
 		step = refuseSizes(before, target, facts.Refused, now)
 		step.Until, step.Denied = facts.Refused.Until, facts.Refused.Denied
 	}
 	return step
+}
+
+// turnDown handles a change that the server refuses, or of which it undoes what has a
+// container restarted.
+func turnDown(facts PodFacts, before *past, target Target, now time.Time) Step {
+	if facts.Refused.Reason != ReasonNotRestarted {
+		return deny(before, target, facts.Refused, now)
+	}
+	step := refuseUnlessKept(facts, before, target, facts.Refused, now)
+	step.Until = soonest(step.Until, facts.Refused.Until)
+	return step
+}
+
+// soonest returns the earlier of two times that are not zero.
+func soonest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // deny keeps a pod whose change the server refuses in service as it is. It is not
@@ -170,10 +185,7 @@ func deny(before *past, target Target, refused *Refusal, now time.Time) Step {
 	default:
 		return step
 	}
-	until := refused.Until
-	if until.IsZero() || !step.Until.IsZero() && step.Until.Before(until) {
-		until = step.Until
-	}
+	until := soonest(refused.Until, step.Until)
 	message := refused.Message
 	if _, isResize := target.verdictOn(refused); isResize {
 		message = target.kept(refused.Reason, message)

@@ -37,6 +37,8 @@ type past struct {
 	// template is that of the revision that the pod's label names; nil if it is not
 	// known.
 	template *Template
+	// irreplaceable is as in PodFacts.
+	irreplaceable *Refusal
 	// known is the progress, once it was asked for.
 	known *Progress
 }
@@ -92,7 +94,9 @@ func (p *past) judge() Progress {
 		if all[name].done() {
 			continue
 		}
-		progress.restartsNever = progress.restartsNever || all[name].restartsNever()
+		if progress.unrestarted == "" && all[name].restartsNever() {
+			_, progress.unrestarted = all[name].missing()
+		}
 		if progress.Complete {
 			progress.Complete = false
 			progress.Reason, progress.Message = all[name].missing()

@@ -59,6 +59,9 @@ func awaitResize(before *past, target Target, now time.Time) Step {
 	case resize.Keep:
 		step.State = Stuck
 		step.Message = target.kept(step.Reason, step.Message)
+		if target.irreplaceable != nil {
+			step.Until = soonest(step.Until, target.irreplaceable.Until)
+		}
 		return step
 	case resize.Wait:
 		return overdue(step, target.Deadline, now)

@@ -416,6 +416,42 @@ func TestAPodThatIsBeingResizedIsAvailableAndNotUpdated(t *testing.T) {
 	g.Expect(plan.Blockers).To(HaveEach(And(HaveField("State", Resizing), HaveField("Reason", ReasonNotObserved))))
 }
 
+// Wherever a pod is on its way, it is not evicted if no other could come in its place.
+func TestPodsThatCouldNotBeMadeAgainAreKept(t *testing.T) {
+	pending := func(reason string) func(int, *builders.PodBuilder) {
+		return func(_ int, b *builders.PodBuilder) {
+			written("150m", "96Mi")(b)
+			b.InForce("100m", "64Mi").With(func(pod *corev1.Pod) {
+				pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: reason})
+			})
+		}
+	}
+	for _, reason := range []string{corev1.PodReasonInfeasible, corev1.PodReasonDeferred} {
+		for _, ready := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, ready %t", reason, ready), func(t *testing.T) {
+				g := NewWithT(t)
+				w := workloadAt(2, "large", "large", func(i int, b *builders.PodBuilder) {
+					pending(reason)(i, b)
+					b.Ready(ready, after(1))
+				})
+				w.Target.Resize = resize.Policy{OnDeferred: appsv1beta1.RecreateResizeDeferred, OnInfeasible: appsv1beta1.RecreateResizeFailure}
+				g.Expect(MakePlan(w, after(10)).Moves).To(ContainElement(HaveField("Step.Evict", true)))
+
+				for i := range w.Pods {
+					w.Pods[i].Irreplaceable = &Refusal{Message: "no more than 100m", Until: after(20)}
+				}
+				plan := MakePlan(w, after(10))
+				g.Expect(plan.Moves).To(BeEmpty())
+				g.Expect(plan.Blockers).To(HaveLen(2))
+				if reason == corev1.PodReasonInfeasible {
+					g.Expect(plan.Blockers).To(HaveEach(HaveField("Message", ContainSubstring("would not accept a new pod: no more than 100m"))))
+					g.Expect(plan.Recheck).NotTo(BeZero())
+				}
+			})
+		}
+	}
+}
+
 func TestPodsThatWaitForRoomDoNotHoldUpOthers(t *testing.T) {
 	g := NewWithT(t)
 	w := workloadAt(4, "small", "large", func(i int, b *builders.PodBuilder) {

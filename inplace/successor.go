@@ -27,9 +27,12 @@ func Successor(pod *corev1.Pod, template *Template) (*corev1.Pod, error) {
 	successor := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pod.Namespace, GenerateName: pod.Name + "-",
-			Labels: withValues(pod.Labels, made.Labels), Annotations: made.Annotations, OwnerReferences: pod.OwnerReferences,
+			Labels: withValues(pod.Labels, made.Labels), Annotations: made.Annotations, OwnerReferences: slices.Clone(pod.OwnerReferences),
 		},
 		Spec: made.Spec,
+	}
+	for i := range successor.OwnerReferences {
+		successor.OwnerReferences[i].BlockOwnerDeletion = nil // which takes rights on the owner
 	}
 	for _, volume := range pod.Spec.Volumes {
 		isListed := slices.ContainsFunc(successor.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == volume.Name })

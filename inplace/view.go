@@ -76,7 +76,7 @@ func newView(w Workload, i int, now time.Time) *view {
 	}
 	v.reserved = v.wants && facts.past.hasGrown(w.Target) || facts.past.resized.State == resize.Deferred && facts.past.resized.Restarts
 	v.wants = v.wants || takesOutForSizes(v.Step)
-	v.between = !v.wants && progress.Reason == ReasonNextBatch && v.Step.Action == Patch && servesUnfinished(pod, w, now)
+	v.between = !v.wants && progress.Reason == ReasonNextBatch && v.Step.LeadsToPatch() && v.Step.Action != MarkNotReady && servesUnfinished(pod, w, now)
 	return v
 }
 
@@ -91,7 +91,7 @@ func takesOutForSizes(step Step) bool {
 	case Patch:
 		return false // of a batch that was let go with the first one
 	case Wait, MarkReady, MarkNotReady, Resize, ChangeClaims:
-		return step.LeadsToPatch() && step.Change.Resize.Restarts()
+		return step.LeadsToPatch() && step.Change.Resize.Restarts() && len(step.Change.Images) == 0
 	default:
 		return false
 	}

@@ -36,6 +36,9 @@ func (r *Reconciler) observeClaims(ctx context.Context, s *scope) error {
 		return nil
 	}
 	for _, m := range s.members {
+		if !isPodName(s.set.Name, m.Name) {
+			continue // its claims are not the set's
+		}
 		var err error
 		if s.claimSteps[m.Name], err = s.claims.Steps(ctx, s.podOfClaims(m), templates, s.now); err != nil {
 			return err

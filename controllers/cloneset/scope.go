@@ -103,7 +103,11 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope) error {
 	if s.selector, err = metav1.LabelSelectorAsSelector(s.set.Spec.Selector); err != nil {
 		return workload.SpecError{Err: fmt.Errorf("read spec.selector of %s: %w", s.owner, err)}
 	}
-	orphans, err := workload.ListOrphans(ctx, r.client, r.live, s.set, s.selector)
+	// One that has ended would be replaced at once, and what it has printed would be lost:
+	// none goes so that the set has not made.
+	orphans, err := workload.ListOrphans(ctx, r.client, r.live, s.set, workload.Own{Selector: s.selector, IsPod: func(pod *corev1.Pod) bool {
+		return isPodName(s.set.Name, pod.Name) || !inplace.HasEnded(pod)
+	}})
 	if err != nil {
 		return err
 	}

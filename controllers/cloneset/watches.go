@@ -9,7 +9,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -75,8 +78,23 @@ func (r *Reconciler) drainingSets(ctx context.Context, slice client.Object) []re
 	return workload.Draining(ctx, r.client, kind, slice)
 }
 
-// adoptingSets maps a pod without a controller to the set that may have to adopt
-// it.
+// adoptingSets maps a pod without a controller to the sets that may have to adopt it:
+// those that select it, whatever its name is.
 func (r *Reconciler) adoptingSets(ctx context.Context, pod client.Object) []reconcile.Request {
-	return workload.Adopting(ctx, r.client, pod, &appsv1beta1.CloneSet{})
+	if metav1.GetControllerOfNoCopy(pod) != nil {
+		return nil
+	}
+	sets := &appsv1beta1.CloneSetList{}
+	if err := r.client.List(ctx, sets, client.InNamespace(pod.GetNamespace()), client.DisableReadYourWritesConsistency); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to map pod", "Pod", klog.KObj(pod))
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range sets.Items {
+		selector, err := metav1.LabelSelectorAsSelector(sets.Items[i].Spec.Selector)
+		if err == nil && selector.Matches(labels.Set(pod.GetLabels())) { // else its own reconciliation says so
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&sets.Items[i])})
+		}
+	}
+	return requests
 }

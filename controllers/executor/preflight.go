@@ -33,10 +33,10 @@ import (
 func (e *Executor) Preflight(ctx context.Context, owner client.Object, w inplace.Workload, now time.Time) (inplace.Plan, Result) {
 	w.Pods = slices.Clone(w.Pods)
 	known := e.memory.verdictsOn(owner.GetUID(), w.Target.Name)
-	tried, successors := sets.New[types.UID](), successors{executor: e, known: known}
+	tried, successors := sets.New[types.UID](), newSuccessors(e, w.Target.Template)
 	for {
 		plan := e.plan(w, now)
-		if known.mark(w.Pods, plan, now) || successors.keep(ctx, w, plan, now) {
+		if known.mark(w.Pods, plan, now) || successors.keep(ctx, w.Pods, plan, now) {
 			continue
 		}
 		untried := known.untried(plan.Moves)

@@ -210,6 +210,18 @@ func TestARefusedResizeRecreatesWhereThatIsWanted(t *testing.T) {
 	}
 }
 
+// The quota still counts the pod that is to go, so it says nothing of one of the same size.
+func TestAPodOfTheSameSizeHasRoomInTheQuota(t *testing.T) {
+	a := newSizes(t, 1)
+	a.says = refuses("create", forbidden("exceeded quota: q"))
+	pod := builders.Pod("sample-0", "b", "nginx:alpine").Sized("200m", "64Mi").Build()
+
+	a.Expect(a.executor.refusesSuccessor(t.Context(), pod, a.workload.Target.Template, a.clock.Now())).To(BeNil())
+
+	pod = builders.Pod("sample-0", "b", "nginx:alpine").Sized("200m", "32Mi").Build()
+	a.Expect(a.executor.refusesSuccessor(t.Context(), pod, a.workload.Target.Template, a.clock.Now())).NotTo(BeNil())
+}
+
 // A pod goes for its sizes only if another can come: a policy may refuse it as well.
 func TestAPodThatCouldNotBeMadeAgainIsNotRecreated(t *testing.T) {
 	const asked = "create sample-0-[All]"
@@ -227,8 +239,8 @@ func TestAPodThatCouldNotBeMadeAgainIsNotRecreated(t *testing.T) {
 		"the quota is full": {
 			resize: forbidden("exceeded quota: q"), message: "the API server would not accept a new pod: the quota has no room for it",
 		},
-		"the quota has room for one, which the pod still has": {
-			resize: forbidden("no more than 100m"), create: forbidden("exceeded quota: q"), recreated: true, asks: []any{asked},
+		"the quota may have no room for a larger one": {
+			resize: forbidden("no more than 100m"), create: forbidden("exceeded quota: q"), asks: []any{asked}, message: "exceeded quota: q",
 		},
 		"no webhook takes part in dry runs": {
 			resize: forbidden("no more than 100m"), create: apierrors.NewBadRequest(`admission webhook "w" does not support dry run`),

@@ -57,9 +57,6 @@ func (m memory) verdictsOn(workload types.UID, revision string) *verdicts {
 type verdicts struct {
 	revision string
 	byChange map[string]*verdict
-	// successor is why the server did not accept a new pod in the place of one that was to
-	// be evicted; nil if it did, or was not asked.
-	successor *inplace.Refusal
 }
 
 // on returns the verdict on a change, which is the same for all pods that need

@@ -6,7 +6,6 @@ package statefulset
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,14 +20,13 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope) error {
 	if s.selector, err = metav1.LabelSelectorAsSelector(s.set.Spec.Selector); err != nil {
 		return workload.SpecError{Err: fmt.Errorf("read spec.selector of %s: %w", s.owner, err)}
 	}
-	orphans, err := workload.ListOrphans(ctx, r.client, r.live, s.set, s.selector)
+	orphans, err := workload.ListOrphans(ctx, r.client, r.live, s.set, workload.Own{Selector: s.selector, IsPod: func(pod *corev1.Pod) bool {
+		_, ours := ordinalOf(s.set.Name, pod.Name)
+		return ours
+	}})
 	if err != nil {
 		return err
 	}
-	orphans.Pods = slices.DeleteFunc(orphans.Pods, func(pod *corev1.Pod) bool {
-		_, ours := ordinalOf(s.set.Name, pod.Name)
-		return !ours
-	})
 	left, failures, err := workload.Adopt(ctx, r.client, r.live, s.owner, orphans)
 	s.gated, s.updating = s.gated.Union(left), failures // their names are taken
 	return err

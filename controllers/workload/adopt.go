@@ -31,23 +31,29 @@ const controllerHashLabel = "controller.kubernetes.io/hash"
 type Orphans struct {
 	// Revisions have the workload's name and their hash as their names.
 	Revisions []*appsv1.ControllerRevision
-	// Pods have any name. A kind whose pods have names of their own tells those from others.
-	Pods []*corev1.Pod
+	Pods      []*corev1.Pod
+}
+
+// Own tells what is a workload's own: what its selector matches and, of the pods, those
+// that IsPod says are.
+type Own struct {
+	Selector labels.Selector
+	IsPod    func(*corev1.Pod) bool
 }
 
 // ListOrphans returns what a workload may have to adopt, without what is being
-// deleted. Where there are pods to adopt, revisions are read from the API server: the
+// deleted: of the pods, those that are its own. Where there are pods to adopt, revisions are read from the API server: the
 // cache may still show them as those of the workload of before, and pods of a revision
 // that is not known are recreated.
-func ListOrphans(ctx context.Context, cached, live client.Reader, owner client.Object, selector labels.Selector) (Orphans, error) {
+func ListOrphans(ctx context.Context, cached, live client.Reader, owner client.Object, own Own) (Orphans, error) {
 	found := Orphans{}
-	selected := client.MatchingLabelsSelector{Selector: selector}
+	selected := client.MatchingLabelsSelector{Selector: own.Selector}
 	pods := &corev1.PodList{}
 	if err := podcache.Orphans(ctx, cached, owner.GetNamespace(), pods, selected); err != nil {
 		return found, err
 	}
 	for i := range pods.Items {
-		if pods.Items[i].DeletionTimestamp == nil {
+		if pods.Items[i].DeletionTimestamp == nil && own.IsPod(&pods.Items[i]) {
 			found.Pods = append(found.Pods, &pods.Items[i])
 		}
 	}

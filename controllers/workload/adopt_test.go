@@ -56,7 +56,7 @@ func TestOrphanedRevisionsAreReadFromTheServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			orphans, err := ListOrphans(t.Context(), holding(pod, tc.cached), holding(tc.live), set("now"), labels.Everything())
+			orphans, err := ListOrphans(t.Context(), holding(pod, tc.cached), holding(tc.live), set("now"), Own{labels.Everything(), func(*corev1.Pod) bool { return true }})
 			g.Expect(apierrors.IsConflict(err)).To(Equal(tc.conflicts), "%v", err)
 			g.Expect(orphans.Revisions).To(HaveLen(tc.found))
 		})
