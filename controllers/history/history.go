@@ -148,7 +148,7 @@ func (k *Keeper) Read(objects []appsv1.ControllerRevision) (*History, error) {
 func (k *Keeper) Ensure(ctx context.Context, owner Owner, h *History, content Content) (*Revision, int32, error) {
 	// Of several equal ones, the newest is the one that pods were made from last.
 	equal := len(h.revisions) - 1
-	for equal >= 0 && !h.revisions[equal].Equal(content) {
+	for equal >= 0 && !content.Equal(h.revisions[equal].Content) {
 		equal--
 	}
 	if equal < 0 {
@@ -202,7 +202,7 @@ func (k *Keeper) tryCreate(ctx context.Context, owner Owner, object *appsv1.Cont
 	if err != nil {
 		return nil, false, fmt.Errorf("read ControllerRevision %s/%s: %w", existing.Namespace, existing.Name, err)
 	}
-	return &Revision{Content: theirs, object: existing}, !theirs.Equal(content), nil
+	return &Revision{Content: theirs, object: existing}, !content.Equal(theirs), nil
 }
 
 // changeCause is the annotation that kubectl rollout history shows.

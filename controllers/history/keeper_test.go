@@ -65,6 +65,24 @@ func TestEnsureRenumbersAnOldRevision(t *testing.T) {
 	w.Expect(w.numbers()).To(HaveKeyWithValue(third.Name(), int64(4)))
 }
 
+// Claims are to follow their templates from now on: a revision from before, which is silent
+// about claims, is another one.
+func TestEnsureOfWhatSpeaksOfClaims(t *testing.T) {
+	w := newWorld(t, interceptor.Funcs{})
+	speaking := contentOf(t, template("a"), claim("data", "1Gi"))
+	silent := Content{Template: speaking.Template}
+	old, _ := w.ensure(silent)
+	speaking.SpeaksOfClaims = true
+
+	found, writes := w.ensure(speaking)
+	w.Expect(writes).To(Equal([]string{"create"}))
+	w.Expect(found.Name()).NotTo(Equal(old.Name()))
+
+	found, writes = w.ensure(speaking)
+	w.Expect(writes).To(BeEmpty())
+	w.Expect(found.Name()).NotTo(Equal(old.Name()))
+}
+
 // Two revisions with the same content are made by hand, for example by applying
 // a backup (kubernetes/kubernetes#111280). They must not stop anything.
 func TestEnsureChoosesTheNewestOfDuplicates(t *testing.T) {

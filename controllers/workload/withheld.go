@@ -12,7 +12,7 @@ import (
 )
 
 // Withhold returns a client that reads as c does, and takes every write for done without
-// making it. Patches of dry runs go to asks, where that is not nil: they change nothing,
+// making it. Dry runs go to asks, where that is not nil: they change nothing,
 // and their answers are what the API server says to the change.
 func Withhold(c, asks client.Client) client.Client {
 	return withheld{Client: c, asks: asks}
@@ -33,7 +33,15 @@ type withheld struct {
 	asks client.Client
 }
 
-func (w withheld) Create(context.Context, client.Object, ...client.CreateOption) error { return nil }
+// Create asks about an object without a name: one that would take the place of another.
+// What is to be made in any case is not asked about.
+func (w withheld) Create(ctx context.Context, obj client.Object, options ...client.CreateOption) error {
+	asked := (&client.CreateOptions{}).ApplyOptions(options)
+	if w.asks == nil || len(asked.DryRun) == 0 || obj.GetName() != "" {
+		return nil
+	}
+	return w.asks.Create(ctx, obj, options...)
+}
 
 func (w withheld) Update(context.Context, client.Object, ...client.UpdateOption) error { return nil }
 
