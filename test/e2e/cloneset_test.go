@@ -297,6 +297,7 @@ var _ = Describe("A CloneSet", func() {
 		makeVolumes(ctx, namespace, 6)
 		c := newClones(ctx, builders.CloneSet(namespace, "sample", sleeperV1).Replicas(3).With(func(set *appsv1beta1.CloneSet) {
 			set.Spec.VolumeClaimTemplates = claiming(namespace, "", "").Build().Spec.VolumeClaimTemplates
+			set.Spec.ScaleStrategy.EnablePVCReuse = ptr.To(false)
 		}))
 		expectClaims := func() {
 			GinkgoHelper()
