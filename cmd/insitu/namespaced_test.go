@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 
@@ -151,8 +152,10 @@ func TestNamespacedManager(t *testing.T) {
 	g.Expect(c.Status().Update(t.Context(), claim)).To(Succeed())
 	pod := &corev1.Pod{}
 	g.Eventually(func() (string, error) {
-		err := c.Get(t.Context(), client.ObjectKey{Namespace: "tenant", Name: "web-0"}, pod)
-		return pod.Spec.Containers[0].Image, err
+		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "tenant", Name: "web-0"}, pod); err != nil {
+			return "", err
+		}
+		return pod.Spec.Containers[0].Image, reportGate(t, c, pod)
 	}, "20s").Should(Equal("nginx:2"), func() string {
 		_ = c.Get(t.Context(), client.ObjectKeyFromObject(set), set)
 		return fmt.Sprintf("in place; its blockers are %v, and the pod's status is %v", set.Status.Blockers, pod.Status)
@@ -216,6 +219,27 @@ func runPod(t *testing.T, c client.Client, key client.ObjectKey, image string) {
 		pod.Status.ContainerStatuses = []corev1.ContainerStatus{builders.RunningContainer(pod.Spec.Containers[0].Name, "1", image, now.Time)}
 		return c.Status().Update(t.Context(), pod)
 	}, "10s").Should(Succeed())
+}
+
+// reportGate says of a pod that it is not ready, as its kubelet does, when its readiness gate
+// is closed.
+func reportGate(t *testing.T, c client.Client, pod *corev1.Pod) error {
+	t.Helper()
+	condition := func(kind corev1.PodConditionType) *corev1.PodCondition {
+		i := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == kind })
+		if i < 0 {
+			return &corev1.PodCondition{}
+		}
+
+		return &pod.Status.Conditions[i]
+	}
+	ready := condition(corev1.PodReady)
+	if condition(appsv1beta1.InPlaceUpdateReady).Status != corev1.ConditionFalse || ready.Status != corev1.ConditionTrue {
+		return nil
+	}
+	ready.Status, ready.LastTransitionTime = corev1.ConditionFalse, metav1.Now()
+
+	return c.Status().Update(t.Context(), pod)
 }
 
 // bindClaim does what a driver does for a claim that the manager makes.

@@ -41,7 +41,7 @@ func failuresIn(suite string, report reporters.JUnitTestSuites) []failure {
 }
 
 // messageOf says why a test failed. Ginkgo has a message; that of gotestsum says nothing,
-// and its content is all that the test printed.
+// and its content is all that the test printed: from where it names a line of the test on.
 func messageOf(test *reporters.JUnitTestCase) (text string, failed bool) {
 	switch {
 	case test.Error != nil:
@@ -51,7 +51,12 @@ func messageOf(test *reporters.JUnitTestCase) (text string, failed bool) {
 	case test.Failure.Message != "" && test.Failure.Message != "Failed":
 		return test.Failure.Message, true
 	default:
-		return test.Failure.Description, true
+		printed := test.Failure.Description
+		if at := strings.Index(printed, "_test.go:"); at >= 0 {
+			printed = printed[strings.LastIndex(printed[:at], "\n")+1:]
+		}
+
+		return printed, true
 	}
 }
 

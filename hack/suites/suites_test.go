@@ -114,6 +114,7 @@ func TestFailuresAreSaidLast(t *testing.T) {
 	var report reporters.JUnitTestSuites
 	g.Expect(xml.Unmarshal([]byte(`<testsuites><testsuite>
 <testcase classname="rollout" name="TestPlan/late"><failure message="Failed">=== RUN   TestPlan/late
+I1123 a line of a log
     plan_test.go:10: one
         two
 
