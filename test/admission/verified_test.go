@@ -4,6 +4,7 @@
 package admission
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -123,7 +124,7 @@ func servesVolumesFromImages(t *testing.T, c client.Client) bool {
 	volume(imageB)(&pod.Spec)
 	NewWithT(t).Expect(c.Create(t.Context(), pod, client.DryRunAll)).To(Succeed())
 
-	return pod.Spec.Volumes[0].Image != nil
+	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Image != nil })
 }
 
 func initContainer(image string) func(*corev1.PodSpec) {

@@ -5,6 +5,7 @@ package apiserver_test
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -86,8 +87,7 @@ var behindGates = map[string]struct {
 			*env = append(*env, corev1.EnvVar{Name: "FILE", ValueFrom: &corev1.EnvVarSource{FileKeyRef: ref}})
 		},
 		func(spec *corev1.PodSpec) bool {
-			env := spec.Containers[0].Env
-			return env[len(env)-1].ValueFrom.FileKeyRef != nil
+			return slices.ContainsFunc(spec.Containers[0].Env, func(v corev1.EnvVar) bool { return v.ValueFrom != nil && v.ValueFrom.FileKeyRef != nil })
 		},
 	},
 	"volumes from images": {
@@ -95,7 +95,9 @@ var behindGates = map[string]struct {
 			source := corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "example.io/a:1"}}
 			spec.Volumes = append(spec.Volumes, corev1.Volume{Name: "image", VolumeSource: source})
 		},
-		func(spec *corev1.PodSpec) bool { return spec.Volumes[len(spec.Volumes)-1].Image != nil },
+		func(spec *corev1.PodSpec) bool {
+			return slices.ContainsFunc(spec.Volumes, func(v corev1.Volume) bool { return v.Image != nil })
+		},
 	},
 }
 
