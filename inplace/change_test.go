@@ -168,19 +168,19 @@ func TestCompareOfTheReadinessGate(t *testing.T) {
 		native   bool
 		want     string
 	}{
-		"added to the template":                    {from: gates(), to: gates(ours)},
-		"removed from the template":                {from: gates(ours), to: gates()},
-		"added beside another":                     {from: gates(theirs), to: gates(ours, theirs)},
-		"moved":                                    {from: gates(theirs, ours), to: gates(ours, theirs)},
-		"in both templates, which the pod lacks":   {from: gates(ours), to: gates(ours), lacks: true},
-		"removed, which the pod lacks":             {from: gates(ours), to: gates(), lacks: true},
-		"added, which the pod lacks":               {from: gates(), to: gates(ours), lacks: true, want: "spec.readinessGates[InPlaceUpdateReady] was added"},
-		"another added":                            {from: gates(ours), to: gates(theirs), want: "spec.readinessGates was added"},
-		"another in its place":                     {from: gates("a", ours), to: gates("b", ours), want: "spec.readinessGates[0].conditionType was changed"},
-		"added to the template of a Deployment":    {from: gates(), to: gates(ours), native: true, want: "spec.readinessGates[InPlaceUpdateReady] was added"},
-		"removed from the template of one":         {from: gates(ours), to: gates(), native: true, want: "spec.readinessGates[InPlaceUpdateReady] was removed"},
-		"in both templates of one":                 {from: gates(ours), to: gates(ours), native: true},
-		"no list of gates, but a text of somebody": {from: `{"spec":{"readinessGates":"a"}}`, to: `{"spec":{"readinessGates":"a"}}`},
+		"added to the template":                  {from: gates(), to: gates(ours)},
+		"removed from the template":              {from: gates(ours), to: gates()},
+		"added beside another":                   {from: gates(theirs), to: gates(ours, theirs)},
+		"moved":                                  {from: gates(theirs, ours), to: gates(ours, theirs)},
+		"in both templates, which the pod lacks": {from: gates(ours), to: gates(ours), lacks: true},
+		"removed, which the pod lacks":           {from: gates(ours), to: gates(), lacks: true},
+		"added, which the pod lacks":             {from: gates(), to: gates(ours), lacks: true, want: "spec.readinessGates[InPlaceUpdateReady] was added"},
+		"another added":                          {from: gates(ours), to: gates(theirs), want: "spec.readinessGates was added"},
+		"another in its place":                   {from: gates("a", ours), to: gates("b", ours), want: "spec.readinessGates[0].conditionType was changed"},
+		"added to the template of a Deployment":  {from: gates(), to: gates(ours), native: true, want: "spec.readinessGates[InPlaceUpdateReady] was added"},
+		"removed from the template of one":       {from: gates(ours), to: gates(), native: true, want: "spec.readinessGates[InPlaceUpdateReady] was removed"},
+		"in both templates of one":               {from: gates(ours), to: gates(ours), native: true},
+		"a text instead of a list of gates":      {from: `{"spec":{"readinessGates":"a"}}`, to: `{"spec":{"readinessGates":"a"}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

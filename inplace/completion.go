@@ -139,8 +139,8 @@ func (e *evidence) done() bool {
 	return e.proved() && e.status.State.Running != nil
 }
 
-// restartsNever reports whether somebody, admission for example, has put the image of a
-// container back that was spelled otherwise to have it restarted.
+// restartsNever reports whether the container has the image again that it had before the
+// operator spelled it otherwise to have it restarted: admission, for example, changed it back.
 func (e *evidence) restartsNever() bool {
 	return e.settled && e.entry.EnvChanged && !e.proved() && e.status.State.Running != nil && e.image == e.entry.Image
 }

@@ -19,7 +19,7 @@ func TestSuccessor(t *testing.T) {
 	token := corev1.Volume{Name: "kube-api-access", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{}}}
 	pod := builders.Pod("web-0", "a", alpineImage).With(func(p *corev1.Pod) {
 		p.Spec.NodeName, p.Spec.Volumes = "node-1", []corev1.Volume{claim, token}
-		p.OwnerReferences = []metav1.OwnerReference{{Kind: "StatefulSet", Name: "web"}}
+		p.OwnerReferences = []metav1.OwnerReference{{Kind: "StatefulSet", Name: "web", BlockOwnerDeletion: new(true)}}
 		p.Finalizers = []string{drainFinalizer}
 	}).Build()
 	pod.Labels["statefulset.kubernetes.io/pod-name"] = "web-0"
@@ -33,7 +33,8 @@ func TestSuccessor(t *testing.T) {
 	g.Expect(successor.UID).To(BeEmpty())
 	g.Expect(successor.Labels).To(And(HaveKeyWithValue("app", "web"), HaveKeyWithValue("statefulset.kubernetes.io/pod-name", "web-0")))
 	g.Expect(successor.Annotations).To(Equal(map[string]string{"note": "new"}))
-	g.Expect(successor.OwnerReferences).To(Equal(pod.OwnerReferences))
+	g.Expect(successor.OwnerReferences).To(Equal([]metav1.OwnerReference{{Kind: "StatefulSet", Name: "web"}}), "to block takes rights on the owner")
+	g.Expect(pod.OwnerReferences[0].BlockOwnerDeletion).NotTo(BeNil(), "the pod stays as it is")
 	g.Expect(successor.Finalizers).To(BeEmpty())
 	g.Expect(successor.Spec.NodeName).To(BeEmpty())
 	g.Expect(successor.Spec.Containers[0].Image).To(Equal("nginx:latest"))

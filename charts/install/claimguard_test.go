@@ -94,7 +94,7 @@ func TestClaimGuard(t *testing.T) {
 		"a class that lets volumes grow": update(set("growing", "growing"), "growing", "2Gi", nil),
 		"a class that is not there":      update(set("missing", "missing"), "missing", "2Gi", nil),
 		"the default class, whichever":   update(set("unnamed", ""), "", "2Gi", nil),
-		"claims made anew in another size": update(fixed, "fixed", "2Gi", func(s *appsv1beta1.StatefulSet) {
+		"recreated claims of another size": update(fixed, "fixed", "2Gi", func(s *appsv1beta1.StatefulSet) {
 			s.Spec.VolumeClaimUpdateStrategy.Type = appsv1beta1.RecreateVolumeClaimUpdateStrategyType
 		}),
 	} {

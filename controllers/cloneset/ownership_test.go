@@ -96,7 +96,7 @@ var _ = Describe("A pod of a CloneSet", func() {
 		w.change(pause(false))
 		w.settle()
 		w.expectSettled(5)
-		Expect(w.pods()).NotTo(HaveKey("mine"), "nobody knows what it was made from")
+		Expect(w.pods()).NotTo(HaveKey("mine"), "its revision is not known, so it is recreated")
 		Expect(w.claims()["data-mine"].OwnerReferences).To(BeEmpty(), "it is not the set's, and stays")
 	})
 })

@@ -103,8 +103,8 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope) error {
 	if s.selector, err = metav1.LabelSelectorAsSelector(s.set.Spec.Selector); err != nil {
 		return workload.SpecError{Err: fmt.Errorf("read spec.selector of %s: %w", s.owner, err)}
 	}
-	// One that has ended would be replaced at once, and what it has printed would be lost:
-	// none goes so that the set has not made.
+	// The set would delete a pod that has ended, and its logs with it. So it adopts only
+	// those that it has made itself.
 	orphans, err := workload.ListOrphans(ctx, r.client, r.live, s.set, workload.Own{Selector: s.selector, IsPod: func(pod *corev1.Pod) bool {
 		return isPodName(s.set.Name, pod.Name) || !inplace.HasEnded(pod)
 	}})

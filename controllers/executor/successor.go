@@ -78,7 +78,7 @@ func (e *Executor) refusesSuccessor(ctx context.Context, pod *corev1.Pod, templa
 	}
 	// The quota of a namespace still counts the pod that is to go.
 	hasRoom := needsNoMore && apierrors.IsForbidden(err) && isOfQuota(err.Error())
-	// Whoever only looks at a plan may have no right to create pods.
+	// A user of the plugin may have no right to create pods.
 	mayNotAsk := apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot create resource")
 	if err == nil || hasRoom || mayNotAsk || IsNoDryRun(err) || errors.Is(err, context.Canceled) {
 		return nil

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -282,9 +283,15 @@ var _ = Describe("A CloneSet", func() {
 		for _, name := range names {
 			inPod(ctx, namespace, name, "busybox", "sh", "-c", "echo of "+name+" > /data/file; sync")
 		}
+		deleted := sets.New[types.UID]()
 		for _, pod := range c.live(ctx) {
 			Expect(api.Delete(ctx, pod)).To(Succeed())
+			deleted.Insert(pod.UID)
 		}
+		// The status may not have seen yet that they go.
+		Eventually(ctx, func(ctx context.Context) bool {
+			return slices.ContainsFunc(c.live(ctx), func(pod *corev1.Pod) bool { return deleted.Has(pod.UID) })
+		}).Should(BeFalse())
 		c.waitSettled(ctx)
 		Expect(c.names(ctx)).To(ConsistOf(names))
 		Expect(claims(ctx, namespace)).To(Equal(before))

@@ -154,8 +154,8 @@ type CloneSetSpec struct {
 
 	// progressDeadlineSeconds is the time, in seconds, after which an update
 	// that does not end is reported in the condition Progressing. Nothing is
-	// undone. It must be greater than minReadySeconds. 2147483647 is no
-	// deadline. Defaults to that.
+	// undone. It must be greater than minReadySeconds. Defaults to
+	// 2147483647: no deadline.
 	//
 	// +optional
 	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
