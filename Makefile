@@ -50,8 +50,8 @@ lab-down: ## Take it down; nothing is left behind
 ##@ Test it
 
 .PHONY: test
-test: ## Run every suite: unit, release, alerts, API server, browser, lab, installation, pages, end to end
-	@hack/test unit release monitoring apiserver browser lab install docs e2e outages
+test: ## Run every suite: unit, release, alerts, API server, clients, browser, lab, installation, pages, end to end
+	@hack/test unit release monitoring apiserver clients browser lab install docs e2e outages
 
 .PHONY: test-extended
 test-extended: ## Run what takes too long for every change: more seeds, planted bugs, more specs, the oldest Kubernetes
@@ -72,6 +72,10 @@ test-monitoring: ## Run the tests of the alerts and the Grafana board, with Debi
 .PHONY: test-apiserver
 test-apiserver: ## Run the tests that need an API server
 	@hack/test apiserver
+
+.PHONY: test-clients
+test-clients: ## Use the API with the Go clients of OpenKruise
+	@hack/test clients
 
 .PHONY: test-floor
 test-floor: ## Run the same against the oldest supported Kubernetes

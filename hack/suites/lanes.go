@@ -18,7 +18,7 @@ type lane []string
 var lanes = []lane{
 	{"e2e", "docs", "browser", "variants"},
 	{"install", "outages", "lab", "mutants"},
-	{"unit", "apiserver", "release", "monitoring", "floor", "seeds"},
+	{"unit", "apiserver", "clients", "release", "monitoring", "floor", "seeds"},
 }
 
 // Suites that have a lab. That of the lab itself looks for what a lab leaves behind, and

@@ -11,6 +11,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -91,14 +92,13 @@ func TestDefaults(t *testing.T) {
 				"replicas": int64(1), "revisionHistoryLimit": int64(10), "podManagementPolicy": "OrderedReady",
 			},
 			absent: []string{
-				"serviceName", "updateStrategy", "volumeClaimUpdateStrategy", "persistentVolumeClaimRetentionPolicy",
+				"serviceName", "volumeClaimUpdateStrategy", "persistentVolumeClaimRetentionPolicy",
 				"ordinals", "lifecycle", "scaleStrategy",
 			},
 		},
-		"of an update strategy": {
-			patch:    `spec: {updateStrategy: {rollingUpdate: {}}}`,
-			defaults: map[string]any{"updateStrategy": map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]any{}}},
-		},
+		"of an absent update strategy":    {defaults: map[string]any{"updateStrategy": rollingUpdate()}},
+		"of an update strategy":           {patch: `spec: {updateStrategy: {rollingUpdate: {}}}`, defaults: map[string]any{"updateStrategy": rollingUpdate()}},
+		"of an update strategy by a type": {patch: `spec: {updateStrategy: {type: OnDelete}}`, defaults: map[string]any{"updateStrategy": map[string]any{"type": "OnDelete"}}},
 		"of claims": {
 			patch: `spec: {volumeClaimUpdateStrategy: {}, persistentVolumeClaimRetentionPolicy: {}}`,
 			defaults: map[string]any{
@@ -126,6 +126,29 @@ func TestDefaults(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// rollingUpdate is the update strategy that says nothing but defaults.
+func rollingUpdate() map[string]any {
+	return map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]any{
+		"partition": int64(0), "maxUnavailable": int64(1), "podUpdatePolicy": "ReCreate", "minReadySeconds": int64(0),
+	}}
+}
+
+// TestOnDeleteAfterDefaults: whoever has written no rollingUpdate has none to remove.
+func TestOnDeleteAfterDefaults(t *testing.T) {
+	c := strictClient(t)
+	for _, version := range versions() {
+		t.Run(version, func(t *testing.T) {
+			object := patched(t, version, "{}")
+			created(t, c, object)
+
+			must(t, c.Patch(t.Context(), object, client.RawPatch(types.MergePatchType, []byte(`{"spec": {"updateStrategy": {"type": "OnDelete"}}}`))))
+
+			err := c.Patch(t.Context(), object, client.RawPatch(types.MergePatchType, []byte(`{"spec": {"updateStrategy": {"rollingUpdate": {"paused": true}}}}`)))
+			assertRefused(t, err, "spec.updateStrategy.rollingUpdate", "only accepted with type RollingUpdate")
+		})
 	}
 }
 

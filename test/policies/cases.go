@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package policies says what the admission policies of config/policies do, as a
-// table of writes, and installs them in an API server for tests.
+// table of writes, and installs them in an API server for tests, with those of
+// config/defaults.
 package policies
 
 import (

@@ -30,6 +30,9 @@ import (
 // ReCreate, InPlaceIfPossible and InPlaceOnly, rollingUpdate otherwise. An
 // update that is paused in one of the places is paused.
 //
+// The policies of config/defaults have numbers, percentages, paused and the policy
+// stored in both places, with their defaults, for clients that know only one.
+//
 // +kubebuilder:validation:XValidation:rule="!(self.?type.orValue(\"\") in ['ReCreate', 'InPlaceIfPossible', 'InPlaceOnly']) || self.?rollingUpdate.podUpdatePolicy.orValue(self.type) == self.type",fieldPath=".rollingUpdate.podUpdatePolicy",messageExpression="'updateStrategy.type ' + self.type + ' and updateStrategy.rollingUpdate.podUpdatePolicy ' + self.rollingUpdate.podUpdatePolicy + ' disagree: keep podUpdatePolicy and use type RollingUpdate, or remove it'"
 // +kubebuilder:validation:XValidation:rule="!has(self.partition) || self.?rollingUpdate.partition.orValue(self.partition) == self.partition",fieldPath=".partition",messageExpression="'updateStrategy.partition ' + string(self.partition) + ' and updateStrategy.rollingUpdate.partition ' + string(self.rollingUpdate.partition) + ' disagree: keep one'"
 // +kubebuilder:validation:XValidation:rule="!has(self.maxUnavailable) || self.?rollingUpdate.maxUnavailable.orValue(self.maxUnavailable) == self.maxUnavailable",fieldPath=".maxUnavailable",messageExpression="'updateStrategy.maxUnavailable ' + string(self.maxUnavailable) + ' and updateStrategy.rollingUpdate.maxUnavailable ' + string(self.rollingUpdate.maxUnavailable) + ' disagree: keep one'"

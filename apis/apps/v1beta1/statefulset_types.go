@@ -147,6 +147,7 @@ type StatefulSetSpec struct {
 	// updateStrategy says how a new revision reaches the pods.
 	//
 	// +optional
+	// +kubebuilder:default={"type":"RollingUpdate","rollingUpdate":{}}
 	UpdateStrategy StatefulSetUpdateStrategy `json:"updateStrategy,omitzero"`
 
 	// revisionHistoryLimit is the number of unused revisions kept for a

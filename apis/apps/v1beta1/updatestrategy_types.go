@@ -14,7 +14,10 @@ const MaxMinReadySeconds = 300
 
 // StatefulSetUpdateStrategy says how a new revision reaches the pods.
 //
-// +kubebuilder:validation:XValidation:rule="self.type != 'OnDelete' || !has(self.rollingUpdate)",fieldPath=".rollingUpdate",message="updateStrategy.rollingUpdate is only accepted with type RollingUpdate; found type OnDelete: remove rollingUpdate or change the type"
+// Beside OnDelete, a rollingUpdate that holds nothing but defaults is accepted: it is
+// what the API server has written, and nobody who then asks for OnDelete removes it.
+//
+// +kubebuilder:validation:XValidation:rule="self.type != 'OnDelete' || !has(self.rollingUpdate) || self.rollingUpdate.partition == 0 && self.rollingUpdate.maxUnavailable == 1 && self.rollingUpdate.podUpdatePolicy == 'ReCreate' && self.rollingUpdate.minReadySeconds == 0 && !self.?rollingUpdate.paused.orValue(false) && !has(self.rollingUpdate.unorderedUpdate) && !has(self.rollingUpdate.inPlaceUpdateStrategy)",fieldPath=".rollingUpdate",message="updateStrategy.rollingUpdate is only accepted with type RollingUpdate; found type OnDelete: remove rollingUpdate or change the type"
 type StatefulSetUpdateStrategy struct {
 	// type is the strategy.
 	//
@@ -28,7 +31,9 @@ type StatefulSetUpdateStrategy struct {
 	// +kubebuilder:validation:Enum=RollingUpdate;OnDelete
 	Type appsv1.StatefulSetUpdateStrategyType `json:"type,omitempty"`
 
-	// rollingUpdate are the parameters of type RollingUpdate.
+	// rollingUpdate are the parameters of type RollingUpdate. The API server writes
+	// the defaults of those that are absent, and the whole if updateStrategy is
+	// absent, so that clients can read them without asking.
 	//
 	// +optional
 	RollingUpdate *RollingUpdateStatefulSetStrategy `json:"rollingUpdate,omitempty"`
@@ -42,6 +47,7 @@ type RollingUpdateStatefulSetStrategy struct {
 	// updated yet. A number, not a percentage. Defaults to 0.
 	//
 	// +optional
+	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
 	Partition *int32 `json:"partition,omitempty"`
 
@@ -51,6 +57,7 @@ type RollingUpdateStatefulSetStrategy struct {
 	// podManagementPolicy Parallel. Defaults to 1.
 	//
 	// +optional
+	// +kubebuilder:default=1
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=4
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 : self.matches('^([1-9][0-9]?|100)%$')",messageExpression="'maxUnavailable must be a number from 1, or a percentage from \"1%\" to \"100%\"; found ' + (type(self) == int ? string(self) : '\"' + self + '\"')"
@@ -67,6 +74,7 @@ type RollingUpdateStatefulSetStrategy struct {
 	// Defaults to ReCreate.
 	//
 	// +optional
+	// +kubebuilder:default=ReCreate
 	PodUpdatePolicy PodUpdateStrategyType `json:"podUpdatePolicy,omitempty"`
 
 	// paused stops the update, but not scaling or the replacement of lost
@@ -90,6 +98,7 @@ type RollingUpdateStatefulSetStrategy struct {
 	// been ready to count as available. Defaults to 0.
 	//
 	// +optional
+	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=300
 	MinReadySeconds *int32 `json:"minReadySeconds,omitempty"`

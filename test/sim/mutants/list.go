@@ -214,7 +214,7 @@ var mutants = []mutant{
 		// Reserved ordinals count for the partition: a pod too many is updated.
 		"ordinals-partition-counts-them", "controllers/statefulset/partition.go",
 		"if kept.Has(ordinal) {",
-		"if ordinal < s.set.GetOrdinalsStart()+int(s.set.GetPartition()) {",
+		"if _ = kept; ordinal < s.set.GetOrdinalsStart()+int(s.set.GetPartition()) {",
 	},
 	{
 		// A range that is reserved is taken for its first ordinal.

@@ -55,6 +55,7 @@ func run(ctx context.Context, names []string) error {
 	}
 	defer os.RemoveAll(dir)
 	var survivors []string
+	var failed error
 	for _, f := range families() {
 		for _, m := range f.mutants {
 			if len(names) > 0 && !slices.Contains(names, m.name) && !slices.Contains(names, f.name) {
@@ -63,7 +64,8 @@ func run(ctx context.Context, names []string) error {
 			began := time.Now()
 			found, err := m.hunt(ctx, dir, f.tests(m))
 			if err != nil {
-				return fmt.Errorf("mutant %s: %w", m.name, err)
+				failed = errors.Join(failed, fmt.Errorf("mutant %s: %w", m.name, err))
+				continue
 			}
 			took := time.Since(began).Round(time.Second)
 			if found == "" {
@@ -74,9 +76,9 @@ func run(ctx context.Context, names []string) error {
 		}
 	}
 	if len(survivors) > 0 {
-		return fmt.Errorf("the tests did not find: %s", strings.Join(survivors, ", "))
+		failed = errors.Join(failed, fmt.Errorf("the tests did not find: %s", strings.Join(survivors, ", ")))
 	}
-	return nil
+	return failed
 }
 
 // simulation returns the tests of the simulation that are to find a bug.

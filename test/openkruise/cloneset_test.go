@@ -1,0 +1,94 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package openkruise_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"github.com/openkruise/kruise-api/apps/v1alpha1"
+	"github.com/openkruise/kruise-api/client/clientset/versioned"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+)
+
+// TestCloneSet is what a tool does with a CloneSet: it reads the strategy without asking
+// whether it is there, and writes the whole object back.
+func TestCloneSet(t *testing.T) {
+	theirs, ours := clients(t)
+	sets := theirs.AppsV1alpha1().CloneSets(namespace)
+
+	for name, test := range map[string]struct {
+		create func(g Gomega, meta metav1.ObjectMeta)
+		policy appsv1beta1.PodUpdateStrategyType
+	}{
+		"that it has created itself": {
+			create: func(g Gomega, meta metav1.ObjectMeta) {
+				set := &v1alpha1.CloneSet{ObjectMeta: meta, Spec: v1alpha1.CloneSetSpec{Selector: selector(), Template: template()}}
+				created, err := sets.Create(t.Context(), set, metav1.CreateOptions{FieldValidation: strict})
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(created.Spec.UpdateStrategy.Type).To(Equal(v1alpha1.RecreateCloneSetUpdateStrategyType))
+			},
+			policy: appsv1beta1.RecreatePodUpdateStrategyType,
+		},
+		"whose manifest is of the other version": {
+			create: func(g Gomega, meta metav1.ObjectMeta) {
+				set := &appsv1beta1.CloneSet{ObjectMeta: meta, Spec: appsv1beta1.CloneSetSpec{Selector: selector(), Template: template()}}
+				set.Spec.UpdateStrategy.RollingUpdate = &appsv1beta1.RollingUpdateCloneSetStrategy{
+					PodUpdatePolicy: appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType,
+				}
+				g.Expect(ours.Create(t.Context(), set)).To(Succeed())
+			},
+			policy: appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			meta := objectMeta(t, sets.Delete)
+			test.create(g, meta)
+
+			set := getCloneSet(t, theirs, meta.Name)
+			strategy := set.Spec.UpdateStrategy
+			g.Expect(*strategy.Partition).To(Equal(intstr.FromInt32(0)))
+			g.Expect(*strategy.MaxUnavailable).To(Equal(intstr.FromString(v1alpha1.DefaultCloneSetMaxUnavailable)))
+			g.Expect(*strategy.MaxSurge).To(Equal(intstr.FromInt32(0)))
+			g.Expect(strategy.Type).NotTo(BeEmpty())
+			g.Expect(*set.Spec.Replicas).To(Equal(int32(1)))
+			g.Expect(*set.Spec.RevisionHistoryLimit).To(Equal(int32(10)))
+
+			set.Spec.Replicas = ptr.To[int32](5)
+			set.Spec.UpdateStrategy.Partition = ptr.To(intstr.FromInt32(3))
+			updated, err := sets.Update(t.Context(), set, metav1.UpdateOptions{FieldValidation: strict})
+			g.Expect(err).NotTo(HaveOccurred())
+			_, err = sets.Update(t.Context(), updated, metav1.UpdateOptions{})
+			g.Expect(err).NotTo(HaveOccurred())
+			stored := &appsv1beta1.CloneSet{}
+			g.Expect(ours.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: meta.Name}, stored)).To(Succeed())
+			g.Expect(stored.Generation).To(Equal(int64(2)), "to write what was read changes nothing")
+			g.Expect(stored.GetReplicas()).To(Equal(int32(5)))
+			g.Expect(stored.GetPartition()).To(Equal(int32(3)))
+			g.Expect(*stored.Spec.UpdateStrategy.RollingUpdate.Partition).To(Equal(intstr.FromInt32(3)))
+			g.Expect(stored.GetPodUpdatePolicy()).To(Equal(test.policy))
+
+			scale, err := sets.GetScale(t.Context(), meta.Name, metav1.GetOptions{})
+			g.Expect(err).NotTo(HaveOccurred())
+			scale.Spec.Replicas = 2
+			_, err = sets.UpdateScale(t.Context(), meta.Name, scale, metav1.UpdateOptions{})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(*getCloneSet(t, theirs, meta.Name).Spec.Replicas).To(Equal(int32(2)))
+		})
+	}
+}
+
+func getCloneSet(t *testing.T, c *versioned.Clientset, name string) *v1alpha1.CloneSet {
+	t.Helper()
+	set, err := c.AppsV1alpha1().CloneSets(namespace).Get(t.Context(), name, metav1.GetOptions{})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+
+	return set
+}
