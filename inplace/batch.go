@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
@@ -91,7 +92,12 @@ func recordBatches(state *appsv1beta1.InPlaceUpdateState, before appsv1beta1.InP
 			state.NextContainerReads[image.Container] = image.Reads
 		}
 	}
-	state.PreCheckBeforeNext = &appsv1beta1.InPlaceUpdatePreCheckBeforeNext{ContainersRequiredReady: containersOf(change.Images)}
+	// One of an earlier batch may have failed since.
+	required := sets.New[string]()
+	for _, batch := range state.ContainerBatchesRecord {
+		required.Insert(batch.Containers...)
+	}
+	state.PreCheckBeforeNext = &appsv1beta1.InPlaceUpdatePreCheckBeforeNext{ContainersRequiredReady: sets.List(required)}
 }
 
 // next returns the changes that the record of a pod leaves for later, in the order

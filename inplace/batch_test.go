@@ -162,6 +162,25 @@ func TestContainersAreChangedInTheirOrder(t *testing.T) {
 	}
 }
 
+// TestAContainerOfAnEarlierBatchFails: a container that was ready once keeps the last
+// batch away, too, if it fails while the one after it starts.
+func TestAContainerOfAnEarlierBatchFails(t *testing.T) {
+	g := NewWithT(t)
+	r := newRanked(t, "3", "2", "1")
+	g.Expect(changes(r.step("2"))).To(Equal("Patch [db] then [app log]"))
+	r.act(true)
+	g.Expect(changes(r.step("2"))).To(Equal("Patch [app] then [log]"))
+	r.act(true)
+	r.pod.Status.ContainerStatuses[0].Ready = false
+
+	step := r.step("2")
+	g.Expect(step).To(And(HaveField("Action", Wait), HaveField("Reason", ReasonNextBatch)))
+	g.Expect(step.Message).To(HavePrefix("container db is not ready"))
+
+	r.act(true)
+	g.Expect(changes(r.step("2"))).To(Equal("Patch [log] then []"))
+}
+
 // A merge gives the containers the order of the patch, and the API server lets no pod
 // change that.
 func TestPatchesKeepTheOrderOfTheContainers(t *testing.T) {

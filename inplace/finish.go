@@ -117,7 +117,7 @@ func gone(before *past, target Target, now time.Time) *Step {
 	pod := before.pod
 	switch {
 	case pod.DeletionTimestamp != nil:
-		return ptr.To(terminate(pod, now))
+		return ptr.To(Terminate(pod, now))
 	case HasEnded(pod):
 		return &Step{State: Recreating, Reason: ReasonEnded, Message: fmt.Sprintf("the pod has ended (%s %s) and is to be replaced",
 			pod.Status.Phase, pod.Status.Reason)}

@@ -213,7 +213,7 @@ func isAnnounced(pod *corev1.Pod, pending *appsv1beta1.PendingUpdate) bool {
 // preDelete does not hold it any more.
 func Remove(pod *corev1.Pod, target Target, now time.Time) Step {
 	if pod.DeletionTimestamp != nil {
-		return terminate(pod, now)
+		return Terminate(pod, now)
 	}
 	return remove(pod, target, Step{Reason: ReasonScaleIn, Message: "it is not wanted any more"}, now)
 }

@@ -36,9 +36,9 @@ func terminatingSince(pod *corev1.Pod) time.Time {
 	return pod.DeletionTimestamp.Add(-time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second)
 }
 
-// terminate is the step of a pod that is being deleted: nobody else's turn comes
+// Terminate is the step of a pod that is being deleted: nobody else's turn comes
 // at its ordinal before it is gone.
-func terminate(pod *corev1.Pod, now time.Time) Step {
+func Terminate(pod *corev1.Pod, now time.Time) Step {
 	step := Step{
 		State: Recreating, Reason: ReasonTerminating, Message: "the pod is being deleted",
 		Since: terminatingSince(pod), Until: LostAt(pod),

@@ -53,9 +53,9 @@ func TestAPodIsLostAMinuteAfterItsGracePeriod(t *testing.T) {
 func TestALostPodThatWaitsForFinalizersIsNotToBeForced(t *testing.T) {
 	g := NewWithT(t)
 	pod := leaving(inService("p0")).With(func(p *corev1.Pod) { p.Finalizers = []string{"example.io/a", "example.io/b"} })
-	g.Expect(terminate(pod.Build(), planned).Message).To(ContainSubstring("--force"), "its containers may still run")
+	g.Expect(Terminate(pod.Build(), planned).Message).To(ContainSubstring("--force"), "its containers may still run")
 	pod.With(func(p *corev1.Pod) { p.DeletionGracePeriodSeconds = ptr.To[int64](0) })
-	g.Expect(terminate(pod.Build(), planned).Message).To(HaveSuffix("waits for its finalizers: example.io/a, example.io/b"))
+	g.Expect(Terminate(pod.Build(), planned).Message).To(HaveSuffix("waits for its finalizers: example.io/a, example.io/b"))
 }
 
 func TestMakePlanBesideALostPod(t *testing.T) {

@@ -69,6 +69,8 @@ type PodState struct {
 	// Available: the pod has been ready for minReadySeconds, and nothing is
 	// being changed in it.
 	Available bool
+	// Serves: the pod would be available if nothing were being changed in it.
+	Serves bool
 	// Step is the pod's next step, whether it may be taken now or not.
 	Step Step
 }

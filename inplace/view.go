@@ -63,12 +63,13 @@ func newView(w Workload, i int, now time.Time) *view {
 	}
 	v.wants = v.asked || !atTarget && !facts.Held && !w.Stopped
 	v.PodState = PodState{
-		Pod:       pod,
-		Proved:    progress.Proved,
-		Updated:   atTarget && progress.Proved,
-		Ready:     isReady(pod),
-		Available: progress.Complete && !IsMarkedNotReady(pod) && !w.Target.isHeldBack(pod) && isAvailable(pod, w.MinReadySeconds, now),
+		Pod:     pod,
+		Proved:  progress.Proved,
+		Updated: atTarget && progress.Proved,
+		Ready:   isReady(pod),
+		Serves:  serves(pod, w, now),
 	}
+	v.Available = progress.Complete && v.Serves
 	if v.wants {
 		v.Step = Next(facts, w.Target, now)
 	} else {
@@ -76,7 +77,7 @@ func newView(w Workload, i int, now time.Time) *view {
 	}
 	v.reserved = v.wants && facts.past.hasGrown(w.Target) || facts.past.resized.State == resize.Deferred && facts.past.resized.Restarts
 	v.wants = v.wants || takesOutForSizes(v.Step)
-	v.between = !v.wants && progress.Reason == ReasonNextBatch && v.Step.LeadsToPatch() && v.Step.Action != MarkNotReady && servesUnfinished(pod, w, now)
+	v.between = !v.wants && progress.Reason == ReasonNextBatch && v.Step.LeadsToPatch() && v.Step.Action != MarkNotReady && v.Serves
 	return v
 }
 
@@ -97,9 +98,8 @@ func takesOutForSizes(step Step) bool {
 	}
 }
 
-// servesUnfinished reports whether a pod whose update is not complete would be
-// available if it were.
-func servesUnfinished(pod *corev1.Pod, w Workload, now time.Time) bool {
+// serves reports whether a pod would be available if nothing were being changed in it.
+func serves(pod *corev1.Pod, w Workload, now time.Time) bool {
 	return !IsMarkedNotReady(pod) && !w.Target.isHeldBack(pod) && isAvailable(pod, w.MinReadySeconds, now)
 }
 

@@ -18,7 +18,7 @@ import (
 // memberNamed returns a ready pod on a node.
 func memberNamed(name string, changes ...func(*member)) *member {
 	pod := builders.Pod(name, "old", "nginx:alpine").With(func(pod *corev1.Pod) { pod.Spec.NodeName = "node-1" }).Build()
-	m := &member{Pod: pod, available: true}
+	m := &member{Pod: pod, serves: true, available: true}
 	for _, change := range changes {
 		change(m)
 	}
@@ -30,7 +30,7 @@ func labeled(key, value string) func(*member) {
 }
 
 func isUnready(m *member) {
-	m.available = false
+	m.serves, m.available = false, false
 	m.Status.Conditions = builders.Pod("", "", "").Ready(false, builders.Start).Build().Status.Conditions
 }
 

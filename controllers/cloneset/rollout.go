@@ -24,7 +24,7 @@ func (r *Reconciler) assess(ctx context.Context, s *scope) error {
 	w := s.workload(s.members)
 	plan := inplace.MakePlan(w, s.now)
 	for i, state := range plan.Pods {
-		s.members[i].available, s.members[i].surges = state.Available, s.needsSurge(state)
+		s.members[i].serves, s.members[i].available, s.members[i].surges = state.Serves, state.Available, s.needsSurge(state)
 		s.members[i].returns = state.Step.TakesOutNext || state.Step.LeadsToPatch()
 	}
 	s.counts = countPods(s.members, w.Pods, plan.Pods)
@@ -79,7 +79,7 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 	}
 	s.claimCounts = s.countClaims()
 	plan, tried := r.executor.Preflight(ctx, s.set, s.asked, s.now)
-	plan.Block(slices.Concat(s.away, blockersOf(s.scaled.waiting))...)
+	plan.Block(slices.Concat(s.away, blockersOf(s.scaled.waiting), s.successorsWait())...)
 	s.plan, s.planned = plan, true
 	if s.isUpdated() {
 		s.revisions.Current = s.revisions.Update
@@ -112,6 +112,22 @@ func blockersOf(waiting []*member) []inplace.Blocker {
 		blockers = append(blockers, inplace.Blocker{
 			Pod: m.Pod, State: inplace.Waiting, Reason: inplace.ReasonBudget,
 			Message: "to be deleted when enough other pods are available",
+		})
+	}
+	return blockers
+}
+
+// successorsWait says which pods new ones wait for, to take over their claims.
+func (s *scope) successorsWait() []inplace.Blocker {
+	var blockers []inplace.Blocker
+	for _, pod := range s.predecessors() {
+		if pod.DeletionTimestamp == nil {
+			continue // it is deleted now
+		}
+		step := inplace.Terminate(pod, s.now)
+		blockers = append(blockers, inplace.Blocker{
+			Pod: pod, State: step.State, Reason: step.Reason, Since: step.Since,
+			Message: step.Message + ", and the next pod takes over its claims",
 		})
 	}
 	return blockers

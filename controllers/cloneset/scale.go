@@ -85,7 +85,7 @@ func (r *Reconciler) createPods(ctx context.Context, s *scope) error {
 // reconciliation creates, however many are missing.
 func (s *scope) revisionsOfNew() []*history.Revision {
 	// Those that are kept away come back at the update revision, or else at the current one.
-	atUpdate, away := s.scaled.atUpdate, s.awaited.Len()+s.bequests()
+	atUpdate, away := s.scaled.atUpdate, s.awaited.Len()+len(s.predecessors())
 	atCurrent := s.scaled.atCurrent - max(away-atUpdate, 0)
 	atUpdate = min(max(atUpdate-away, 0), workload.MaxCreations)
 	atCurrent = min(max(atCurrent, 0), workload.MaxCreations-atUpdate)
@@ -94,25 +94,25 @@ func (s *scope) revisionsOfNew() []*history.Revision {
 		slices.Repeat([]*history.Revision{s.revisions.Current}, atCurrent))
 }
 
-// bequests returns how many pods are being deleted whose instance IDs and claims new pods
-// take over, where claims are reused. A lost pod is not waited for. Nobody takes over the
-// claims of a pod that the spec names to be deleted.
-func (s *scope) bequests() int {
-	if !s.set.ReusesClaims() || len(s.set.Spec.VolumeClaimTemplates) == 0 {
-		return 0
+// predecessors returns the pods that are being deleted whose instance IDs and claims new
+// pods take over, where claims are reused. A lost pod is not waited for. Nobody takes over
+// the claims of a pod that the spec names to be deleted.
+func (s *scope) predecessors() []*corev1.Pod {
+	if !s.set.ReusesClaims() || len(s.set.Spec.VolumeClaimTemplates) == 0 || s.scaled.atUpdate+s.scaled.atCurrent == 0 {
+		return nil
 	}
-	named, count := s.namedForDeletion(), 0
+	named, found := s.namedForDeletion(), []*corev1.Pod{}
 	for _, pod := range slices.Concat(s.leaving, s.outgoing) {
 		isGoing := pod.DeletionTimestamp != nil || inplace.Remove(pod, s.target(), s.now).Action == inplace.Recreate // no hook holds it
 		if !isGoing || inplace.IsLost(pod, s.now) || named.Has(pod.Name) {
 			continue
 		}
-		count++
+		found = append(found, pod)
 		if pod.DeletionTimestamp != nil {
 			s.requeue.Within(inplace.LostAt(pod).Sub(s.now))
 		}
 	}
-	return count
+	return found
 }
 
 // ensureClaimsOf makes the claims again that a pod waits for: one that was

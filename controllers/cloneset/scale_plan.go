@@ -116,8 +116,8 @@ func (f scaleFacts) roomToSurge(early int) int {
 	return max(room, 0)
 }
 
-// delete plans deletions. Pods that are not available are deleted freely, others
-// as long as enough stay available.
+// delete plans deletions. Pods that do not serve are deleted freely, others as long as
+// enough stay available.
 func (p *scalePlan) delete(f scaleFacts, surplus int) {
 	spare := f.maxUnavailable - f.replicas
 	for _, m := range f.members {
@@ -127,8 +127,10 @@ func (p *scalePlan) delete(f scaleFacts, surplus int) {
 	}
 	for _, m := range f.inDeletionOrder()[:surplus] {
 		switch {
-		case !m.available:
+		case !m.serves:
 			p.remove = append(p.remove, m)
+		case !m.available && spare >= 0:
+			p.remove = append(p.remove, m) // enough others are available
 		case spare > 0:
 			spare--
 			p.remove = append(p.remove, m)

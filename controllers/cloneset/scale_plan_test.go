@@ -18,7 +18,7 @@ import (
 )
 
 // membersOf returns members in the order of their letters: "o" old, "n" at the
-// update revision; then "-" not available, "!" broken, "s" about to be taken out of
+// update revision; then "-" not available, "~" the same, but it serves, "!" broken, "s" about to be taken out of
 // service, "r" also, for a change in place, "d" asked to be deleted. They are named
 // a, b, c.
 func membersOf(how ...string) []*member {
@@ -32,6 +32,8 @@ func membersOf(how ...string) []*member {
 			switch flag {
 			case '-':
 				isUnready(m)
+			case '~':
+				m.available = false
 			case '!':
 				isUnready(m)
 				m.broken = true
@@ -88,6 +90,9 @@ func TestPlanScale(t *testing.T) {
 		"surplus goes":                              {facts: scaleFacts{replicas: 1, maxUnavailable: 1}, pods: []string{"n", "n", "n"}, remove: []string{"a", "b"}},
 		"not below the budget":                      {facts: scaleFacts{replicas: 2, maxUnavailable: 0}, pods: []string{"nd", "n-", "n"}, waiting: []string{"a"}},
 		"what is unavailable goes freely":           {facts: scaleFacts{replicas: 2, maxUnavailable: 0}, pods: []string{"n", "n-", "n"}, remove: []string{"b"}},
+		"not what serves while it is changed":       {facts: scaleFacts{replicas: 2, maxUnavailable: 0}, pods: []string{"n", "n~", "n-"}, remove: []string{"c"}},
+		"what serves, where others are unavailable": {facts: scaleFacts{replicas: 2, maxUnavailable: 0}, pods: []string{"n", "n~", "n~"}, waiting: []string{"b"}},
+		"what serves, where enough others do":       {facts: scaleFacts{replicas: 2, maxUnavailable: 0}, pods: []string{"n", "n~", "n"}, remove: []string{"b"}},
 		"old surplus goes first":                    {facts: scaleFacts{replicas: 2, maxUnavailable: 1}, pods: []string{"n", "o", "n"}, remove: []string{"b"}},
 		"but not what the partition keeps":          {facts: scaleFacts{replicas: 2, maxUnavailable: 1, partition: 1}, pods: []string{"n", "o", "n"}, remove: []string{"a"}},
 		"surge pods stay while they are of use":     {facts: scaleFacts{replicas: 2, surge: 1, maxUnavailable: 1}, pods: []string{"os", "o", "n"}},

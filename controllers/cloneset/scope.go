@@ -82,7 +82,7 @@ type member struct {
 	asked, preparing bool
 	// available: it serves, and nothing is being changed in it. broken: it does
 	// not, and waiting does not help.
-	available, broken bool
+	serves, available, broken bool
 	// surges: it is to be taken out of service, and a pod beyond replicas may make
 	// up for it. returns: that is for a change in place.
 	surges, returns bool

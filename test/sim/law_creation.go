@@ -93,11 +93,15 @@ func (l *law) checkNumberOfClaims(w write) {
 }
 
 // checkIsOutOfDate asserts that the operator deletes no pod that is as the user wants it:
-// for its template, or for anything that others did to it.
+// for its template, or for anything that others did to it. One that was marked not ready
+// for its deletion does not come back.
 func (l *law) checkIsOutOfDate(w write) {
 	pod, ok := w.before.(*corev1.Pod)
 	set := l.seenSet
 	if !ok || set == nil || pod.DeletionTimestamp != nil || l.world.storage != nil || l.hasLostRevision(pod) {
+		return
+	}
+	if lifecycleStateOf(pod) == appsv1beta1.LifecycleStatePreparingDelete && isMarkedNotReady(pod) {
 		return
 	}
 	_, asked := pod.Labels[appsv1beta1.SpecifiedDeleteKey]
@@ -108,9 +112,21 @@ func (l *law) checkIsOutOfDate(w write) {
 	if asked || !isMember || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded || isResizing(pod) {
 		return
 	}
-	if isAtTemplate(pod, set) && len(l.whatSizeIsWrong(pod, &set.Spec.Template.Spec)) == 0 && revisionOf(pod) == set.Status.UpdateRevision && set.Status.ObservedGeneration == set.Generation {
+	if isAtTemplate(pod, set) && l.hasRestarted(pod, set) && len(l.whatSizeIsWrong(pod, &set.Spec.Template.Spec)) == 0 && revisionOf(pod) == set.Status.UpdateRevision && set.Status.ObservedGeneration == set.Generation {
 		l.world.violate("%s, which is as the user wants it", w.words)
 	}
+}
+
+// hasRestarted reports whether the containers of a pod have been started since what they
+// read of it changed, and since they were asked to.
+func (l *law) hasRestarted(pod *corev1.Pod, set *appsv1beta1.StatefulSet) bool {
+	reads := levels(pod)
+	for name, c := range l.world.worker(pod).running {
+		if c.level != reads[name] {
+			return false
+		}
+	}
+	return len(l.world.whatWasNotRestarted(pod, &set.Spec.Template)) == 0
 }
 
 // isAtTemplate reports whether a pod has what the template of a set asks for, whatever

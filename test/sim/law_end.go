@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -26,7 +27,7 @@ func (l *law) end() {
 		return
 	}
 	ready := meta.IsStatusConditionTrue(set.Status.Conditions, appsv1beta1.ConditionReady)
-	scaling := len(l.seenOfSet()) != replicasOf(set) || l.isKeptAway(set)
+	scaling := len(l.livingOfSet()) != replicasOf(set) && !l.isSuccessorAwaited(set) || l.isKeptAway(set)
 	if !ready && !rests(set) && !scaling && len(set.Status.Blockers) == 0 &&
 		meta.FindStatusCondition(set.Status.Conditions, appsv1beta1.ConditionFailedCreatePod) == nil {
 		l.world.violate("invariant 8: not ready, and nothing is named that it waits for: %s", conditionWords(set))
@@ -41,6 +42,30 @@ func (l *law) end() {
 // seenOfSet returns the names of the pods that were shown as the set's.
 func (l *law) seenOfSet() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(l.seen)), func(name string) bool { return !metav1.IsControlledBy(l.seen[name], l.seenSet) })
+}
+
+// livingOfSet returns the names of those that nobody has deleted.
+func (l *law) livingOfSet() []string {
+	return slices.DeleteFunc(l.seenOfSet(), func(name string) bool { return l.seen[name].DeletionTimestamp != nil })
+}
+
+// isSuccessorAwaited reports whether pods are missing until others are gone, whose claims
+// they take over, and nothing else is said to hold them up.
+func (l *law) isSuccessorAwaited(set *appsv1beta1.StatefulSet) bool {
+	clones := l.seenClones
+	if clones == nil || len(clones.Spec.VolumeClaimTemplates) == 0 || !clones.ReusesClaims() || len(l.livingOfSet()) >= replicasOf(set) {
+		return false
+	}
+	ready := meta.FindStatusCondition(set.Status.Conditions, appsv1beta1.ConditionReady)
+	if ready != nil && strings.Contains(ready.Message, "scaleStrategy.maxUnavailable") {
+		return false
+	}
+	return slices.ContainsFunc(l.seenOfSet(), func(name string) bool {
+		pod := l.seen[name]
+		_, asked := pod.Labels[appsv1beta1.SpecifiedDeleteKey]
+		isLost := pod.DeletionTimestamp != nil && l.world.clock.Since(pod.DeletionTimestamp.Time) >= time.Minute
+		return pod.DeletionTimestamp != nil && !isLost && !asked && !l.isAsked(pod)
+	})
 }
 
 func conditionWords(set *appsv1beta1.StatefulSet) string {
