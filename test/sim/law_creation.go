@@ -120,10 +120,11 @@ func (l *law) checkIsOutOfDate(w write) {
 // hasRestarted reports whether the containers of a pod have been started since what they
 // read of it changed, and since they were asked to.
 func (l *law) hasRestarted(pod *corev1.Pod, set *appsv1beta1.StatefulSet) bool {
-	reads := levels(pod)
-	for name, c := range l.world.worker(pod).running {
-		if c.level != reads[name] {
-			return false
+	if worker, reads := l.world.worker(pod), levels(pod); worker != nil {
+		for name, c := range worker.running {
+			if c.level != reads[name] {
+				return false
+			}
 		}
 	}
 	return len(l.world.whatWasNotRestarted(pod, &set.Spec.Template)) == 0
