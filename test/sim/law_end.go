@@ -27,7 +27,8 @@ func (l *law) end() {
 		return
 	}
 	ready := meta.IsStatusConditionTrue(set.Status.Conditions, appsv1beta1.ConditionReady)
-	scaling := len(l.livingOfSet()) != replicasOf(set) && !l.isSuccessorAwaited(set) || l.isKeptAway(set)
+	wanted := replicasOf(set)
+	scaling := (len(l.seenOfSet()) != wanted || len(l.livingOfSet()) != wanted) && !l.isSuccessorAwaited(set) || l.isKeptAway(set)
 	if !ready && !rests(set) && !scaling && len(set.Status.Blockers) == 0 &&
 		meta.FindStatusCondition(set.Status.Conditions, appsv1beta1.ConditionFailedCreatePod) == nil {
 		l.world.violate("invariant 8: not ready, and nothing is named that it waits for: %s", conditionWords(set))
