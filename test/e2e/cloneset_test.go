@@ -144,6 +144,33 @@ var _ = Describe("A CloneSet", func() {
 		Expect(c.set.Status.InPlaceUpdated).To(BeEquivalentTo(3))
 	})
 
+	It("moves its partition for a tool of either version, and both read the same", func(ctx context.Context) {
+		c := newClones(ctx, four())
+		before := c.pods(ctx)
+		patch := func(resource, patch string) {
+			GinkgoHelper()
+			output, err := kubectl(ctx, "patch", resource+".apps.kruise.io", "sample", "-n", namespace, "--type=merge", "-p", patch)
+			Expect(err).NotTo(HaveOccurred(), output)
+		}
+		reads := func(resource, path string) string {
+			GinkgoHelper()
+			output, err := kubectl(ctx, "get", resource+".apps.kruise.io", "sample", "-n", namespace, "-o", "jsonpath={"+path+".partition} {"+path+".maxUnavailable} {"+path+".maxSurge}")
+			Expect(err).NotTo(HaveOccurred(), output)
+			return output
+		}
+		patch("clonesets.v1alpha1", `{"spec":{"updateStrategy":{"partition":3}}}`)
+		Expect(reads("clonesets.v1beta1", ".spec.updateStrategy.rollingUpdate")).To(Equal("3 2 0"))
+		c.setImage(ctx, nginxLatest)
+		c.eventually(ctx, func(g Gomega, status appsv1beta1.CloneSetStatus) {
+			g.Expect(status.UpdatedAvailableReplicas).To(BeEquivalentTo(1))
+			g.Expect(status.AvailableReplicas).To(BeEquivalentTo(4))
+		})
+		patch("clonesets.v1beta1", `{"spec":{"updateStrategy":{"rollingUpdate":{"partition":null}}}}`)
+		Expect(reads("clonesets.v1alpha1", ".spec.updateStrategy")).To(Equal("0 2 0"))
+		c.waitSettled(ctx)
+		expectInPlace(before, c.pods(ctx), 1)
+	})
+
 	It("of v1alpha1 restarts once for an annotation that the environment reads, and once with a new image", func(ctx context.Context) {
 		output, err := kubectl(ctx, "apply", "-n", namespace, "-f", filepath.Join("testdata", "cloneset-env-v1alpha1.yaml"))
 		Expect(err).NotTo(HaveOccurred(), output)

@@ -16,6 +16,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -71,6 +72,27 @@ func alone(found []observe.Pod) observe.Pod {
 	return observe.Pod{}
 }
 
+// traffic is a readiness gate of a user's.
+const traffic corev1.PodConditionType = "example.com/traffic"
+
+// setTraffic opens or closes the gate of all pods of a set.
+func setTraffic(ctx context.Context, set *appsv1beta1.StatefulSet, status corev1.ConditionStatus) {
+	GinkgoHelper()
+	list := &corev1.PodList{}
+	Expect(api.List(ctx, list, client.InNamespace(set.Namespace), client.MatchingLabels{"app": set.Name})).To(Succeed())
+	for i := range list.Items {
+		pod := &list.Items[i]
+		before := pod.DeepCopy()
+		pod.Status.Conditions = []corev1.PodCondition{{Type: traffic, Status: status, LastTransitionTime: metav1.Now()}}
+		for _, condition := range before.Status.Conditions {
+			if condition.Type != traffic {
+				pod.Status.Conditions = append(pod.Status.Conditions, condition)
+			}
+		}
+		Expect(api.Status().Patch(ctx, pod, client.StrategicMergeFrom(before))).To(Succeed())
+	}
+}
+
 var _ = Describe("The order of pods", func() {
 	var namespace string
 	BeforeEach(func(ctx context.Context) { namespace = newNamespace(ctx) })
@@ -104,6 +126,35 @@ var _ = Describe("The order of pods", func() {
 		Expect(order).To(Equal([]string{"patch pods/ sample-2", "patch pods/ sample-0", "patch pods/ sample-1"}))
 		expectInPlace(before[:3], pods(ctx, set)[:3], 1)
 		expectInPlace(before[3:], pods(ctx, set)[3:], 0)
+	})
+
+	It("of a scale-down halts while pods are not healthy, as that of Kubernetes does", func(ctx context.Context) {
+		set := builders.StatefulSet(namespace, "sample", nginxAlpine).With(func(s *appsv1beta1.StatefulSet) {
+			s.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement
+			gates := &s.Spec.Template.Spec.ReadinessGates
+			*gates = append(*gates, corev1.PodReadinessGate{ConditionType: traffic})
+		}).Build()
+		Expect(api.Create(ctx, set)).To(Succeed())
+		Eventually(ctx, func(g Gomega, ctx context.Context) {
+			setTraffic(ctx, set, corev1.ConditionTrue)
+			g.Expect(api.Get(ctx, client.ObjectKeyFromObject(set), set)).To(Succeed())
+			isSettled(g, set)
+		}).Should(Succeed())
+		setTraffic(ctx, set, corev1.ConditionFalse)
+		Eventually(ctx, func(ctx context.Context) []observe.Pod { return pods(ctx, set) }).Should(HaveEach(HaveField("Ready", false)))
+		before := pods(ctx, set)
+
+		output, err := kubectl(ctx, "scale", "statefulsets.apps.kruise.io", "sample", "--replicas=0", "-n", namespace)
+		Expect(err).NotTo(HaveOccurred(), output)
+		Consistently(ctx, func(g Gomega, ctx context.Context) {
+			g.Expect(observe.Differences(before, pods(ctx, set), 0)).To(BeEmpty())
+		}).WithTimeout(8 * time.Second).Should(Succeed())
+
+		written := len(operatorWrites(namespace))
+		setTraffic(ctx, set, corev1.ConditionTrue)
+		Eventually(ctx, func(ctx context.Context) []observe.Pod { return pods(ctx, set) }).Should(BeEmpty())
+		deleted := slices.DeleteFunc(operatorWrites(namespace)[written:], func(write string) bool { return !strings.HasPrefix(write, "delete pods/ ") })
+		Expect(deleted).To(Equal([]string{"delete pods/ sample-2", "delete pods/ sample-1", "delete pods/ sample-0"}))
 	})
 
 	It("is interrupted by a label that asks for pods to be deleted", func(ctx context.Context) {
