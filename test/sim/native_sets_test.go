@@ -4,6 +4,7 @@
 package sim
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -46,4 +47,39 @@ func TestStatefulSetCountsWhatItRolls(t *testing.T) {
 	w, _ := notOptedIn(2, bareStrategy, whileFirstIsOut).beginWith(g, ungated())
 	w.rest()
 	g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
+}
+
+// stuckRollouts are those that Kubernetes never ends by itself.
+var stuckRollouts = []struct {
+	name     string
+	replicas int32
+	of       func(*wish)
+	change   func(*nativeWorkload)
+}{
+	{"in order", 3, inOrder, afterBroken},
+	{"in order, without rollingUpdate", 3, func(w *wish) { w.ordered, w.bare = true, true }, afterBroken},
+	{"without rollingUpdate", 4, bareStrategy, whileFirstIsOut},
+}
+
+func inOrder(w *wish) { w.ordered = true }
+
+// afterBroken goes to another revision after one whose first pod is broken.
+func afterBroken(n *nativeWorkload) { toNative("crash", "env")(n) }
+
+// What Kubernetes leaves to its users is what they have to do, and it is enough.
+func TestStatefulSetsThatUsersUnblock(t *testing.T) {
+	for _, r := range stuckRollouts {
+		for _, helped := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, %t", r.name, helped), func(t *testing.T) {
+				g := NewWithT(t)
+				w, _ := notOptedIn(r.replicas, r.of, r.change).beginWith(g, ungated())
+				if helped {
+					w.native.unblock()
+				}
+				w.settleOr(patient)
+				missing := w.rules.whatIsMissing()
+				g.Expect(missing == "").To(Equal(helped), "%s\n%s", missing, w.story)
+			})
+		}
+	}
 }
