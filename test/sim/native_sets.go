@@ -116,16 +116,20 @@ func (n *nativeWorkload) stepStatefulSet() {
 	if !ok {
 		current = update
 	}
-	s := &statefulSetSync{n: n, set: set, update: update, current: current, pods: map[int]*corev1.Pod{}}
+	s := &statefulSetSync{n: n, set: set, update: update, current: current, pods: map[int]*corev1.Pod{}, made: map[int]*corev1.Pod{}}
 	s.sync()
 	s.report()
 }
 
+// statefulSetSync is one sync: what it has found, and done.
 type statefulSetSync struct {
 	n               *nativeWorkload
 	set             *appsv1.StatefulSet
 	update, current *appsv1.ControllerRevision
-	pods            map[int]*corev1.Pod
+	// pods are those that were there when it began, made those that it made.
+	pods, made map[int]*corev1.Pod
+	// rolled is how many pods it deleted for their revision.
+	rolled int32
 }
 
 func (s *statefulSetSync) isOrdered() bool {
@@ -192,13 +196,16 @@ func (s *statefulSetSync) create(ordinal int) {
 		revision = s.current
 	}
 	name := fmt.Sprintf("%s-%d", setName, ordinal)
-	s.n.createPod(s.set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"), templateIn(revision), name, map[string]string{
+	made := s.n.createPod(s.set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"), templateIn(revision), name, map[string]string{
 		appsv1.ControllerRevisionHashLabelKey: revision.Name, appsv1.StatefulSetPodNameLabel: name, appsv1.PodIndexLabel: strconv.Itoa(ordinal),
 	})
+	if made != nil {
+		s.made[ordinal] = made
+	}
 }
 
 // roll deletes pods of other revisions, those that do not serve first where there is
-// no order.
+// no order; also those that it made a moment ago.
 func (s *statefulSetSync) roll() {
 	least := intstr.FromInt32(1)
 	if rolling := s.set.Spec.UpdateStrategy.RollingUpdate; rolling != nil && rolling.MaxUnavailable != nil {
@@ -208,29 +215,35 @@ func (s *statefulSetSync) roll() {
 	budget = max(budget, 1)
 	var old []*corev1.Pod
 	for ordinal := int(*s.set.Spec.Replicas) - 1; ordinal >= 0; ordinal-- {
-		pod, ok := get[*corev1.Pod](s.n.shown(), fmt.Sprintf("%s-%d", setName, ordinal))
-		isOut := !ok || !s.n.isAvailable(pod)
+		pod := cmp.Or(s.pods[ordinal], s.made[ordinal])
+		isOut := pod == nil || !s.n.isAvailable(pod)
 		if isOut {
 			budget--
 		}
-		isOld := ok && ordinal >= s.partition() && pod.DeletionTimestamp == nil && revisionOf(pod) != s.update.Name
+		isOld := pod != nil && ordinal >= s.partition() && pod.DeletionTimestamp == nil && revisionOf(pod) != s.update.Name
 		switch {
 		case isOld && isOut && !s.isOrdered():
-			s.n.deletePod(s.set, pod, "it is at another revision")
+			s.remove(pod)
 		case isOld:
 			old = append(old, pod)
 		}
 	}
 	for _, pod := range old[:max(min(budget, len(old)), 0)] {
-		s.n.deletePod(s.set, pod, "it is at another revision")
+		s.remove(pod)
 	}
 }
 
-// report writes the status, and cleans up the history.
+func (s *statefulSetSync) remove(pod *corev1.Pod) {
+	s.n.deletePod(s.set, pod, "it is at another revision")
+	s.rolled++
+}
+
+// report writes the status, and cleans up the history. Counted are the pods that were
+// there when the sync began.
 func (s *statefulSetSync) report() {
 	status := appsv1.StatefulSetStatus{ObservedGeneration: s.set.Generation, CurrentRevision: s.current.Name, UpdateRevision: s.update.Name}
 	inUse := sets.New(s.current.Name, s.update.Name)
-	for _, pod := range s.n.allPodsOf(s.set) {
+	for _, pod := range s.pods {
 		inUse.Insert(revisionOf(pod))
 		status.Replicas++
 		if conditionIs(pod, corev1.PodReady, corev1.ConditionTrue) {
@@ -246,10 +259,13 @@ func (s *statefulSetSync) report() {
 			status.CurrentReplicas++
 		}
 	}
+	status.CurrentReplicas -= s.rolled
 	if replicas := *s.set.Spec.Replicas; status.UpdatedReplicas == replicas && status.ReadyReplicas == replicas && status.Replicas == replicas {
 		status.CurrentRevision, status.CurrentReplicas = status.UpdateRevision, status.UpdatedReplicas
 	}
-	mutateStatus(s.n.world.server, setName, func(set *appsv1.StatefulSet) { set.Status = status })
+	if status.CurrentReplicas >= 0 { // else the server refuses it
+		mutateStatus(s.n.world.server, setName, func(set *appsv1.StatefulSet) { set.Status = status })
+	}
 	s.n.truncate(s.set, int(ptr.Deref(s.set.Spec.RevisionHistoryLimit, 10)), inUse)
 }
 

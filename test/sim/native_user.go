@@ -215,6 +215,7 @@ func RunNative(choices *Choices) Result {
 		}
 	}
 	w.native.calmDown(pick(choices, goodNativeRevisions()))
+	w.native.unblock()
 	w.rest()
 	return w.result()
 }
