@@ -43,7 +43,8 @@ func TestDeploymentsThatAreLeftInTheMiddle(t *testing.T) {
 		r := nativeRollout{kind: nativecontroller.Deployment, wish: plain, change: optOutWith(revision)}
 		w, _ := r.begin(g)
 		r.rest(g, w, revision)
-		g.Expect(w.native.countAt("app:b") > 0).To(Equal(ahead), w.story.String())
+		isAhead := w.native.countAt("app:b") > 0
+		g.Expect(isAhead).To(Equal(ahead), w.story.String())
 	}
 }
 

@@ -78,7 +78,8 @@ func TestStatefulSetsThatUsersUnblock(t *testing.T) {
 				}
 				w.settleOr(patient)
 				missing := w.rules.whatIsMissing()
-				g.Expect(missing == "").To(Equal(helped), "%s\n%s", missing, w.story)
+				ended := missing == ""
+				g.Expect(ended).To(Equal(helped), "%s\n%s", missing, w.story)
 			})
 		}
 	}
