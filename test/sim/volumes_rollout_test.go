@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -114,4 +115,47 @@ func (w *World) sizesOfVolumes() string {
 		words += capacity.String()
 	}
 	return words
+}
+
+// Claims of one pod at a time change, also while that pod is not of the set, or stays as it
+// is since one beyond replicas takes its place.
+func TestClaimsOfPodsThatLeaveKeepTheirPlace(t *testing.T) {
+	release := func(w *World) {
+		mutate(w.server, setName+"-2", func(pod *corev1.Pod) { delete(pod.Labels, "app") })
+	}
+	for _, test := range []struct {
+		name          string
+		settings      func(*settings)
+		before, after func(*World)
+	}{
+		{"a pod is released", withClaims("standard", nil), nil, release},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := reference()
+			test.settings(&s)
+			w, err := newScenario(s)
+			g.Expect(err).NotTo(HaveOccurred())
+			for _, change := range []func(*World){test.before, claimsOfSize("2Gi", "b"), test.after} {
+				if change != nil {
+					change(w)
+					w.storage.silentUntil = w.clock.Now().Add(time.Minute)
+					w.settleOr(7 * time.Second)
+				}
+			}
+			g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
+			g.Expect(w.changingClaims()).To(Equal(1), w.story.String())
+		})
+	}
+}
+
+// changingClaims returns how many claims ask for more than they have.
+func (w *World) changingClaims() int {
+	count := 0
+	for _, claim := range all[*corev1.PersistentVolumeClaim](w.server) {
+		if compare(requestOf(claim), capacityOf(claim)) > 0 {
+			count++
+		}
+	}
+	return count
 }
