@@ -11,6 +11,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
 
 // Nothing disturbs sets whose claims change: what each change comes to, and what it
@@ -123,12 +125,17 @@ func TestClaimsOfPodsThatLeaveKeepTheirPlace(t *testing.T) {
 	release := func(w *World) {
 		mutate(w.server, setName+"-2", func(pod *corev1.Pod) { delete(pod.Labels, "app") })
 	}
+	surges := func(s *settings) {
+		s.clones.maxSurge, s.clones.reuse, s.maxUnavailable, s.minReadySeconds = 1, true, 1, 3 // the new pod is available a moment after its claim is changed
+		s.policy = appsv1beta1.RecreatePodUpdateStrategyType
+	}
 	for _, test := range []struct {
 		name          string
 		settings      func(*settings)
 		before, after func(*World)
 	}{
 		{"a pod is released", withClaims("standard", nil), nil, release},
+		{"a pod is held for one beyond replicas", asClones(withClaims("standard", surges)), scaleTo(4), nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			g := NewWithT(t)
