@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
@@ -60,6 +61,7 @@ func (l *law) checkClaimChange(w write) {
 		l.world.violate("%s, which nobody asks for", w.words)
 		return
 	}
+	delete(l.refusedSizes, after.UID)
 	l.checkSize(w, before, after, template)
 	if attributes := attributesOf(after); attributes != attributesOf(before) && attributes != attributesOf(template) {
 		l.world.violate("%s gives it class %q, the template says %q", w.words, attributes, attributesOf(template))
@@ -249,6 +251,26 @@ func (l *law) checkClaimsFirst(w write) {
 	}
 }
 
+// noteRefusedSize notes that the server refuses what a claim is to be.
+func (l *law) noteRefusedSize(w write, err error) {
+	claim, is := get[*corev1.PersistentVolumeClaim](l.world.server, w.obj.GetName())
+	if !is || l.seenSet == nil || !w.isAbout("patch PersistentVolumeClaim") || !apierrors.IsForbidden(err) {
+		return
+	}
+	name, _ := splitClaim(claim.Name)
+	if template := l.claimTemplates()[name]; template != nil {
+		size := requestOf(template)
+		l.refusedSizes[claim.UID] = size.String()
+	}
+}
+
+// isSizeRefused reports whether the server refuses all growth, or has refused to this
+// manager the size that a claim is to have.
+func (l *law) isSizeRefused(claim, template *corev1.PersistentVolumeClaim) bool {
+	size := requestOf(template)
+	return l.world.storage.refuse != nil || l.refusedSizes[claim.UID] == size.String()
+}
+
 // isBroken reports whether a pod does not serve as it is: it waits for nothing.
 func (l *law) isBroken(pod *corev1.Pod) bool {
 	return !l.looksAvailable(l.seen[pod.Name], l.seenSet) || !l.world.isAvailable(pod)
@@ -269,7 +291,7 @@ func (l *law) whyNot(claim, template *corev1.PersistentVolumeClaim) string {
 		return l.whyNotRecreated(claim, template)
 	case grows && (!exists || !ptr.Deref(class.AllowVolumeExpansion, false)):
 		return "its class allows no expansion"
-	case grows && l.world.storage.refuse != nil:
+	case grows && l.isSizeRefused(claim, template):
 		return "the server refuses it"
 	case errorOf(claim) != "":
 		return errorOf(claim)
