@@ -166,11 +166,18 @@ func errorOf(claim *corev1.PersistentVolumeClaim) string {
 	return ""
 }
 
+// failsToGrow reports whether a claim shows an error of its growth. That of the controller
+// lingers when it has succeeded after all, and the node is to go on.
+func failsToGrow(claim *corev1.PersistentVolumeClaim) bool {
+	return claimCondition(claim, corev1.PersistentVolumeClaimControllerResizeError) != nil && !isForNode(claim) ||
+		claimCondition(claim, corev1.PersistentVolumeClaimNodeResizeError) != nil
+}
+
 // checkConcurrentClaims asserts that no more pods have claims that change by our act
 // than maxConcurrent. What is not shown does not count, nor what shows an error, nor the
 // pods that are sent away, nor broken pods, which do not wait.
 func (l *law) checkConcurrentClaims(w write, pod string) {
-	if l.isShownStuck(pod) {
+	if l.isShownStuck(pod) || l.isShownUnderWay(pod) {
 		return
 	}
 	shown, there := l.seenClaims["data-"+pod]
@@ -192,6 +199,25 @@ func (l *law) checkConcurrentClaims(w write, pod string) {
 	if limit := atATime(l.claimStrategy().MaxConcurrent, replicasOf(l.seenSet)); len(pods) > limit {
 		l.world.violate("%s: the claims of %v are changing, maxConcurrent is %d", w.words, slices.Sorted(maps.Keys(pods)), limit)
 	}
+}
+
+// isShownUnderWay reports whether a pod was shown with claims that change, whatever errors
+// of before they show. What is changed besides makes it no pod more, though another one was
+// begun while its growth had failed.
+func (l *law) isShownUnderWay(pod string) bool {
+	for name, template := range l.claimTemplates() {
+		shown := l.seenClaims[name+"-"+pod]
+		if shown == nil {
+			continue
+		}
+		grows := compare(requestOf(shown), requestOf(template)) == 0 && compare(capacityOf(shown), requestOf(template)) < 0
+		asked := askedAt(shown, template)
+		isRecent := !asked.IsZero() && l.world.clock.Now().Before(asked.Add(overdueAfter))
+		if l.isUnderWay(shown, template) || grows && isRecent && !failsToGrow(shown) {
+			return true
+		}
+	}
+	return false
 }
 
 // isShownStuck reports whether a pod shows a container that cannot be started.
