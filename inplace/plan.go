@@ -290,8 +290,7 @@ func (p *planner) decideResize(v *view) {
 	case p.resizing >= limit:
 		p.block(v, Waiting, ReasonMaxConcurrent, fmt.Sprintf("%d pods are being resized, maxConcurrent is %d", p.resizing, limit))
 	default:
-		p.resizing++
-		p.move(v, fmt.Sprintf("%d of %d resized at a time", p.resizing, limit))
+		p.move(v, fmt.Sprintf("%d of %d resized at a time", p.resizing+1, limit))
 	}
 }
 
@@ -318,6 +317,9 @@ func (p *planner) budgetMessage() string {
 func (p *planner) move(v *view, why string) {
 	if v.detaches() {
 		p.changing++
+	}
+	if v.startsResize(p.workload.Target) {
+		p.resizing++
 	}
 	note := fmt.Sprintf("%s %s", v.Step.Action, v.Pod.Name)
 	for _, words := range []string{v.Step.Message, why} {

@@ -707,6 +707,20 @@ func TestPodsThatWillRestartWhenThereIsRoomTakeTheBudget(t *testing.T) {
 	g.Expect(plan.Blockers).To(ContainElement(HaveField("Message", "1 pods are unavailable, maxUnavailable is 1: sample-0")))
 }
 
+// A pod that is out of service for another change is resized with it, and takes a place
+// like any other: the next plan counts it.
+func TestResizesOfPodsThatAreBeingChangedTakeAPlace(t *testing.T) {
+	g := NewWithT(t)
+	w := workloadAt(2, "smallV", "mixedV", nil)
+	w.Pods[0], w.MaxConcurrentResizes = at("small", func(b *builders.PodBuilder) {
+		b.Condition(appsv1beta1.InPlaceUpdateReady, corev1.ConditionFalse, after(2)).Ready(false, after(3))
+		both(written("150m", "64Mi"), inForce("150m", "64Mi"))(b)
+	}), 1
+	plan := MakePlan(w, after(10))
+	g.Expect(moved(plan)).To(Equal("Resize sample-0"))
+	g.Expect(plan.Blockers).To(ContainElement(HaveField("Message", "1 pods are being resized, maxConcurrent is 1")))
+}
+
 func TestASilentNodeDoesNotHoldUpResizes(t *testing.T) {
 	g := NewWithT(t)
 	w := workloadAt(3, "small", "large", func(i int, b *builders.PodBuilder) {

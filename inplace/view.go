@@ -120,6 +120,13 @@ func (v *view) holdsResizes(target Target) bool {
 	}
 }
 
+// startsResize reports whether the next step of a pod takes a place for resizes that the
+// pod does not hold, also where the pod is out of service for something else. What is
+// broken takes none.
+func (v *view) startsResize(target Target) bool {
+	return v.Step.Action == Resize && v.class != broken && !v.facts.past.resized.IsUnderWay() && !v.holdsResizes(target)
+}
+
 func classOf(pod *corev1.Pod, target Target, complete bool) class {
 	switch {
 	case IsBroken(pod):

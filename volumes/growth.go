@@ -137,10 +137,18 @@ func (f Facts) expandingSince(record Record, asked resource.Quantity) time.Time 
 	if resizing := f.condition(corev1.PersistentVolumeClaimResizing); resizing != nil && since.IsZero() {
 		since = resizing.LastTransitionTime.Time // the sidecar sets it anew at every try
 	}
-	if pending := f.condition(corev1.PersistentVolumeClaimFileSystemResizePending); pending != nil {
+	if pending := f.condition(corev1.PersistentVolumeClaimFileSystemResizePending); pending != nil && !f.isRepeated() {
 		since = pending.LastTransitionTime.Time
 	}
 	return since
+}
+
+// isRepeated reports whether the driver is asked again for a size that the volume has
+// already. The sidecar does so for ever where an earlier, smaller request was rounded up
+// to what is asked now, and every time the claim waits for its node as if it grew.
+func (f Facts) isRepeated() bool {
+	allocated, has := f.Claim.Status.AllocatedResources[corev1.ResourceStorage]
+	return has && isAtLeast(sizeOf(f.Claim.Status.Capacity), allocated)
 }
 
 // isExpandedInController reports whether the volume has grown, and the file system

@@ -30,6 +30,13 @@ func requests(size string) func(*life) {
 	}
 }
 
+// allocated is the size that the resizer is at.
+func allocated(size string) func(*life) {
+	return func(l *life) {
+		l.Claim.Status.AllocatedResources = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}
+	}
+}
+
 func TestNext(t *testing.T) {
 	const own = `{"size":"3Gi","sizeTimestamp":"2026-11-01T11:00:00Z"}`
 	for name, test := range map[string]struct {
@@ -126,6 +133,12 @@ func TestNext(t *testing.T) {
 		"an error of the request before": {
 			all(template("3Gi", ""), requests("3Gi"), growing(controllerInProgress, resizing, internal),
 				noted(`{"size":"3Gi","sizeTimestamp":"2026-11-01T12:00:01Z"}`)), "UnderWay ClaimExpanding", nil,
+		},
+		"an earlier request, rounded up to this one, is repeated for ever": {
+			all(template("3Gi", ""), requests("3Gi"), noted(own), grown("2500Mi"), growing(nodePending, resizing, remount), allocated("2500Mi")), "Blocked ClaimOverdue", nil,
+		},
+		"an earlier request is not done yet": {
+			all(template("3Gi", ""), requests("3Gi"), noted(own), growing(nodePending, resizing, remount), allocated("2500Mi")), "UnderWay ClaimExpanding", nil,
 		},
 		"an error of this request": {
 			all(template("3Gi", ""), requests("3Gi"), growing(controllerInProgress, resizing, internal),

@@ -158,19 +158,26 @@ func (s *scope) workload(members []*member) inplace.Workload {
 		MinReadySeconds:      s.set.GetMinReadySeconds(),
 		MaxConcurrentResizes: workload.MaxConcurrentResizes(s.set.GetInPlaceUpdateStrategy(), int(s.set.GetReplicas())),
 		MaxConcurrentClaims:  workload.MaxConcurrentClaims(s.set.Spec.VolumeClaimUpdateStrategy, int(s.set.GetReplicas())),
-		ChangingClaims:       s.awaited.Len() + s.changingElsewhere(members),
+		ChangingClaims:       s.awaited.Len() + s.changingElsewhere(facts),
 		Stopped:              s.isStopped(),
 		Pods:                 facts,
 		Condemned:            s.condemned(),
 	}
 }
 
-// changingElsewhere returns of how many members besides those given the claims are
-// being changed.
-func (s *scope) changingElsewhere(members []*member) int {
+// changingElsewhere returns of how many members the claims are being changed without
+// the planner being told in the facts: members that are to go, and those that stay at
+// their revision meanwhile, as the last old one does for a pod beyond replicas.
+func (s *scope) changingElsewhere(told []inplace.PodFacts) int {
+	names := sets.New[string]()
+	for _, facts := range told {
+		if facts.Claims.IsChanging() {
+			names.Insert(facts.Pod.Name)
+		}
+	}
 	count := 0
 	for _, m := range s.members {
-		if m.facts.Claims.IsChanging() && !slices.Contains(members, m) {
+		if m.facts.Claims.IsChanging() && !names.Has(m.Name) {
 			count++
 		}
 	}

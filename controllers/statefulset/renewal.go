@@ -157,13 +157,30 @@ func (s *scope) awaitRenewal(ordinal int, m *member, claim string, result recrea
 	}
 }
 
-// changingPods is how many pods are away for their claims.
+// changingPods is how many wanted pods are missing whose claims are being changed: those
+// that are away for their claims, and those that went for another reason, or were
+// released, before their claims were done.
 func (s *scope) changingPods() int {
 	pods := sets.New[string]()
 	for _, blocker := range s.away {
 		pods.Insert(blocker.Pod.Name)
 	}
+	there := byOrdinal(s.members)
+	for _, ordinal := range s.ordinals {
+		if name := podName(s.set.Name, ordinal); there[ordinal] == nil && changesForATime(s.claimSteps[name]) {
+			pods.Insert(name)
+		}
+	}
 	return pods.Len()
+}
+
+// changesForATime reports whether claims are being changed, and that ends at a time. The
+// volume of a pod that was released may be in use as long as somebody keeps that pod, and
+// not grow: others do not wait for it.
+func changesForATime(claims volumes.Claims) bool {
+	return slices.ContainsFunc(claims, func(step volumes.Step) bool {
+		return step.State == volumes.UnderWay && !step.Foreign && !step.Until.IsZero()
+	})
 }
 
 // judgeClaims finds out which claims of an ordinal are to be made anew.

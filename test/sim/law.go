@@ -49,13 +49,17 @@ type law struct {
 	creations creationLaw
 	// seenClaims are the claims as this reconciliation was shown them.
 	seenClaims map[string]*corev1.PersistentVolumeClaim
-	data       *dataLaw
+	// refusedSizes are the sizes that the server refused to this manager last, by the UIDs
+	// of claims. It asks again later and later, and no pod waits for that.
+	refusedSizes map[types.UID]string
+	data         *dataLaw
 }
 
 func newLaw(w *World) *law {
 	return &law{
 		world: w, disturbed: sets.New[string](), unanswered: map[string]int64{}, templates: map[string]*corev1.PodTemplateSpec{},
 		updates: map[types.UID]*podUpdate{}, taken: sets.New[types.UID](), resizes: newResizeLaw(), data: newDataLaw(w),
+		refusedSizes: map[types.UID]string{},
 	}
 }
 

@@ -12,9 +12,11 @@ import (
 )
 
 // forget begins the life of a manager. What the last one took out a moment ago,
-// and no controller has counted yet, this one cannot know of.
+// and no controller has counted yet, this one cannot know of; nor what the server refused
+// to it.
 func (l *law) forget() {
 	l.taken = sets.New[types.UID]()
+	l.refusedSizes = map[types.UID]string{}
 }
 
 // checkDisruption asserts that the operator takes no ready pod out of service that

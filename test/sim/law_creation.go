@@ -32,6 +32,7 @@ type refusedCreation struct{ kind, name, words string }
 
 // turnedDown is told of each write that did not succeed.
 func (l *law) turnedDown(w write, err error) {
+	l.noteRefusedSize(w, err)
 	if err != l.world.server.admission.refused { //nolint:errorlint // this very error
 		l.creations.failed = true
 		return

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
@@ -60,6 +61,7 @@ func (l *law) checkClaimChange(w write) {
 		l.world.violate("%s, which nobody asks for", w.words)
 		return
 	}
+	delete(l.refusedSizes, after.UID)
 	l.checkSize(w, before, after, template)
 	if attributes := attributesOf(after); attributes != attributesOf(before) && attributes != attributesOf(template) {
 		l.world.violate("%s gives it class %q, the template says %q", w.words, attributes, attributesOf(template))
@@ -164,11 +166,18 @@ func errorOf(claim *corev1.PersistentVolumeClaim) string {
 	return ""
 }
 
+// failsToGrow reports whether a claim shows an error of its growth. That of the controller
+// lingers when it has succeeded after all, and the node is to go on.
+func failsToGrow(claim *corev1.PersistentVolumeClaim) bool {
+	return claimCondition(claim, corev1.PersistentVolumeClaimControllerResizeError) != nil && !isForNode(claim) ||
+		claimCondition(claim, corev1.PersistentVolumeClaimNodeResizeError) != nil
+}
+
 // checkConcurrentClaims asserts that no more pods have claims that change by our act
 // than maxConcurrent. What is not shown does not count, nor what shows an error, nor the
 // pods that are sent away, nor broken pods, which do not wait.
 func (l *law) checkConcurrentClaims(w write, pod string) {
-	if l.isShownStuck(pod) {
+	if l.isShownStuck(pod) || l.isShownUnderWay(pod) {
 		return
 	}
 	shown, there := l.seenClaims["data-"+pod]
@@ -190,6 +199,25 @@ func (l *law) checkConcurrentClaims(w write, pod string) {
 	if limit := atATime(l.claimStrategy().MaxConcurrent, replicasOf(l.seenSet)); len(pods) > limit {
 		l.world.violate("%s: the claims of %v are changing, maxConcurrent is %d", w.words, slices.Sorted(maps.Keys(pods)), limit)
 	}
+}
+
+// isShownUnderWay reports whether a pod was shown with claims that change, whatever errors
+// of before they show. What is changed besides makes it no pod more, though another one was
+// begun while its growth had failed.
+func (l *law) isShownUnderWay(pod string) bool {
+	for name, template := range l.claimTemplates() {
+		shown := l.seenClaims[name+"-"+pod]
+		if shown == nil {
+			continue
+		}
+		grows := compare(requestOf(shown), requestOf(template)) == 0 && compare(capacityOf(shown), requestOf(template)) < 0
+		asked := askedAt(shown, template)
+		isRecent := !asked.IsZero() && l.world.clock.Now().Before(asked.Add(overdueAfter))
+		if l.isUnderWay(shown, template) || grows && isRecent && !failsToGrow(shown) {
+			return true
+		}
+	}
+	return false
 }
 
 // isShownStuck reports whether a pod shows a container that cannot be started.
@@ -249,6 +277,26 @@ func (l *law) checkClaimsFirst(w write) {
 	}
 }
 
+// noteRefusedSize notes that the server refuses what a claim is to be.
+func (l *law) noteRefusedSize(w write, err error) {
+	claim, is := get[*corev1.PersistentVolumeClaim](l.world.server, w.obj.GetName())
+	if !is || l.seenSet == nil || !w.isAbout("patch PersistentVolumeClaim") || !apierrors.IsForbidden(err) {
+		return
+	}
+	name, _ := splitClaim(claim.Name)
+	if template := l.claimTemplates()[name]; template != nil {
+		size := requestOf(template)
+		l.refusedSizes[claim.UID] = size.String()
+	}
+}
+
+// isSizeRefused reports whether the server refuses all growth, or has refused to this
+// manager the size that a claim is to have.
+func (l *law) isSizeRefused(claim, template *corev1.PersistentVolumeClaim) bool {
+	size := requestOf(template)
+	return l.world.storage.refuse != nil || l.refusedSizes[claim.UID] == size.String()
+}
+
 // isBroken reports whether a pod does not serve as it is: it waits for nothing.
 func (l *law) isBroken(pod *corev1.Pod) bool {
 	return !l.looksAvailable(l.seen[pod.Name], l.seenSet) || !l.world.isAvailable(pod)
@@ -269,7 +317,7 @@ func (l *law) whyNot(claim, template *corev1.PersistentVolumeClaim) string {
 		return l.whyNotRecreated(claim, template)
 	case grows && (!exists || !ptr.Deref(class.AllowVolumeExpansion, false)):
 		return "its class allows no expansion"
-	case grows && l.world.storage.refuse != nil:
+	case grows && l.isSizeRefused(claim, template):
 		return "the server refuses it"
 	case errorOf(claim) != "":
 		return errorOf(claim)
