@@ -19,21 +19,19 @@ const (
 )
 
 // TestPolicies compares the policies that the chart installs with those of
-// config/policies and config/defaults.
+// config/policies.
 func TestPolicies(t *testing.T) {
 	g := NewWithT(t)
 	got := policiesOf(render(t, withoutCRDs, withPolicies))
 	var files objects
-	for _, folder := range []string{"policies", "defaults"} {
-		paths, err := filepath.Glob(filepath.Join("..", "config", folder, "*.yaml"))
-		g.Expect(err).NotTo(HaveOccurred())
-		for _, path := range paths {
-			files = append(files, decode(t, readFile(t, path))...)
-		}
+	paths, err := filepath.Glob("../config/policies/*.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, path := range paths {
+		files = append(files, decode(t, readFile(t, path))...)
 	}
 
 	g.Expect(specsOf(t, got)).To(Equal(specsOf(t, policiesOf(files))))
-	g.Expect(got).To(HaveLen(10))
+	g.Expect(got).To(HaveLen(6))
 
 	output, err := runTool(t, kustomize, "build", "config/default")
 	g.Expect(err).NotTo(HaveOccurred(), output)
@@ -44,10 +42,7 @@ func TestPoliciesAreLeftOut(t *testing.T) {
 	g := NewWithT(t)
 
 	g.Expect(policiesOf(render(t, withoutCRDs, withoutPolicies))).To(BeEmpty(), "the server does not know their kind")
-	const noDefaults = "--set=writtenDefaults.enabled=false"
-	g.Expect(policiesOf(render(t, withoutCRDs, withPolicies, "--set=holdPolicies.install=false", noDefaults))).To(BeEmpty())
-	g.Expect(policiesOf(render(t, withoutCRDs, withPolicies, noDefaults))).To(HaveLen(6))
-	g.Expect(policiesOf(render(t, withoutCRDs, withPolicies, "--set=rbac.scope=Namespace,metrics.secure=false"))).To(BeEmpty(), "they belong to the cluster")
+	g.Expect(policiesOf(render(t, withoutCRDs, withPolicies, "--set=holdPolicies.install=false"))).To(BeEmpty())
 }
 
 // TestPoliciesHoldWhereTheManagerActs looks at the namespaces of the policies.

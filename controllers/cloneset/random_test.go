@@ -72,7 +72,7 @@ func (m *model) scope() *scope {
 		member.asked = inplace.AsksForDeletion(member.facts)
 	}
 	for i, state := range inplace.MakePlan(s.workload(s.members), m.now).Pods {
-		s.members[i].available, s.members[i].surges = state.Available, s.needsSurge(state)
+		s.members[i].serves, s.members[i].available, s.members[i].surges = state.Serves, state.Available, s.needsSurge(state)
 	}
 	return s
 }

@@ -95,8 +95,9 @@ func (s *scope) revisionsOfNew() []*history.Revision {
 }
 
 // predecessors returns the pods that are being deleted whose instance IDs and claims new
-// pods take over, where claims are reused. A lost pod is not waited for. Nobody takes over
-// the claims of a pod that the spec names to be deleted.
+// pods take over, where claims are reused. A lost pod is not waited for, and one that went
+// for its volumes is counted among those that are kept away. Nobody takes over the claims
+// of a pod that the spec names to be deleted.
 func (s *scope) predecessors() []*corev1.Pod {
 	if !s.set.ReusesClaims() || len(s.set.Spec.VolumeClaimTemplates) == 0 || s.scaled.atUpdate+s.scaled.atCurrent == 0 {
 		return nil
@@ -104,7 +105,8 @@ func (s *scope) predecessors() []*corev1.Pod {
 	named, found := s.namedForDeletion(), []*corev1.Pod{}
 	for _, pod := range slices.Concat(s.leaving, s.outgoing) {
 		isGoing := pod.DeletionTimestamp != nil || inplace.Remove(pod, s.target(), s.now).Action == inplace.Recreate // no hook holds it
-		if !isGoing || inplace.IsLost(pod, s.now) || named.Has(pod.Name) {
+		id, _ := idOf(s.set.Name, pod.Name)
+		if !isGoing || inplace.IsLost(pod, s.now) || named.Has(pod.Name) || s.awaited.Has(id) {
 			continue
 		}
 		found = append(found, pod)

@@ -34,10 +34,8 @@ func generate(source, target string) error {
 	if err := generateRoles(source, target, filepath.Join(templates, "_rules.tpl")); err != nil {
 		return fmt.Errorf("generate rules: %w", err)
 	}
-	for _, p := range allPolicies {
-		if err := generateTemplates("policies", filepath.Join(source, "config", p.folder), filepath.Join(templates, p.folder), p.template); err != nil {
-			return fmt.Errorf("generate policies: %w", err)
-		}
+	if err := generateTemplates("policies", filepath.Join(source, "config", "policies"), filepath.Join(templates, "policies"), policyTemplate); err != nil {
+		return fmt.Errorf("generate policies: %w", err)
 	}
 	if err := generateMonitoring(source, target); err != nil {
 		return fmt.Errorf("generate monitoring: %w", err)

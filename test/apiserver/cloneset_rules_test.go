@@ -137,13 +137,9 @@ func cloneSetDisagreements() map[string]refusal {
 			at(flat, `{type: ReCreate, partition: 3, rollingUpdate: {partition: "3%"}}`),
 			[]string{flat + ".partition", "updateStrategy.partition 3 and updateStrategy.rollingUpdate.partition 3% disagree: keep one"},
 		},
-		"partition 0": {
-			at(flat, `{type: RollingUpdate, partition: 0, rollingUpdate: {partition: 1}}`),
-			[]string{flat + ".partition", "updateStrategy.partition 0 and updateStrategy.rollingUpdate.partition 1 disagree: keep one"},
-		},
 		"maxUnavailable": {
-			at(flat, `{maxUnavailable: 3, rollingUpdate: {maxUnavailable: "20%"}}`),
-			[]string{flat + ".maxUnavailable", "updateStrategy.maxUnavailable 3 and updateStrategy.rollingUpdate.maxUnavailable 20% disagree: keep one"},
+			at(flat, `{maxUnavailable: 3, rollingUpdate: {maxUnavailable: "30%"}}`),
+			[]string{flat + ".maxUnavailable", "updateStrategy.maxUnavailable 3 and updateStrategy.rollingUpdate.maxUnavailable 30% disagree: keep one"},
 		},
 		"maxSurge": {
 			at(flat, `{maxSurge: 3, rollingUpdate: {maxSurge: 5}}`),

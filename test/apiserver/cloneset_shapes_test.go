@@ -4,12 +4,16 @@
 package apiserver_test
 
 import (
+	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
 
 // TestSamples applies what the documentation tells people to apply.
@@ -71,22 +75,115 @@ func TestCloneSetAccepted(t *testing.T) {
 	}
 }
 
-// TestCloneSetDefaults checks that nothing is written into a set whose meaning
-// differs between the two ways to write it.
+// TestCloneSetDefaults looks at what clients read without asking. Those made for v1alpha1
+// read it beside type, those for v1beta1 in rollingUpdate.
 func TestCloneSetDefaults(t *testing.T) {
 	c := strictClient(t)
+	// with returns the update strategy that says no more than the defaults, and this.
+	with := func(beside, inside map[string]any) map[string]any {
+		strategy := map[string]any{"type": "RollingUpdate", "partition": int64(0), "maxUnavailable": "20%", "maxSurge": int64(0)}
+		nested := maps.Clone(strategy)
+		delete(nested, "type")
+		maps.Copy(strategy, beside)
+		maps.Copy(nested, inside)
+		strategy["rollingUpdate"] = nested
 
-	for _, version := range versions() {
-		t.Run(version, func(t *testing.T) {
-			g := NewWithT(t)
+		return strategy
+	}
+	for patch, want := range map[string]map[string]any{
+		"{}":                                with(nil, nil),
+		at(flat, `{}`):                      with(nil, nil),
+		at(flat, `{type: OnDelete}`):        with(map[string]any{"type": "OnDelete"}, nil),
+		at(nested, `{partition: 3}`):        with(nil, map[string]any{"partition": int64(3)}),
+		at(nested, `{paused: true}`):        with(nil, map[string]any{"paused": true}),
+		at(flat, `{partition: 3}`):          with(map[string]any{"partition": int64(3)}, nil),
+		at(flat, `{type: InPlaceOnly}`):     with(map[string]any{"type": "InPlaceOnly"}, nil),
+		at(flat, `{maxUnavailable: "10%"}`): with(map[string]any{"maxUnavailable": "10%"}, nil),
+	} {
+		for _, version := range versions() {
+			t.Run(version+"/"+patch, func(t *testing.T) {
+				g := NewWithT(t)
 
-			object := patchOf(t, validCloneSet, version, `spec: {updateStrategy: {rollingUpdate: {}}, scaleStrategy: {}}`)
-			written := object.DeepCopy().Object["spec"].(map[string]any)
-			must(t, c.Create(t.Context(), object, client.DryRunAll))
+				object := patchOf(t, validCloneSet, version, patch)
+				must(t, c.Create(t.Context(), object, client.DryRunAll))
 
-			written["replicas"], written["revisionHistoryLimit"] = int64(1), int64(10)
-			g.Expect(object.Object["spec"]).To(Equal(written))
-		})
+				spec := object.Object["spec"].(map[string]any)
+				g.Expect(spec).To(And(HaveKeyWithValue("replicas", int64(1)), HaveKeyWithValue("revisionHistoryLimit", int64(10))))
+				g.Expect(spec["updateStrategy"]).To(Equal(want))
+				g.Expect(spec).NotTo(HaveKey("scaleStrategy"))
+			})
+		}
+	}
+}
+
+// TestCloneSetDefaultsAreNoWord: the place that the API server fills in contradicts no
+// other, and what is no longer in a manifest is the default again.
+func TestCloneSetDefaultsAreNoWord(t *testing.T) {
+	c := strictClient(t)
+	const inPlace = appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType
+	for name, test := range map[string]struct {
+		applied        []string
+		policy         appsv1beta1.PodUpdateStrategyType
+		partition      int32
+		maxUnavailable int32
+		paused         bool
+	}{
+		"flat": {
+			applied: []string{`{type: InPlaceIfPossible, partition: 3, maxUnavailable: 2, paused: true}`},
+			policy:  inPlace, partition: 3, maxUnavailable: 2, paused: true,
+		},
+		"nested": {
+			applied: []string{`{rollingUpdate: {podUpdatePolicy: InPlaceIfPossible, partition: 3, maxUnavailable: 2, paused: true}}`},
+			policy:  inPlace, partition: 3, maxUnavailable: 2, paused: true,
+		},
+		"flat, and then nested": {
+			applied: []string{
+				`{type: InPlaceIfPossible, partition: 3, maxUnavailable: 2, paused: true}`,
+				`{rollingUpdate: {podUpdatePolicy: InPlaceIfPossible, partition: 3, maxUnavailable: 2, paused: true}}`,
+			},
+			policy: inPlace, partition: 3, maxUnavailable: 2, paused: true,
+		},
+		"nested, and then flat": {
+			applied: []string{
+				`{type: RollingUpdate, rollingUpdate: {podUpdatePolicy: InPlaceIfPossible, partition: 3, maxUnavailable: 2, paused: true}}`,
+				`{type: InPlaceIfPossible, partition: 1}`,
+			},
+			policy: inPlace, partition: 1, maxUnavailable: 2,
+		},
+		"removed where it was nested": {
+			applied: []string{`{rollingUpdate: {podUpdatePolicy: InPlaceIfPossible, partition: 3, paused: true}}`, `{rollingUpdate: {podUpdatePolicy: InPlaceIfPossible}}`},
+			policy:  inPlace, maxUnavailable: 2,
+		},
+		"removed where it was flat": {
+			applied: []string{`{type: InPlaceIfPossible, partition: 3, paused: true}`, `{type: InPlaceIfPossible}`},
+			policy:  inPlace, maxUnavailable: 2,
+		},
+		"removed altogether": {
+			applied: []string{`{type: InPlaceIfPossible, partition: 3, maxUnavailable: 1}`, `{}`},
+			policy:  appsv1beta1.RecreatePodUpdateStrategyType, maxUnavailable: 2,
+		},
+	} {
+		for _, version := range versions() {
+			t.Run(version+"/"+name, func(t *testing.T) {
+				g := NewWithT(t)
+				object := patchOf(t, validCloneSet, version, `spec: {replicas: 10}`)
+				for _, strategy := range test.applied {
+					applied := patchOf(t, validCloneSet, version, `spec: {replicas: 10, updateStrategy: `+strategy+`}`)
+					must(t, c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(applied), client.FieldOwner("pipeline")))
+				}
+				t.Cleanup(func() { must(t, c.Delete(context.WithoutCancel(t.Context()), object)) })
+
+				set := &appsv1beta1.CloneSet{}
+				must(t, c.Get(t.Context(), client.ObjectKeyFromObject(object), set))
+				g.Expect(set.GetPodUpdatePolicy()).To(Equal(test.policy))
+				g.Expect(set.GetPartition()).To(Equal(test.partition))
+				g.Expect(set.GetMaxUnavailable()).To(Equal(test.maxUnavailable))
+				g.Expect(set.IsPaused()).To(Equal(test.paused))
+				must(t, c.Get(t.Context(), client.ObjectKeyFromObject(object), object))
+				must(t, c.Update(t.Context(), object))
+				g.Expect(object.GetGeneration()).To(Equal(set.Generation), "to write what was read changes nothing")
+			})
+		}
 	}
 }
 

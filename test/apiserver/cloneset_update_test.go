@@ -33,8 +33,8 @@ func TestCloneSetRefusedOnUpdate(t *testing.T) {
 		},
 		"partition nested, where it is written flat": {
 			at(flat, `{type: InPlaceIfPossible, partition: 3}`),
-			at(nested, `{partition: 0}`),
-			[]string{flat + ".partition", "updateStrategy.partition 3 and updateStrategy.rollingUpdate.partition 0 disagree: keep one"},
+			at(nested, `{partition: 1}`),
+			[]string{flat + ".partition", "updateStrategy.partition 3 and updateStrategy.rollingUpdate.partition 1 disagree: keep one"},
 		},
 		"partition flat, where it is written nested": {
 			at(flat, `{type: RollingUpdate, rollingUpdate: {partition: 5}}`),

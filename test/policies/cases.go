@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package policies says what the admission policies of config/policies do, as a
-// table of writes, and installs them in an API server for tests, with those of
-// config/defaults.
+// table of writes, and installs them in an API server for tests.
 package policies
 
 import (

@@ -7,7 +7,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"embed"
 	"errors"
 	"fmt"
 	"io"
@@ -22,7 +21,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/insitu-dev/insitu/apis/native"
-	"github.com/insitu-dev/insitu/config/defaults"
 	manifests "github.com/insitu-dev/insitu/config/policies"
 )
 
@@ -32,14 +30,23 @@ const (
 	pause    = 100 * time.Millisecond
 )
 
-// Install creates the policies of config/policies and config/defaults and their
-// bindings, and returns when the API server acts by them.
+// Install creates the policies of config/policies and their bindings, and returns
+// when the API server acts by them.
 func Install(ctx context.Context, c client.Client) error {
-	if err := InstallDefaults(ctx, c); err != nil {
+	files, err := fs.Glob(manifests.Manifests, "*.yaml")
+	if err != nil {
 		return err
 	}
-	if err := create(ctx, c, manifests.Manifests); err != nil {
-		return err
+	for _, file := range files {
+		objects, err := objectsIn(file)
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		for _, obj := range objects {
+			if err := c.Create(ctx, obj); err != nil {
+				return fmt.Errorf("install policy: %w", err)
+			}
+		}
 	}
 	cases, err := Cases()
 	if err != nil {
@@ -54,73 +61,9 @@ func Install(ctx context.Context, c client.Client) error {
 	return nil
 }
 
-// InstallDefaults creates the policies of config/defaults and their bindings, and returns
-// when the API server acts by them.
-func InstallDefaults(ctx context.Context, c client.Client) error {
-	if err := create(ctx, c, defaults.Manifests); err != nil {
-		return err
-	}
-	for kind, strategy := range map[string]any{"CloneSet": map[string]any{}, "StatefulSet": map[string]any{"type": "RollingUpdate"}} {
-		// The API server refuses objects until it has read their definitions for its
-		// policies, which it does every five seconds.
-		var refused error
-		writes := func(ctx context.Context) (bool, error) {
-			probe := probeOf(kind, strategy)
-			refused = c.Create(ctx, probe, client.DryRunAll)
-			_, found, _ := unstructured.NestedFieldNoCopy(probe.Object, "spec", "updateStrategy", "rollingUpdate")
-
-			return found, nil
-		}
-		if err := wait.PollUntilContextTimeout(ctx, pause, patience, true, writes); err != nil {
-			return fmt.Errorf("wait until defaults of a %s are written: %w", kind, errors.Join(err, refused))
-		}
-	}
-
-	return nil
-}
-
-// probeOf returns a set with an update strategy.
-func probeOf(kind string, strategy any) *unstructured.Unstructured {
-	labels := map[string]any{"app": "is-there-a-policy"}
-	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apps.kruise.io/v1beta1",
-		"kind":       kind,
-		"metadata":   map[string]any{"name": "is-there-a-policy", "namespace": metav1.NamespaceDefault},
-		"spec": map[string]any{
-			"selector":       map[string]any{"matchLabels": labels},
-			"updateStrategy": strategy,
-			"template": map[string]any{
-				"metadata": map[string]any{"labels": labels},
-				"spec":     map[string]any{"containers": []any{map[string]any{"name": "app", "image": "app"}}},
-			},
-		},
-	}}
-}
-
-// create creates the objects of all manifests.
-func create(ctx context.Context, c client.Client, manifests embed.FS) error {
-	files, err := fs.Glob(manifests, "*.yaml")
-	if err != nil {
-		return err
-	}
-	for _, file := range files {
-		objects, err := objectsIn(manifests, file)
-		if err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-		for _, obj := range objects {
-			if err := c.Create(ctx, obj); err != nil {
-				return fmt.Errorf("install policy: %w", err)
-			}
-		}
-	}
-
-	return nil
-}
-
 // objectsIn returns the objects of a manifest.
-func objectsIn(manifests embed.FS, file string) ([]*unstructured.Unstructured, error) {
-	data, err := manifests.ReadFile(file)
+func objectsIn(file string) ([]*unstructured.Unstructured, error) {
+	data, err := manifests.Manifests.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}

@@ -32,3 +32,37 @@ func TestPodStories(t *testing.T) {
 		})
 	}
 }
+
+// TestAnEndThatNobodySees: a kubelet that looks late finds the next container running
+// already. No other state may be missing.
+func TestAnEndThatNobodySees(t *testing.T) {
+	story := PodStories[slices.IndexFunc(PodStories, func(s PodStory) bool { return s.Name == "an image crashes" })]
+	behavior, err := story.Behavior(200)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unseen := 0
+	for seed := range uint64(20) {
+		seen, err := story.Play(FromSeed(seed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 1; i+1 < len(seen); i++ {
+			missing := slices.Delete(slices.Clone(seen), i, i+1)
+			before, after := seen[i-1].container("app"), seen[i+1].container("app")
+			if seen[i].container("app").State != StateEnded || before.ID == after.ID || after.State != StateRunning {
+				continue
+			}
+			unseen++
+			if err := behavior.Check(missing); err != nil {
+				t.Error(err)
+			}
+		}
+		if behavior.Check(slices.Delete(slices.Clone(seen), 1, len(seen)-1)) == nil {
+			t.Errorf("the story passes without its middle:\n%s", tell(seen))
+		}
+	}
+	if unseen == 0 {
+		t.Error("no container was started again at once")
+	}
+}

@@ -13,7 +13,7 @@ import (
 )
 
 // DefaultCloneSetMaxUnavailable is maxUnavailable of a CloneSet that does not
-// say it.
+// say it. partition and maxSurge are 0.
 const DefaultCloneSetMaxUnavailable = "20%"
 
 // The methods below read a spec with its defaults applied, whichever way it is
@@ -208,7 +208,8 @@ func (t CloneSetUpdateStrategyType) isFlat() bool {
 	}
 }
 
-// or returns the parameters, and what they leave out from others.
+// or returns the parameters, and what they leave out or leave at its default from
+// others.
 func (p *CloneSetUpdateParameters) or(others *CloneSetUpdateParameters) CloneSetUpdateParameters {
 	scatter := p.ScatterStrategy
 	if len(scatter) == 0 {
@@ -216,14 +217,24 @@ func (p *CloneSetUpdateParameters) or(others *CloneSetUpdateParameters) CloneSet
 	}
 
 	return CloneSetUpdateParameters{
-		Partition:             cmp.Or(p.Partition, others.Partition),
-		MaxUnavailable:        cmp.Or(p.MaxUnavailable, others.MaxUnavailable),
-		MaxSurge:              cmp.Or(p.MaxSurge, others.MaxSurge),
+		Partition:             unlessDefault(p.Partition, others.Partition, intstr.FromInt32(0)),
+		MaxUnavailable:        unlessDefault(p.MaxUnavailable, others.MaxUnavailable, intstr.FromString(DefaultCloneSetMaxUnavailable)),
+		MaxSurge:              unlessDefault(p.MaxSurge, others.MaxSurge, intstr.FromInt32(0)),
 		Paused:                p.Paused || others.Paused,
 		PriorityStrategy:      cmp.Or(p.PriorityStrategy, others.PriorityStrategy),
 		ScatterStrategy:       scatter,
 		InPlaceUpdateStrategy: cmp.Or(p.InPlaceUpdateStrategy, others.InPlaceUpdateStrategy),
 	}
+}
+
+// unlessDefault returns a value, or the other one where it says no more than the default,
+// which the API server fills in.
+func unlessDefault(value, other *intstr.IntOrString, byDefault intstr.IntOrString) *intstr.IntOrString {
+	if value == nil || *value == byDefault && other != nil {
+		return other
+	}
+
+	return value
 }
 
 // recreateUnlessInPlace returns a policy, and ReCreate for an absent or unknown

@@ -159,6 +159,10 @@ func TestPrecedence(t *testing.T) {
 	otherAndPaused := other
 	otherAndPaused.Paused = true
 	none := appsv1beta1.CloneSetUpdateParameters{}
+	// What the API server fills in.
+	filled := appsv1beta1.CloneSetUpdateParameters{
+		Partition: number(0), MaxUnavailable: ptr.To(intstr.FromString("20%")), MaxSurge: number(0),
+	}
 
 	cases := map[string]struct {
 		typ                appsv1beta1.CloneSetUpdateStrategyType
@@ -173,6 +177,12 @@ func TestPrecedence(t *testing.T) {
 		"disagreeing with a flat type":    {flatInPlace, other, full, otherAndPaused},
 		"disagreeing without type":        {"", full, other, otherAndPaused},
 		"disagreeing with OnDelete":       {onDelete, full, other, otherAndPaused},
+		"filled in beside, nested type":   {nested, filled, full, full},
+		"filled in beside, flat type":     {flatInPlace, filled, full, full},
+		"filled in inside, nested type":   {nested, full, filled, full},
+		"filled in inside, flat type":     {flatInPlace, full, filled, full},
+		"filled in both":                  {nested, filled, filled, filled},
+		"filled in one, none in another":  {nested, none, filled, filled},
 		"flat partition, the rest nested": {nested, appsv1beta1.CloneSetUpdateParameters{Partition: number(2)}, appsv1beta1.CloneSetUpdateParameters{Paused: true}, appsv1beta1.CloneSetUpdateParameters{Partition: number(2), Paused: true}},
 	}
 

@@ -130,6 +130,7 @@ type CloneSetSpec struct {
 	// updateStrategy says how a new revision reaches the pods.
 	//
 	// +optional
+	// +kubebuilder:default={}
 	UpdateStrategy CloneSetUpdateStrategy `json:"updateStrategy,omitzero"`
 
 	// revisionHistoryLimit is the number of unused revisions kept for a

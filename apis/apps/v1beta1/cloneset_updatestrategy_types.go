@@ -24,25 +24,26 @@ import (
 //	                      ReCreate
 //	any other field       the place where it is written
 //
+// The API server fills in the defaults of partition, maxUnavailable and maxSurge in
+// both places, so that clients of either version can read them without asking. So a
+// place that holds the default counts as one where nothing is written.
+//
 // A number, a percentage or paused may be written in both places if they say
 // the same; anything else in one place only. More is refused. Should an object
 // hold more all the same, the place counts that type names: beside type for
 // ReCreate, InPlaceIfPossible and InPlaceOnly, rollingUpdate otherwise. An
 // update that is paused in one of the places is paused.
 //
-// The policies of config/defaults have numbers, percentages, paused and the policy
-// stored in both places, with their defaults, for clients that know only one.
-//
 // +kubebuilder:validation:XValidation:rule="!(self.?type.orValue(\"\") in ['ReCreate', 'InPlaceIfPossible', 'InPlaceOnly']) || self.?rollingUpdate.podUpdatePolicy.orValue(self.type) == self.type",fieldPath=".rollingUpdate.podUpdatePolicy",messageExpression="'updateStrategy.type ' + self.type + ' and updateStrategy.rollingUpdate.podUpdatePolicy ' + self.rollingUpdate.podUpdatePolicy + ' disagree: keep podUpdatePolicy and use type RollingUpdate, or remove it'"
-// +kubebuilder:validation:XValidation:rule="!has(self.partition) || self.?rollingUpdate.partition.orValue(self.partition) == self.partition",fieldPath=".partition",messageExpression="'updateStrategy.partition ' + string(self.partition) + ' and updateStrategy.rollingUpdate.partition ' + string(self.rollingUpdate.partition) + ' disagree: keep one'"
-// +kubebuilder:validation:XValidation:rule="!has(self.maxUnavailable) || self.?rollingUpdate.maxUnavailable.orValue(self.maxUnavailable) == self.maxUnavailable",fieldPath=".maxUnavailable",messageExpression="'updateStrategy.maxUnavailable ' + string(self.maxUnavailable) + ' and updateStrategy.rollingUpdate.maxUnavailable ' + string(self.rollingUpdate.maxUnavailable) + ' disagree: keep one'"
-// +kubebuilder:validation:XValidation:rule="!has(self.maxSurge) || self.?rollingUpdate.maxSurge.orValue(self.maxSurge) == self.maxSurge",fieldPath=".maxSurge",messageExpression="'updateStrategy.maxSurge ' + string(self.maxSurge) + ' and updateStrategy.rollingUpdate.maxSurge ' + string(self.rollingUpdate.maxSurge) + ' disagree: keep one'"
+// +kubebuilder:validation:XValidation:rule="self.?partition.orValue(dyn(0)) == dyn(0) || self.?rollingUpdate.partition.orValue(dyn(0)) in [dyn(0), self.partition]",fieldPath=".partition",messageExpression="'updateStrategy.partition ' + string(self.partition) + ' and updateStrategy.rollingUpdate.partition ' + string(self.rollingUpdate.partition) + ' disagree: keep one'"
+// +kubebuilder:validation:XValidation:rule="self.?maxUnavailable.orValue(dyn('20%')) == dyn('20%') || self.?rollingUpdate.maxUnavailable.orValue(dyn('20%')) in [dyn('20%'), self.maxUnavailable]",fieldPath=".maxUnavailable",messageExpression="'updateStrategy.maxUnavailable ' + string(self.maxUnavailable) + ' and updateStrategy.rollingUpdate.maxUnavailable ' + string(self.rollingUpdate.maxUnavailable) + ' disagree: keep one'"
+// +kubebuilder:validation:XValidation:rule="self.?maxSurge.orValue(dyn(0)) == dyn(0) || self.?rollingUpdate.maxSurge.orValue(dyn(0)) in [dyn(0), self.maxSurge]",fieldPath=".maxSurge",messageExpression="'updateStrategy.maxSurge ' + string(self.maxSurge) + ' and updateStrategy.rollingUpdate.maxSurge ' + string(self.rollingUpdate.maxSurge) + ' disagree: keep one'"
 // +kubebuilder:validation:XValidation:rule="!has(self.paused) || self.?rollingUpdate.paused.orValue(self.paused) == self.paused",fieldPath=".paused",message="updateStrategy.paused and updateStrategy.rollingUpdate.paused disagree: keep one"
 // +kubebuilder:validation:XValidation:rule="!has(self.priorityStrategy) || !self.?rollingUpdate.priorityStrategy.hasValue()",fieldPath=".priorityStrategy",message="priorityStrategy is written in updateStrategy and in updateStrategy.rollingUpdate: keep one"
 // +kubebuilder:validation:XValidation:rule="!has(self.scatterStrategy) || !self.?rollingUpdate.scatterStrategy.hasValue()",fieldPath=".scatterStrategy",message="scatterStrategy is written in updateStrategy and in updateStrategy.rollingUpdate: keep one"
 // +kubebuilder:validation:XValidation:rule="!has(self.inPlaceUpdateStrategy) || !self.?rollingUpdate.inPlaceUpdateStrategy.hasValue()",fieldPath=".inPlaceUpdateStrategy",message="inPlaceUpdateStrategy is written in updateStrategy and in updateStrategy.rollingUpdate: keep one"
-// +kubebuilder:validation:XValidation:rule="!(self.?rollingUpdate.maxUnavailable.or(self.?maxUnavailable).orValue('20%') in [dyn(0), dyn('0%')] && self.?rollingUpdate.maxSurge.or(self.?maxSurge).orValue(0) in [dyn(0), dyn('0%')])",message="maxUnavailable and maxSurge must not both be 0, because then no pod could be updated"
-// +kubebuilder:validation:XValidation:rule="!('InPlaceOnly' in [self.?type.orValue(\"\"), self.?rollingUpdate.podUpdatePolicy.orValue(\"\")]) || self.?rollingUpdate.maxSurge.or(self.?maxSurge).orValue(0) in [dyn(0), dyn('0%')]",message="maxSurge must be 0 or absent with InPlaceOnly, because no pod is created to take the place of another"
+// +kubebuilder:validation:XValidation:rule="!([self.?rollingUpdate.maxUnavailable.orValue(dyn('20%')), self.?maxUnavailable.orValue(dyn('20%'))].exists(v, v in [dyn(0), dyn('0%')]) && [self.?rollingUpdate.maxSurge.orValue(dyn(0)), self.?maxSurge.orValue(dyn(0))].all(v, v in [dyn(0), dyn('0%')]))",message="maxUnavailable and maxSurge must not both be 0, because then no pod could be updated"
+// +kubebuilder:validation:XValidation:rule="!('InPlaceOnly' in [self.?type.orValue(\"\"), self.?rollingUpdate.podUpdatePolicy.orValue(\"\")]) || [self.?rollingUpdate.maxSurge.orValue(dyn(0)), self.?maxSurge.orValue(dyn(0))].all(v, v in [dyn(0), dyn('0%')])",message="maxSurge must be 0 or absent with InPlaceOnly, because no pod is created to take the place of another"
 type CloneSetUpdateStrategy struct {
 	// type is the strategy.
 	//
@@ -57,12 +58,14 @@ type CloneSetUpdateStrategy struct {
 	// Defaults to RollingUpdate.
 	//
 	// +optional
+	// +kubebuilder:default=RollingUpdate
 	Type CloneSetUpdateStrategyType `json:"type,omitempty"`
 
 	// rollingUpdate are the parameters of the update. Those beside it mean the
 	// same: each is written in one of the places.
 	//
 	// +optional
+	// +kubebuilder:default={}
 	RollingUpdate *RollingUpdateCloneSetStrategy `json:"rollingUpdate,omitempty"`
 
 	CloneSetUpdateParameters `json:",inline"`
@@ -116,6 +119,7 @@ type CloneSetUpdateParameters struct {
 	// up. Below 100% at least one pod is updated. Defaults to 0.
 	//
 	// +optional
+	// +kubebuilder:default=0
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=4
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 : self.matches('^([0-9]|[1-9][0-9]|100)%$')",messageExpression="'partition must be a number from 0, or a percentage from \"0%\" to \"100%\"; found ' + (type(self) == int ? string(self) : '\"' + self + '\"')"
@@ -127,6 +131,7 @@ type CloneSetUpdateParameters struct {
 	// and maxSurge come to 0, it counts as 1. Defaults to 20%.
 	//
 	// +optional
+	// +kubebuilder:default="20%"
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=4
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 : self.matches('^([0-9]|[1-9][0-9]|100)%$')",messageExpression="'maxUnavailable must be a number from 0, or a percentage from \"0%\" to \"100%\"; found ' + (type(self) == int ? string(self) : '\"' + self + '\"')"
@@ -138,6 +143,7 @@ type CloneSetUpdateParameters struct {
 	// InPlaceOnly it must be 0. Defaults to 0.
 	//
 	// +optional
+	// +kubebuilder:default=0
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=4
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 : self.matches('^(0|[1-9][0-9]{0,2})%$')",messageExpression="'maxSurge must be a number from 0, or a percentage from \"0%\" to \"999%\"; found ' + (type(self) == int ? string(self) : '\"' + self + '\"')"

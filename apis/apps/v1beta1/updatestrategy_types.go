@@ -14,8 +14,8 @@ const MaxMinReadySeconds = 300
 
 // StatefulSetUpdateStrategy says how a new revision reaches the pods.
 //
-// Beside OnDelete, a rollingUpdate that holds nothing but defaults is accepted: it is
-// what the API server has written, and nobody who then asks for OnDelete removes it.
+// Beside OnDelete, a rollingUpdate that holds nothing but defaults is accepted: the API
+// server fills them in.
 //
 // +kubebuilder:validation:XValidation:rule="self.type != 'OnDelete' || !has(self.rollingUpdate) || self.rollingUpdate.partition == 0 && self.rollingUpdate.maxUnavailable == 1 && self.rollingUpdate.podUpdatePolicy == 'ReCreate' && self.rollingUpdate.minReadySeconds == 0 && !self.?rollingUpdate.paused.orValue(false) && !has(self.rollingUpdate.unorderedUpdate) && !has(self.rollingUpdate.inPlaceUpdateStrategy)",fieldPath=".rollingUpdate",message="updateStrategy.rollingUpdate is only accepted with type RollingUpdate; found type OnDelete: remove rollingUpdate or change the type"
 type StatefulSetUpdateStrategy struct {
@@ -31,11 +31,12 @@ type StatefulSetUpdateStrategy struct {
 	// +kubebuilder:validation:Enum=RollingUpdate;OnDelete
 	Type appsv1.StatefulSetUpdateStrategyType `json:"type,omitempty"`
 
-	// rollingUpdate are the parameters of type RollingUpdate. The API server writes
-	// the defaults of those that are absent, and the whole if updateStrategy is
-	// absent, so that clients can read them without asking.
+	// rollingUpdate are the parameters of type RollingUpdate. The API server fills in
+	// defaults, so that clients can read partition, maxUnavailable, podUpdatePolicy and
+	// minReadySeconds without asking. With OnDelete, only defaults are accepted.
 	//
 	// +optional
+	// +kubebuilder:default={}
 	RollingUpdate *RollingUpdateStatefulSetStrategy `json:"rollingUpdate,omitempty"`
 }
 

@@ -62,11 +62,6 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if and .Values.holdPolicies.install (include "insitu.clusterParts" .) (.Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy") -}}true{{- end -}}
 {{- end -}}
 
-{{- /* Whether the policies that write defaults are installed. */ -}}
-{{- define "insitu.writtenDefaults" -}}
-{{- if and .Values.writtenDefaults.enabled (include "insitu.clusterParts" .) (.Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy") -}}true{{- end -}}
-{{- end -}}
-
 {{- /* The selector of the namespaces in which workloads are held; empty for all. */ -}}
 {{- define "insitu.holdNamespaces" -}}
 {{- $selector := deepCopy .Values.holdPolicies.namespaceSelector -}}

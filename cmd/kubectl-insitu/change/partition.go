@@ -40,13 +40,16 @@ func (w *Workload) partition(typed any) (*partition, error) {
 	case *appsv1beta1.StatefulSet:
 		return w.partitionOfOurs(set), nil
 	case *appsv1beta1.CloneSet:
+		places := placesOfPartition(set)
 		return &partition{
-			field: strings.Join(field(parametersOf(set), "partition"), "."), current: ptr.Deref(set.GetRollingUpdate().Partition, zero), replicas: int(set.GetReplicas()),
+			field: strings.Join(field(places[0], "partition"), "."), current: ptr.Deref(set.GetRollingUpdate().Partition, zero), replicas: int(set.GetReplicas()),
 			takesPercentages: true,
 			kept: func(value intstr.IntOrString) int {
 				return keptClones(set, value)
 			},
-			write: w.writeClonePartition,
+			write: func(value intstr.IntOrString) error {
+				return w.writeClonePartition(value, places)
+			},
 		}, nil
 	case *appsv1.StatefulSet:
 		return w.partitionOfNativeStatefulSet(set)
@@ -123,19 +126,32 @@ func (w *Workload) writeNumber(value intstr.IntOrString) error {
 	return unstructured.SetNestedField(w.Object, int64(value.IntValue()), "spec", "updateStrategy", "rollingUpdate", "partition")
 }
 
-// writeClonePartition writes to every place in which a CloneSet has its partition: they
-// may be two, which have to say the same.
-func (w *Workload) writeClonePartition(value intstr.IntOrString) error {
+// placesOfPartition returns where the partition of a CloneSet is written. A place that
+// holds 0 is one that the API server has filled in, unless both do.
+func placesOfPartition(set *appsv1beta1.CloneSet) [][]string {
+	isWritten := func(value *intstr.IntOrString) bool { return value != nil && !isZero(*value) }
+	flat := isWritten(set.Spec.UpdateStrategy.Partition)
+	nested := isWritten(ptr.Deref(set.Spec.UpdateStrategy.RollingUpdate, appsv1beta1.RollingUpdateCloneSetStrategy{}).Partition)
+	switch {
+	case flat && nested:
+		return [][]string{flatParameters, nestedParameters}
+	case flat:
+		return [][]string{flatParameters}
+	case nested:
+		return [][]string{nestedParameters}
+	default:
+		return [][]string{parametersOf(set)}
+	}
+}
+
+// writeClonePartition writes a partition in all places that hold one.
+func (w *Workload) writeClonePartition(value intstr.IntOrString, places [][]string) error {
 	var written any = int64(value.IntVal)
 	if value.Type == intstr.String {
 		written = value.StrVal
 	}
-	for _, parameters := range [][]string{flatParameters, nestedParameters} {
-		path := field(parameters, "partition")
-		if _, isThere, _ := unstructured.NestedFieldNoCopy(w.Object, path...); !isThere {
-			continue
-		}
-		if err := unstructured.SetNestedField(w.Object, written, path...); err != nil {
+	for _, parameters := range places {
+		if err := unstructured.SetNestedField(w.Object, written, field(parameters, "partition")...); err != nil {
 			return err
 		}
 	}
