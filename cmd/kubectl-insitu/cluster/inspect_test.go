@@ -187,6 +187,7 @@ var _ = Describe("an inspection", func() {
 			compared := 0
 			for range 40 {
 				Expect(w.api.Get(w.ctx, client.ObjectKeyFromObject(set), set)).To(Succeed())
+				w.awaitView()
 				eyes := workload.Eyes{Client: workload.Withhold(shared.GetClient(), nil), Live: shared.GetAPIReader(), Clock: w.clock}
 				var found workload.Inspection
 				switch typed := set.(type) {

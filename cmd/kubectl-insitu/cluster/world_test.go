@@ -125,6 +125,20 @@ func (w *world) step(object client.Object) bool {
 	return moved
 }
 
+// awaitView waits until the view that all specs share shows the pods as they are.
+func (w *world) awaitView() {
+	GinkgoHelper()
+	versions := func(reader client.Reader) map[string]string {
+		list, found := &corev1.PodList{}, map[string]string{}
+		Expect(reader.List(w.ctx, list, client.InNamespace(w.namespace))).To(Succeed())
+		for i := range list.Items {
+			found[list.Items[i].Name] = list.Items[i].ResourceVersion
+		}
+		return found
+	}
+	Eventually(func() map[string]string { return versions(shared.GetClient()) }).Should(Equal(versions(shared.GetAPIReader())))
+}
+
 // settle brings a workload to rest.
 func (w *world) settle(object client.Object) {
 	GinkgoHelper()
