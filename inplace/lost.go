@@ -36,8 +36,8 @@ func terminatingSince(pod *corev1.Pod) time.Time {
 	return pod.DeletionTimestamp.Add(-time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second)
 }
 
-// Terminate is the step of a pod that is being deleted: nobody else's turn comes
-// at its ordinal before it is gone.
+// Terminate returns the step of a pod that is being deleted: to wait until it is gone. A
+// lost pod is stuck.
 func Terminate(pod *corev1.Pod, now time.Time) Step {
 	step := Step{
 		State: Recreating, Reason: ReasonTerminating, Message: "the pod is being deleted",

@@ -94,10 +94,10 @@ func (s *scope) revisionsOfNew() []*history.Revision {
 		slices.Repeat([]*history.Revision{s.revisions.Current}, atCurrent))
 }
 
-// predecessors returns the pods that are being deleted whose instance IDs and claims new
-// pods take over, where claims are reused. A lost pod is not waited for, and one that went
-// for its volumes is counted among those that are kept away. Nobody takes over the claims
-// of a pod that the spec names to be deleted.
+// predecessors returns the pods that are being deleted and whose instance IDs and claims
+// new pods take over, where claims are reused. It leaves out lost pods, pods that the
+// spec names to be deleted, since no pod takes over their claims, and pods in s.awaited,
+// which are waited for until their volumes have grown.
 func (s *scope) predecessors() []*corev1.Pod {
 	if !s.set.ReusesClaims() || len(s.set.Spec.VolumeClaimTemplates) == 0 || s.scaled.atUpdate+s.scaled.atCurrent == 0 {
 		return nil

@@ -174,9 +174,9 @@ func (s *scope) changingPods() int {
 	return pods.Len()
 }
 
-// changesForATime reports whether claims are being changed, and that ends at a time. The
-// volume of a pod that was released may be in use as long as somebody keeps that pod, and
-// not grow: others do not wait for it.
+// changesForATime reports whether one of the claims is being changed, and the change is
+// overdue at a known time. Other pods wait for such a change. They do not wait for a
+// volume that cannot grow because a released pod uses it: nobody knows for how long.
 func changesForATime(claims volumes.Claims) bool {
 	return slices.ContainsFunc(claims, func(step volumes.Step) bool {
 		return step.State == volumes.UnderWay && !step.Foreign && !step.Until.IsZero()

@@ -12,6 +12,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	"github.com/openkruise/kruise-api/client/clientset/versioned"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -55,6 +56,24 @@ func objectMeta(t *testing.T, remove func(context.Context, string, metav1.Delete
 	})
 
 	return metav1.ObjectMeta{Name: name, Namespace: namespace}
+}
+
+// scaler is what the clients of all kinds have for the subresource scale.
+type scaler interface {
+	GetScale(ctx context.Context, name string, options metav1.GetOptions) (*autoscalingv1.Scale, error)
+	UpdateScale(ctx context.Context, name string, scale *autoscalingv1.Scale, options metav1.UpdateOptions) (*autoscalingv1.Scale, error)
+}
+
+// expectScales scales a set to two pods.
+func expectScales(t *testing.T, sets scaler, name string) {
+	t.Helper()
+	g := NewWithT(t)
+	scale, err := sets.GetScale(t.Context(), name, metav1.GetOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	scale.Spec.Replicas = 2
+	scale, err = sets.UpdateScale(t.Context(), name, scale, metav1.UpdateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(scale.Spec.Replicas).To(Equal(int32(2)))
 }
 
 func selector() *metav1.LabelSelector {

@@ -70,11 +70,7 @@ func TestCloneSet(t *testing.T) {
 			g.Expect(stored.GetPartition()).To(Equal(int32(3)))
 			g.Expect(stored.GetPodUpdatePolicy()).To(Equal(test.policy))
 
-			scale, err := sets.GetScale(t.Context(), meta.Name, metav1.GetOptions{})
-			g.Expect(err).NotTo(HaveOccurred())
-			scale.Spec.Replicas = 2
-			_, err = sets.UpdateScale(t.Context(), meta.Name, scale, metav1.UpdateOptions{})
-			g.Expect(err).NotTo(HaveOccurred())
+			expectScales(t, sets, meta.Name)
 			g.Expect(*getCloneSet(t, theirs, meta.Name).Spec.Replicas).To(Equal(int32(2)))
 		})
 	}

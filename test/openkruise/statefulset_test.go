@@ -46,12 +46,7 @@ func TestStatefulSet(t *testing.T) {
 	_, err = sets.Update(t.Context(), set, metav1.UpdateOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
 	expectStored(t, ours, 5, 3)
-	scale, err := sets.GetScale(t.Context(), set.Name, metav1.GetOptions{})
-	g.Expect(err).NotTo(HaveOccurred())
-	scale.Spec.Replicas = 2
-	scale, err = sets.UpdateScale(t.Context(), set.Name, scale, metav1.UpdateOptions{})
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(scale.Spec.Replicas).To(Equal(int32(2)))
+	expectScales(t, sets, set.Name)
 }
 
 // TestOlderStatefulSet is what a tool does with a StatefulSet of v1alpha1.
@@ -81,12 +76,7 @@ func TestOlderStatefulSet(t *testing.T) {
 	_, err = sets.Update(t.Context(), set, metav1.UpdateOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
 	expectStored(t, ours, 5, 3)
-	scale, err := sets.GetScale(t.Context(), set.Name, metav1.GetOptions{})
-	g.Expect(err).NotTo(HaveOccurred())
-	scale.Spec.Replicas = 2
-	scale, err = sets.UpdateScale(t.Context(), set.Name, scale, metav1.UpdateOptions{})
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(scale.Spec.Replicas).To(Equal(int32(2)))
+	expectScales(t, sets, set.Name)
 }
 
 // expectStored holds that a tool has changed what it wanted to change, once.

@@ -45,7 +45,7 @@ func (l *law) seenOfSet() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(l.seen)), func(name string) bool { return !metav1.IsControlledBy(l.seen[name], l.seenSet) })
 }
 
-// livingOfSet returns the names of those that nobody has deleted.
+// livingOfSet returns the names of the shown pods of the set that are not being deleted.
 func (l *law) livingOfSet() []string {
 	return slices.DeleteFunc(l.seenOfSet(), func(name string) bool { return l.seen[name].DeletionTimestamp != nil })
 }
