@@ -16,9 +16,9 @@ type lane []string
 // a time: with two, specs took three times as long. So beside that of e2e there is one
 // with one spec at a time, which waits for most of its time.
 var lanes = []lane{
-	{"e2e", "docs", "browser", "variants"},
+	{"e2e", "docs", "browser", "apiserver", "variants"},
 	{"install", "outages", "lab", "mutants"},
-	{"unit", "apiserver", "clients", "release", "monitoring", "floor", "seeds"},
+	{"unit", "clients", "release", "monitoring", "floor", "seeds"},
 }
 
 // Suites that have a lab. That of the lab itself looks for what a lab leaves behind, and
