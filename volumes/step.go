@@ -194,7 +194,7 @@ func Next(f Facts, now time.Time) Step {
 	}
 	step := f.next(now)
 	step.KeepsPod = f.isNotMountable()
-	step.InFlight = step.InFlight || f.Recreation != nil && f.Recreation.State == ""
+	step.InFlight = step.InFlight || f.Recreation != nil && f.Recreation.State == "" || step.State == Blocked && f.isUnderWay(now)
 	if step.State != Detaching {
 		return step
 	}
@@ -202,6 +202,12 @@ func Next(f Facts, now time.Time) Step {
 		return f.blockedBy(*refused, step.Patch)
 	}
 	return step
+}
+
+// isUnderWay reports whether a claim is being changed, whatever else keeps it from what its
+// template says.
+func (f Facts) isUnderWay(now time.Time) bool {
+	return f.Claim.Status.Phase == corev1.ClaimBound && (f.grow(now).State == UnderWay || f.modify(now).State == UnderWay)
 }
 
 func (f Facts) next(now time.Time) Step {
