@@ -50,6 +50,15 @@ func NeedsRecreate(claim, template *corev1.PersistentVolumeClaim) bool {
 	return fixedDifference(claim, template) != nil
 }
 
+// FixedDifference says what Kubernetes does not change in a claim and its template says
+// otherwise; empty if there is nothing.
+func FixedDifference(claim, template *corev1.PersistentVolumeClaim) string {
+	if err := fixedDifference(claim, template); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
 func sizeOf(resources corev1.ResourceList) resource.Quantity {
 	return resources[corev1.ResourceStorage]
 }

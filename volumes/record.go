@@ -18,11 +18,15 @@ import (
 // Record is that of a claim that it never changed.
 type Record = appsv1beta1.VolumeClaimUpdateState
 
-// RecordOf reads the record of a claim. One that cannot be read counts as none: the
-// claim is judged by what it shows.
+// RecordOf reads the record of a claim. One that cannot be read, or that was copied from
+// another claim while that was being recreated, counts as none: the claim is judged by
+// what it shows.
 func RecordOf(claim *corev1.PersistentVolumeClaim) Record {
 	record := Record{}
 	if err := json.Unmarshal([]byte(claim.Annotations[appsv1beta1.VolumeClaimUpdateStateKey]), &record); err != nil {
+		return Record{}
+	}
+	if record.Recreate != nil && record.Recreate.ClaimUID != "" && record.Recreate.ClaimUID != claim.UID {
 		return Record{}
 	}
 	return record

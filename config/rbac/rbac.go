@@ -37,6 +37,7 @@ var ofCluster = sets.New(
 	schema.GroupResource{Group: "authentication.k8s.io", Resource: "tokenreviews"},
 	schema.GroupResource{Group: "authorization.k8s.io", Resource: "subjectaccessreviews"},
 	schema.GroupResource{Group: "snapshot.storage.k8s.io", Resource: "volumesnapshotclasses"},
+	schema.GroupResource{Group: "snapshot.storage.k8s.io", Resource: "volumesnapshotcontents"},
 	schema.GroupResource{Group: "storage.k8s.io", Resource: "csidrivers"},
 	schema.GroupResource{Group: "storage.k8s.io", Resource: "csistoragecapacities"},
 	schema.GroupResource{Group: "storage.k8s.io", Resource: "storageclasses"},

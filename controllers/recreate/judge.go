@@ -76,7 +76,7 @@ func (s *Session) goOn(claim Claim, attempt recreate.Attempt) *volumes.Recreatio
 	case claim.Pod == nil:
 		return nil
 	case recreate.NeedsTrial(attempt):
-		return &volumes.Recreation{State: volumes.UnderWay, Reason: recreate.ReasonSnapshotNotReady, Message: "its first snapshot is being taken while its pod runs"}
+		return nil // what it waits for was said when it was looked at, with the driver's words
 	}
 	message := "it is made anew from its own snapshot: its pod is stopped for that"
 	switch attempt.Source {
@@ -96,7 +96,7 @@ func (s *Session) judge(
 	ctx context.Context, claim Claim, found *corev1.PersistentVolumeClaim, snapshot *snapshotv1.VolumeSnapshot,
 ) (recreate.Judgement, error) {
 	facts := recreate.PreflightFacts{
-		Claim: found, Template: claim.Template, Strategy: s.strategy, HasSnapshot: snapshot != nil, Failed: claim.Failed,
+		Claim: found, Template: claim.Template, Strategy: s.strategy, Owner: s.owner.GetUID(), HasSnapshot: snapshot != nil, Failed: claim.Failed,
 		ClassName: volumehelpers.GetPersistentVolumeClaimClass(found),
 	}
 	if snapshot != nil && snapshot.Status != nil {
@@ -106,7 +106,7 @@ func (s *Session) judge(
 		facts.ClassName = volumehelpers.GetPersistentVolumeClaimClass(claim.Template)
 	}
 	readers := []func(context.Context, Claim, *recreate.PreflightFacts) error{s.readVolumes, s.readUsers, s.readClass, s.readSnapshotClasses, s.readQuotas, s.readCapacities}
-	if recreate.AsksForUndo(found) {
+	if recreate.GivesBack(found) {
 		readers = readers[:2]
 	}
 	for _, read := range readers {
@@ -118,7 +118,7 @@ func (s *Session) judge(
 }
 
 func (s *Session) readVolumes(ctx context.Context, _ Claim, facts *recreate.PreflightFacts) (err error) {
-	if volumes.RecordOf(facts.Claim).Recreate == nil && !recreate.AsksForUndo(facts.Claim) {
+	if volumes.RecordOf(facts.Claim).Recreate == nil && !recreate.GivesBack(facts.Claim) {
 		facts.Volume, err = s.recentVolume(ctx, facts.Claim.Spec.VolumeName)
 		return err
 	}

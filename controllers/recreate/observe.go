@@ -25,7 +25,7 @@ import (
 // observe reads what the next step of a claim depends on.
 func (s *Session) observe(ctx context.Context, claim Claim) (recreate.Facts, error) {
 	facts := recreate.Facts{
-		Template: claim.Template, Workload: s.owner.GetName(), Ordinal: claim.Ordinal, Strategy: s.strategy, Pod: podOf(claim), Foreign: claim.Foreign, Failed: claim.Failed,
+		Template: claim.Template, Workload: s.owner.GetName(), Owner: s.owner.GetUID(), Ordinal: claim.Ordinal, Strategy: s.strategy, Pod: podOf(claim), Foreign: claim.Foreign, Failed: claim.Failed,
 	}
 	found := &corev1.PersistentVolumeClaim{}
 	exists, err := s.get(ctx, client.ObjectKeyFromObject(claim.Template), found)
@@ -102,6 +102,9 @@ func (s *Session) observeBound(ctx context.Context, claim Claim, facts *recreate
 	if facts.Held, err = s.heldBy(ctx, facts.Claim); err != nil {
 		return err
 	}
+	if err := s.observeSupplanted(ctx, claim, facts); err != nil {
+		return err
+	}
 	if record.Recreate != nil {
 		return s.observeAttempt(ctx, claim, *record.Recreate, facts)
 	}
@@ -113,6 +116,13 @@ func (s *Session) observeBound(ctx context.Context, claim Claim, facts *recreate
 		facts.Snapshot, err = s.snapshot(ctx, claim.Template.Namespace, attempt.Snapshot)
 		return err
 	}
+	if facts.Pod == nil && recreate.GivesBack(facts.Claim) {
+		judgement, err := s.judge(ctx, claim, facts.Claim, nil)
+		if err != nil {
+			return err
+		}
+		facts.Judgement = &judgement
+	}
 	if latest := recreate.InFlight(facts.Held); latest != nil {
 		if facts.Trial, err = s.snapshot(ctx, claim.Template.Namespace, latest.State.Recreate.Trial); err != nil {
 			return err
@@ -122,6 +132,28 @@ func (s *Session) observeBound(ctx context.Context, claim Claim, facts *recreate
 	for _, held := range record.HeldVolumes {
 		if facts.Snapshots[held.Snapshot], err = s.snapshot(ctx, claim.Template.Namespace, held.Snapshot); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// observeSupplanted reads the volume that a claim should have been recreated from, if
+// somebody else has created the claim and its pod has not started.
+func (s *Session) observeSupplanted(ctx context.Context, claim Claim, facts *recreate.Facts) error {
+	if claim.Pod != nil && claim.Pod.Status.Phase != corev1.PodPending {
+		return nil
+	}
+	all, err := s.heldFor(ctx, facts.Claim.Name)
+	if err != nil {
+		return err
+	}
+	if held := recreate.Supplants(facts.Claim, all); held != nil {
+		again, err := s.volume(ctx, held.Name) // it may have been written to since
+		if err != nil {
+			return err
+		}
+		if again != nil && again.IsHeldFor(facts.Claim.Namespace, facts.Claim.Name) {
+			facts.Held = append(facts.Held, *again)
 		}
 	}
 	return nil
@@ -240,6 +272,33 @@ func (s *Session) IsNew(ctx context.Context, claim string, template *corev1.Pers
 	}
 	held, err := s.heldFor(ctx, claim)
 	return len(held) == 0 && !isRestored, err
+}
+
+// Supplants reports whether a claim that has a volume was created by somebody else while
+// the operator recreated it, and nothing says so yet.
+//
+// Volumes are listed for this at most once in recentPeriod per workload as long as none
+// are held: only reconciliations of the workload hold its volumes, one after the other.
+func (s *Session) Supplants(ctx context.Context, found *corev1.PersistentVolumeClaim) (bool, error) {
+	if s.NotPermitted || s.holdsNone() {
+		return false, nil
+	}
+	held, err := s.heldFor(ctx, found.Name)
+	if err != nil {
+		return false, err
+	}
+	if len(s.held.value) == 0 {
+		s.recent.Set(s.owner.GetUID(), s.now, recentPeriod)
+	}
+	return recreate.Supplants(found, held) != nil, nil
+}
+
+// holdsNone reports whether it was seen a moment ago that no volume is held for claims of
+// the namespace.
+func (s *Session) holdsNone() bool {
+	at, known := s.recent.Get(s.owner.GetUID())
+	seen, isTime := at.(time.Time)
+	return known && isTime && s.now.Before(seen.Add(recentPeriod))
 }
 
 // heldBy reads the volumes that a claim has had before.

@@ -13,6 +13,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -29,6 +30,7 @@ import (
 // +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=persistentvolumes,verbs=get;list;patch
 // +kubebuilder:rbac:groups=snapshot.storage.k8s.io,resources=volumesnapshots,verbs=get;create;delete
+// +kubebuilder:rbac:groups=snapshot.storage.k8s.io,resources=volumesnapshotcontents,verbs=get;patch
 //
 // What tells before a pod is stopped that its claim could not be made anew, and
 // that nothing writes to its volume any more.
@@ -45,8 +47,11 @@ const pollPeriod = 2 * time.Second
 // what it was.
 const recentPeriod = 30 * time.Second
 
-// missingPeriod is after how long it is looked again for a snapshot to restore from.
+// missingPeriod is after how long it is looked again for what a user has to do where that
+// is not watched, and waitsForUser are the reasons of the steps that wait for it.
 const missingPeriod = 10 * time.Second
+
+var waitsForUser = sets.New(recreate.ReasonRestoreMissing, recreate.ReasonRestoreInvalid, recreate.ReasonHeldForAnother)
 
 // notPermittedPeriod is after how long a claim is looked at again that may not be made.
 const notPermittedPeriod = time.Minute
@@ -157,11 +162,13 @@ func (s *Session) Advance(ctx context.Context, claim Claim) (Result, error) {
 			Again: s.now.Add(notPermittedPeriod),
 		}, nil
 	}
+	refused := ""
 	for range maxSteps {
 		facts, err := s.observe(ctx, claim)
 		if err != nil {
 			return Result{}, err
 		}
+		facts.Refused = refused
 		step := recreate.Next(facts, s.now)
 		if step.Action == recreate.None || step.Action == recreate.Wait {
 			result := s.result(step)
@@ -174,6 +181,9 @@ func (s *Session) Advance(ctx context.Context, claim Claim) (Result, error) {
 		case err == nil:
 			s.report(claim, facts.Claim, step)
 			s.Metrics.count(step)
+		case executor.IsRefusal(err) && step.Action == recreate.CreateClaim:
+			refused = executor.Shorten(executor.ServerWords(err)) // the planner says what comes of it
+			s.refused(claim, step, err)
 		case executor.IsRefusal(err):
 			return s.refused(claim, step, err), nil
 		case apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsAlreadyExists(err):
@@ -190,7 +200,10 @@ func (s *Session) result(step recreate.Step) Result {
 	result := Result{Step: step, Again: step.Until}
 	if step.Action == recreate.Wait && !step.Watched {
 		period := pollPeriod
-		if step.Reason == recreate.ReasonRestoreMissing || step.Reason == recreate.ReasonRestoreInvalid {
+		if step.Reason == volumes.ReasonClaimRefused {
+			period = refusedPeriod
+		}
+		if waitsForUser.Has(step.Reason) {
 			period = missingPeriod
 		}
 		if at := s.now.Add(period); result.Again.IsZero() || at.Before(result.Again) {
@@ -205,9 +218,7 @@ func (s *Session) refused(claim Claim, step recreate.Step, err error) Result {
 	message := fmt.Sprintf("the API server refuses to %s: %s", verbs[step.Action], executor.ServerWords(err))
 	s.recorder.Eventf(s.owner.Object, claim.Template, corev1.EventTypeWarning, volumes.ReasonClaimRefused, workload.ActionUpdate,
 		"%s", executor.Shorten("claim "+claim.Template.Name+": "+message))
-	result := s.result(recreate.Step{Action: recreate.Wait, Reason: volumes.ReasonClaimRefused, Message: message})
-	result.Again = s.now.Add(refusedPeriod)
-	return result
+	return s.result(recreate.Step{Action: recreate.Wait, Reason: volumes.ReasonClaimRefused, Message: message})
 }
 
 // refusedPeriod is after how long a write is tried again that the API server refuses.

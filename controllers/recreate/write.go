@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -40,8 +41,9 @@ func (s *Session) write(ctx context.Context, facts recreate.Facts, step recreate
 	case recreate.CreateSnapshot:
 		return s.client.Create(ctx, step.Snapshot, client.DisableReadYourWritesConsistency)
 	case recreate.DeleteSnapshot:
-		return client.IgnoreNotFound(s.client.Delete(ctx, step.Snapshot, client.Preconditions{UID: &step.Snapshot.UID}, client.DisableReadYourWritesConsistency))
+		return s.deleteSnapshot(ctx, step.Snapshot)
 	case recreate.HoldVolume, recreate.ReleaseVolume, recreate.FreeVolume, recreate.LockVolume, recreate.DiscardVolume:
+		s.recent.Delete(s.owner.GetUID()) // there are held volumes from now on
 		return s.patchVolume(ctx, facts, step)
 	case recreate.DeleteClaim:
 		// The template that it differs from is that of the cache.
@@ -56,6 +58,28 @@ func (s *Session) write(ctx context.Context, facts recreate.Facts, step recreate
 	default:
 		return nil
 	}
+}
+
+// deleteSnapshot deletes a snapshot with what the driver stores of it. A class with the
+// deletion policy Retain would leave that behind, and nothing that names it.
+//
+// Source: https://kubernetes.io/docs/concepts/storage/volume-snapshot-classes/#deletion-policy
+func (s *Session) deleteSnapshot(ctx context.Context, snapshot *snapshotv1.VolumeSnapshot) error {
+	if snapshot.Status != nil && snapshot.Status.BoundVolumeSnapshotContentName != nil {
+		content := &snapshotv1.VolumeSnapshotContent{}
+		exists, err := s.get(ctx, client.ObjectKey{Name: *snapshot.Status.BoundVolumeSnapshotContentName}, content)
+		if err != nil {
+			return err
+		}
+		if exists && content.Spec.VolumeSnapshotRef.UID == snapshot.UID && content.Spec.DeletionPolicy == snapshotv1.VolumeSnapshotContentRetain {
+			before := client.MergeFromWithOptions(content.DeepCopy(), client.MergeFromWithOptimisticLock{})
+			content.Spec.DeletionPolicy = snapshotv1.VolumeSnapshotContentDelete
+			if err := s.client.Patch(ctx, content, before, client.DisableReadYourWritesConsistency); client.IgnoreNotFound(err) != nil {
+				return err
+			}
+		}
+	}
+	return client.IgnoreNotFound(s.client.Delete(ctx, snapshot, client.Preconditions{UID: &snapshot.UID}, client.DisableReadYourWritesConsistency))
 }
 
 func (s *Session) note(ctx context.Context, step recreate.Step) error {

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -93,6 +94,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	set := &appsv1beta1.StatefulSet{}
 	if err := r.client.Get(ctx, request.NamespacedName, set); err != nil {
 		r.metrics.ForgetIfGone(request.NamespacedName, err)
+		if apierrors.IsNotFound(err) && !r.NamespaceScope {
+			err = r.recreate.Unprotect(ctx, request.Namespace)
+		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if set.DeletionTimestamp != nil {

@@ -279,13 +279,14 @@ var _ = Describe("A claim that is made anew", Ordered, ContinueOnFailure, func()
 		Expect(w.written()).To(BeEmpty())
 	})
 
-	It("that the API server refuses is named, and tried again", func() {
+	// refuseWhenStopped makes a quota that refuses the new claim, and is there only when the
+	// pod is stopped.
+	refuseWhenStopped := func() *corev1.ResourceQuota {
 		// The clock of the spec runs ahead of that of the API server.
 		s.start(func(set *appsv1beta1.StatefulSet) {
 			set.Spec.VolumeClaimUpdateStrategy.Recreate.TimeoutSeconds = ptr.To[int32](3600)
 		})
 		w.change(s.of("fast"))
-		// A quota that is there only when the pod is stopped.
 		quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "q"}, Spec: corev1.ResourceQuotaSpec{
 			Hard: corev1.ResourceList{corev1.ResourceName(s.class("fast") + ".storageclass.storage.k8s.io/requests.storage"): resource.MustParse("1Mi")},
 		}}
@@ -299,7 +300,24 @@ var _ = Describe("A claim that is made anew", Ordered, ContinueOnFailure, func()
 			}
 			Expect(w.api.Status().Patch(w.ctx, used, client.MergeFrom(quota))).To(Succeed())
 		})
-		s.rounds(40)
+		Eventually(func() []appsv1beta1.Blocker {
+			s.round()
+			return w.status().Blockers
+		}).WithTimeout(20 * time.Second).Should(ContainElement(HaveField("Reason", volumes.ReasonClaimRefused)))
+		return quota
+	}
+
+	It("that the API server refuses for long has its old volume back", func() {
+		refuseWhenStopped()
+		s.rounds(60)
+		s.settle()
+		Expect(s.claim().Spec.StorageClassName).To(HaveValue(Equal(s.class("slow"))))
+		Expect(w.pods()).To(HaveLen(1))
+		Expect(w.blockerOf("sample-0")).To(And(HaveField("Reason", volumes.ReasonClaimRefused), HaveField("Message", ContainSubstring("exceeded quota: q"))))
+	})
+
+	It("that the API server refuses is named, and tried again", func() {
+		quota := refuseWhenStopped()
 		Expect(w.pods()).To(BeEmpty())
 		Expect(w.blockerOf("sample-0")).To(And(HaveField("Reason", volumes.ReasonClaimRefused), HaveField("Message", And(
 			ContainSubstring("claim data-sample-0"), ContainSubstring("refuses to create it"), ContainSubstring("exceeded quota: q")))))

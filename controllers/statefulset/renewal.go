@@ -110,9 +110,12 @@ func (s *scope) needsRenewal(
 	if !until.IsZero() {
 		s.requeue.Within(max(until.Sub(s.now), time.Second))
 	}
-	if !busy && found.Status.Phase == corev1.ClaimPending && found.Spec.VolumeName == "" {
+	if !busy && found.Status.Phase == corev1.ClaimPending {
 		isNew, err := session.IsNew(ctx, name, template)
 		return err == nil && !isNew, err // it may have been made by somebody else
+	}
+	if !busy && found.Status.Phase == corev1.ClaimBound && (m == nil || m.Status.Phase == corev1.PodPending) {
+		return session.Supplants(ctx, found)
 	}
 	return busy, nil
 }
@@ -123,6 +126,11 @@ func (s *scope) failRenewal(ordinal int, m *member, name string, err error) {
 	s.withhold(ordinal, m)
 	s.claims.Recreate(name, &volumes.Recreation{State: volumes.Blocked, Reason: claims.ReasonClaimRecreating, Message: err.Error()})
 }
+
+// needsUser are the reasons why a claim waits for a user.
+var needsUser = sets.New(
+	claims.ReasonRestoreMissing, claims.ReasonRestoreInvalid, claims.ReasonVolumeNotRestored, claims.ReasonHeldForAnother, claims.ReasonUndoRefused,
+)
 
 // withhold keeps the pod of an ordinal from being made.
 func (s *scope) withhold(ordinal int, m *member) {
@@ -147,7 +155,7 @@ func (s *scope) awaitRenewal(ordinal int, m *member, claim string, result recrea
 		State: inplace.UpdatingClaims, Reason: result.Reason, Message: "claim " + claim + ": " + result.Message,
 	}
 	switch {
-	case slices.Contains([]string{claims.ReasonRestoreMissing, claims.ReasonRestoreInvalid, claims.ReasonVolumeNotRestored}, result.Reason):
+	case needsUser.Has(result.Reason):
 		blocker.State = inplace.Stuck
 		s.waiting = append(s.waiting, blocker)
 	case m == nil && !result.PodMayRun:

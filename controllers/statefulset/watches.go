@@ -8,16 +8,20 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
@@ -59,11 +63,30 @@ func Add(mgr ctrl.Manager, options Options) error {
 		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(r.claimingSets)).
 		WithOptions(workload.ControllerOptions(options.MaxConcurrentReconciles)).
 		Complete(r)
+	if err == nil && !r.NamespaceScope {
+		err = mgr.Add(manager.RunnableFunc(r.unprotectAll))
+	}
 	if err != nil {
 		return fmt.Errorf("add controller %s: %w", controllerName, err)
 	}
 	return nil
 }
+
+// unprotectAll does for the sets that were deleted while no manager ran what Reconcile does
+// for others.
+func (r *Reconciler) unprotectAll(ctx context.Context) error {
+	_ = wait.PollUntilContextCancel(ctx, unprotectPeriod, true, func(ctx context.Context) (bool, error) {
+		err := r.recreate.Unprotect(ctx, metav1.NamespaceAll)
+		if err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "Failed to take finalizers off the volumes of deleted sets")
+		}
+		return err == nil, nil
+	})
+	return nil
+}
+
+// unprotectPeriod is after how long unprotectAll is tried again.
+const unprotectPeriod = time.Minute
 
 // drainingSets maps an EndpointSlice to the sets that wait for a pod to leave it.
 func (r *Reconciler) drainingSets(ctx context.Context, slice client.Object) []reconcile.Request {

@@ -113,6 +113,8 @@ var reasons = sets.New(
 	recreate.ReasonSnapshotNotReady,
 	recreate.ReasonVolumeNotReady,
 	recreate.ReasonVolumeNotRestored,
+	recreate.ReasonHeldForAnother,
+	recreate.ReasonClaimRewritten,
 	recreate.ReasonRecreateTimedOut,
 	recreate.ReasonSnapshotLost,
 	recreate.ReasonSnapshotTaken,

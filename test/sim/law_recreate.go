@@ -147,13 +147,25 @@ func (l *law) checkVolumeChange(w write) {
 	switch {
 	case held == nil || held.ProvedTimestamp == nil:
 		l.world.violate("%s lets it be deleted, and nothing has proved that it is not needed", w.words)
-	case held.Recreate.Source != appsv1beta1.SnapshotRecreateSource:
+	case l.isOnlyCopy(after.Name):
 		l.world.violate("%s lets it be deleted, and what is in it is nowhere else", w.words)
 	case strategy.Recreate == nil || strategy.Recreate.OldVolume != appsv1beta1.DeleteRecreateRetention:
 		l.world.violate("%s lets it be deleted, which nobody asks for", w.words)
 	case strategy.Recreate.HoldSeconds == nil || l.world.clock.Now().Before(held.ProvedTimestamp.Add(time.Duration(*strategy.Recreate.HoldSeconds)*time.Second)):
 		l.world.violate("%s lets it be deleted before its time", w.words)
 	}
+}
+
+// isOnlyCopy reports whether something was written to a volume that is in no other one.
+func (l *law) isOnlyCopy(volume string) bool {
+	others := sets.New[int]()
+	for name, v := range l.world.storage.disks {
+		if name != volume {
+			others.Insert(v.written...)
+		}
+	}
+	v := l.world.storage.disks[volume]
+	return v != nil && !others.HasAll(v.written...)
 }
 
 // checkProved asserts that a volume counts as replaced when a pod runs without it.

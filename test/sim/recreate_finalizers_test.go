@@ -5,6 +5,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,6 +13,8 @@ import (
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
 
 // allVolumes does something about each volume.
@@ -76,7 +79,6 @@ func TestVolumesDeletedWhileTheirClaimIsMissing(t *testing.T) {
 // The snapshot of a claim goes in its time also if somebody has deleted the volume that
 // it was taken of.
 func TestSnapshotsOfVolumesThatAreDeleted(t *testing.T) {
-	t.Skip("finding: the snapshot of a held volume that somebody deletes stays for ever")
 	g := NewWithT(t)
 	s := reference()
 	recreatingFew(1, nil)(&s)
@@ -118,4 +120,59 @@ func TestSnapshotsThatNothingAsksForAnyMore(t *testing.T) {
 	w.unasked = nil
 	w.law.checkRest()
 	g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
+}
+
+// A class of snapshots may keep what the driver stores of a snapshot when the snapshot is
+// deleted. What the operator deletes leaves nothing behind: the first snapshot never, the
+// other one if the user says so.
+func TestSnapshotsOfAClassThatRetains(t *testing.T) {
+	for keep, left := range map[appsv1beta1.RecreateRetentionType]int{appsv1beta1.DeleteRecreateRetention: 0, appsv1beta1.RetainRecreateRetention: 1} {
+		g := NewWithT(t)
+		s := reference()
+		recreatingFew(1, func(s *settings) {
+			s.volumes.strategy.Recreate.VolumeSnapshotClassName, s.volumes.strategy.Recreate.Snapshot = "retains", keep
+		})(&s)
+		w, err := newScenario(s)
+		g.Expect(err).NotTo(HaveOccurred())
+		claimsOfClass("fast")(w)
+		w.rest()
+		g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
+		g.Expect(w.claimsInWords()).To(Equal("1 fast 1Gi"))
+		g.Expect(all[*snapshotv1.VolumeSnapshotContent](w.server)).To(HaveLen(left), "snapshot: %s", keep)
+	}
+}
+
+// A set that is deleted while a claim is recreated leaves a held volume, which an
+// administrator can delete.
+func TestVolumesOfDeletedSetsCanBeDeleted(t *testing.T) {
+	g := NewWithT(t)
+	s := reference()
+	recreatingFew(1, nil)(&s)
+	w, err := newScenario(s)
+	g.Expect(err).NotTo(HaveOccurred())
+	claimsOfClass("fast")(w)
+	isMissing := func() bool {
+		claim, there := get[*corev1.PersistentVolumeClaim](w.server, theClaim)
+		return !there || claim.Status.Phase != corev1.ClaimBound
+	}
+	for !isMissing() {
+		w.step()
+	}
+	protected := func() []string {
+		var names []string
+		for name, pv := range all[*corev1.PersistentVolume](w.server) {
+			if slices.Contains(pv.Finalizers, appsv1beta1.HeldVolumeFinalizer) {
+				names = append(names, name)
+			}
+		}
+		return names
+	}
+	g.Expect(protected()).To(HaveLen(1))
+	w.server.remove(w.setKey())
+	for range 20 {
+		w.step()
+	}
+	g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
+	g.Expect(protected()).To(BeEmpty(), w.story.String())
+	g.Expect(all[*corev1.PersistentVolume](w.server)).NotTo(BeEmpty(), "the data stays")
 }

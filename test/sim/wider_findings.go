@@ -28,16 +28,6 @@ var openFindings = []finding{
 		func(s *settings) { s.wider.rewrites.all = false },
 	},
 	{
-		"a claim that somebody makes while it is made anew is served empty",
-		"claims that are made by hand where claims are made anew, see makingsOf: a manager that finds such a claim bound takes it for the one it meant to make",
-		nil,
-	},
-	{
-		"the snapshot of a held volume that somebody deletes stays for ever",
-		"held volumes that somebody deletes, see law.whatIsLeftOver: nothing names their snapshots any more",
-		nil,
-	},
-	{
 		"a snapshot that is made when nothing asks for it any more stays for ever",
 		"the request of a manager that died, which arrives when the one after it has let the snapshot go, see World.unasked",
 		nil,
@@ -57,16 +47,6 @@ var openFindings = []finding{
 		"a Deployment that its controller sees late",
 		"Kubernetes sees the Deployment itself late, see lateKinds: the numbers of its history skip one. Where it sees ReplicaSets late, and an update overtakes " +
 			"another, two have the same number, see nativeLaw.whatIsWrongWithHistory",
-		nil,
-	},
-	{
-		"held volumes are matched by names, not by UIDs",
-		"claims that go with their set where claims are made anew, as with claims of another controller below: the set that is made again gets the data of the one before",
-		nil,
-	},
-	{
-		"a loop of creating and deleting claims where admission writes another storage class",
-		"admission that changes classes where claims are made anew, see RunWider",
 		nil,
 	},
 	{

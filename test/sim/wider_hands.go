@@ -81,8 +81,6 @@ func (w *World) makingsOf(kind string) []making {
 	switch {
 	case kind != "PersistentVolumeClaim" || w.storage == nil:
 		return makings
-	case w.settings.volumes.recreates: // see openFindings
-		return nil
 	default: // see openFindings
 		return []making{bare, labeled}
 	}

@@ -168,6 +168,7 @@ func (w *World) step() {
 	}
 	w.arrive()
 	w.askNext()
+	w.answer()
 	w.doPlanned()
 	switch {
 	case w.calm || !w.choices.oneIn(w.settings.changes):

@@ -27,7 +27,7 @@ func (f Facts) attempt(a Attempt, now time.Time) Step {
 	if why := f.unwanted(a); why != "" {
 		return f.giveUp(nil, why)
 	}
-	if a.Pod == "" {
+	if runsItsPod(a) {
 		return f.try(a, now)
 	}
 	if f.Pod != nil {
@@ -65,6 +65,12 @@ func (f Facts) attempt(a Attempt, now time.Time) Step {
 	return step
 }
 
+// runsItsPod reports whether the pod of an attempt has not been stopped for it yet. An
+// attempt that gives an earlier volume back to a claim whose pod is kept away has no pod.
+func runsItsPod(a Attempt) bool {
+	return a.Pod == "" && a.Source == appsv1beta1.SnapshotRecreateSource
+}
+
 // since says since when a claim has run without a volume.
 func (f Facts) since(volume string) string {
 	for _, held := range f.record().HeldVolumes {
@@ -82,14 +88,15 @@ func (f Facts) unwanted(a Attempt) string {
 		return "it has no volume"
 	case f.Volume.DeletionTimestamp != nil:
 		return "its volume " + f.Volume.Name + " is being deleted"
-	case f.Failed != "" && a.Pod == "":
+	case f.Failed != "" && runsItsPod(a):
 		return "that failed for claim " + f.Failed
 	case f.Foreign:
 		return "it belongs to another controller now"
-	case f.Pod != nil && a.Pod != "" && f.Pod.UID != a.Pod:
+	case f.Pod != nil && !runsItsPod(a) && f.Pod.UID != a.Pod:
 		return "there is another pod meanwhile"
 	case a.Source == appsv1beta1.VolumeRecreateSource:
-		if wanted := undoOf(f.Claim); wanted != a.Volume {
+		wanted := undoOf(f.Claim)
+		if byOperator := wanted == "" && isRewritten(f.record()); wanted != a.Volume && !byOperator {
 			return "its annotation " + appsv1beta1.UndoRecreateAnnotation + " asks no more for volume " + a.Volume
 		}
 		return ""
@@ -327,7 +334,7 @@ func (f Facts) holdsFor(a Attempt) bool {
 // hold returns the step that holds the volume of the claim.
 func (f Facts) hold(a Attempt) Step {
 	step := act(HoldVolume, ReasonClaimRecreating, "its volume %s is held", f.Volume.Name)
-	step.Volume, step.State = f.Volume.PersistentVolume, newHeldState(f.Claim, f.Volume, a)
+	step.Volume, step.State = f.Volume.PersistentVolume, newHeldState(f.Claim, f.Volume, f.Owner, a)
 	return step
 }
 

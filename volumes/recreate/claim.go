@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	volumehelpers "k8s.io/component-helpers/storage/volume"
@@ -29,7 +30,7 @@ const snapshotGroup = "snapshot.storage.k8s.io"
 
 // newHeldState returns what is noted on the volume of a claim before the claim is
 // deleted.
-func newHeldState(claim *corev1.PersistentVolumeClaim, volume *Volume, a Attempt) *appsv1beta1.HeldVolumeState {
+func newHeldState(claim *corev1.PersistentVolumeClaim, volume *Volume, owner types.UID, a Attempt) *appsv1beta1.HeldVolumeState {
 	policy := volume.Spec.PersistentVolumeReclaimPolicy
 	if volume.State != nil {
 		policy = volume.State.ReclaimPolicy // it was held before
@@ -37,18 +38,27 @@ func newHeldState(claim *corev1.PersistentVolumeClaim, volume *Volume, a Attempt
 	annotations := maps.Clone(claim.Annotations)
 	maps.DeleteFunc(annotations, func(key, _ string) bool { return isOfClaimOnly(key) })
 	return &appsv1beta1.HeldVolumeState{
-		Namespace: claim.Namespace, Claim: claim.Name, ClaimUID: claim.UID,
-		Recreate: a, ReclaimPolicy: policy,
+		Namespace: claim.Namespace, Claim: claim.Name, ClaimUID: claim.UID, OwnerUID: owner,
+		Recreate: a, ReclaimPolicy: policy, Failure: whyGivenBack(claim, a),
 		Labels: claim.Labels, Annotations: annotations,
 		HeldVolumes: volumes.RecordOf(claim).HeldVolumes,
 	}
+}
+
+// whyGivenBack returns the failure for which the operator, and no user, gives an earlier
+// volume back to a claim; nil if there is none.
+func whyGivenBack(claim *corev1.PersistentVolumeClaim, a Attempt) *Failure {
+	if failed := volumes.RecordOf(claim).RecreateFailure; failed != nil && failed.Reason == ReasonClaimRewritten && a.Pod == "" {
+		return failed
+	}
+	return nil
 }
 
 // isOfClaimOnly reports whether an annotation speaks of one claim and its volume, and
 // not of the next one of its name.
 func isOfClaimOnly(key string) bool {
 	switch key {
-	case appsv1beta1.VolumeClaimUpdateStateKey, appsv1beta1.UndoRecreateAnnotation, appsv1beta1.RestoredFromAnnotation,
+	case appsv1beta1.VolumeClaimUpdateStateKey, appsv1beta1.UndoRecreateAnnotation, appsv1beta1.BeginEmptyAnnotation, appsv1beta1.RestoredFromAnnotation,
 		appsv1beta1.RestoreFromAnnotation, appsv1beta1.RestoreMissingAnnotation, corev1.LastAppliedConfigAnnotation:
 		return true
 	}
@@ -59,13 +69,20 @@ func isOfClaimOnly(key string) bool {
 // newClaim returns the claim that is made anew from a snapshot, or empty.
 func (f Facts) newClaim(held *Volume) *corev1.PersistentVolumeClaim {
 	claim := f.renewed(held)
-	if class := held.Spec.StorageClassName; !volumes.NamesClass(f.Template) && class != "" {
+	switch class := held.Spec.StorageClassName; {
+	case volumes.NamesClass(f.Template):
+		// It may name the class by an annotation, which is of the template only.
+		claim.Spec.StorageClassName = ptr.To(volumehelpers.GetPersistentVolumeClaimClass(f.Template))
+	case class != "":
 		claim.Spec.StorageClassName = &class // and not what the default has become
 	}
 	if held.State.Recreate.Source == appsv1beta1.SnapshotRecreateSource {
 		restoreFrom(claim, f.Snapshot, held.Spec.Capacity[corev1.ResourceStorage])
+		if claim.Spec.VolumeAttributesClassName == nil {
+			claim.Spec.VolumeAttributesClassName = held.Spec.VolumeAttributesClassName // no class is taken off a claim
+		}
 	}
-	setRecord(claim, volumes.Record{HeldVolumes: heldBefore(held)})
+	setRecord(claim, volumes.Record{HeldVolumes: heldBefore(held), MadeFor: madeFor(f.Template)})
 	return claim
 }
 
@@ -78,8 +95,10 @@ func (f Facts) claimOn(held, target *Volume) *corev1.PersistentVolumeClaim {
 	claim.Spec.DataSource, claim.Spec.DataSourceRef, claim.Spec.Selector = nil, nil, nil
 	record := volumes.Record{GivenBack: true, RecreateFailure: state.Failure, HeldVolumes: state.HeldVolumes}
 	if target.Name != held.Name {
-		record.HeldVolumes = slices.DeleteFunc(heldBefore(held), func(entry appsv1beta1.HeldVolume) bool { return entry.Name == target.Name })
-		record.RecreateFailure = f.undone(state.Recreate, state.Recreate.StartTimestamp.Time)
+		record.HeldVolumes = slices.DeleteFunc(settled(heldBefore(held)), func(entry appsv1beta1.HeldVolume) bool { return entry.Name == target.Name })
+		if record.RecreateFailure == nil {
+			record.RecreateFailure = f.undone(state.Recreate, state.Recreate.StartTimestamp.Time)
+		}
 	}
 	setRecord(claim, record)
 	return claim
@@ -129,13 +148,13 @@ func onVolume(claim *corev1.PersistentVolumeClaim, volume *Volume) {
 	setRequest(claim, volume.Spec.Capacity[corev1.ResourceStorage])
 }
 
-// restoreFrom makes a claim one that starts with what is in a snapshot. One that asks
-// for less than the snapshot restores to would never be bound. Where the snapshot
-// does not tell, the volume that it was taken of is as large.
+// restoreFrom makes a claim one that starts with what is in a snapshot. A claim that asks
+// for less than the snapshot restores to would never be bound. The claim is also no smaller
+// than size, that of the volume of which the snapshot was taken: restoreSize may be less.
 //
 // Source: https://kubernetes.io/docs/concepts/storage/volume-snapshots/
 func restoreFrom(claim *corev1.PersistentVolumeClaim, snapshot *snapshotv1.VolumeSnapshot, size resource.Quantity) {
-	if told := snapshot.Status.RestoreSize; told != nil && !told.IsZero() {
+	if told := snapshot.Status.RestoreSize; told != nil && told.Cmp(size) > 0 {
 		size = *told
 	}
 	if request := claim.Spec.Resources.Requests[corev1.ResourceStorage]; request.Cmp(size) < 0 {

@@ -31,9 +31,10 @@ type Facts struct {
 	Claim *corev1.PersistentVolumeClaim
 	// Template is the claim as it would be made if there were no other before it.
 	Template *corev1.PersistentVolumeClaim
-	// Workload and Ordinal name the pod of the claim.
+	// Workload and Ordinal name the pod of the claim, and Owner is the UID of the workload.
 	Workload string
 	Ordinal  int
+	Owner    types.UID
 	// Strategy says what is to be done.
 	Strategy appsv1beta1.VolumeClaimUpdateStrategy
 	// Failed is the name of another claim of the template for which the same has failed;
@@ -61,6 +62,9 @@ type Facts struct {
 	Nodes    []string
 	// Pod is the pod that the claim was made for; nil while there is none.
 	Pod *Pod
+	// Refused is what the API server said a moment ago when it refused the claim; empty if
+	// it did not.
+	Refused string
 	// Judgement is what Preflight says now; nil where nothing asks for it.
 	Judgement *Judgement
 }
@@ -98,6 +102,11 @@ func (v Volume) IsHeldFor(namespace, claim string) bool {
 	return v.State != nil && v.State.Namespace == namespace && v.State.Claim == claim
 }
 
+// isOf reports whether a held volume may be given to claims of a workload.
+func (v Volume) isOf(owner types.UID) bool {
+	return v.State.OwnerUID == "" || v.State.OwnerUID == owner || v.Annotations[appsv1beta1.TakeOverAnnotation] == string(owner)
+}
+
 // isProved reports whether the pod has been ready without this volume.
 func (v Volume) isProved() bool { return v.State.ProvedTimestamp != nil }
 
@@ -105,7 +114,7 @@ func (v Volume) isProved() bool { return v.State.ProvedTimestamp != nil }
 // its deletion has not begun.
 func (v Volume) isFree() bool {
 	owner, phase := v.Spec.ClaimRef, v.Status.Phase
-	return v.DeletionTimestamp == nil && v.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain &&
+	return v.State != nil && v.DeletionTimestamp == nil && v.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain &&
 		(phase == corev1.VolumeReleased || phase == corev1.VolumeAvailable) &&
 		owner != nil && owner.Namespace == v.State.Namespace && owner.Name == v.State.Claim
 }

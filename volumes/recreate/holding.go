@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -26,8 +27,10 @@ func (f Facts) tidy(now time.Time) Step {
 		record.GivenBack = false
 		return f.note(record, "it has its volume %s back", f.Claim.Spec.VolumeName)
 	}
-	if step := f.lock(); step != nil {
-		return *step
+	for _, next := range []func() *Step{f.lock, f.adopt, func() *Step { return f.accept(now) }} {
+		if step := next(); step != nil {
+			return *step
+		}
 	}
 	until := time.Time{}
 	for i := range record.HeldVolumes {
@@ -53,6 +56,10 @@ func (f Facts) own() Step {
 	if step := f.dropTrial(state.ClaimUID); step != nil {
 		return *step // somebody else has deleted the claim before its snapshot was ready
 	}
+	if record := f.record(); !record.GivenBack && len(record.HeldVolumes) == 0 && len(state.HeldVolumes) > 0 {
+		record.GivenBack, record.RecreateFailure, record.HeldVolumes = true, state.Failure, state.HeldVolumes
+		return f.note(record, "it has its volume %s back, and the volumes before that are held", f.Volume.Name)
+	}
 	isNeedless := state.Recreate.Volume == f.Volume.Name || f.Strategy.GetRecreate().Snapshot == appsv1beta1.DeleteRecreateRetention
 	if isNeedless && isOwnSnapshot(f.Snapshot, state.ClaimUID) && f.Snapshot.DeletionTimestamp == nil {
 		step := act(DeleteSnapshot, ReasonClaimRecreating, "it has its volume %s back; snapshot %s is deleted", f.Volume.Name, f.Snapshot.Name)
@@ -69,16 +76,19 @@ func (f Facts) own() Step {
 func (f Facts) prove(record volumes.Record, i int, now time.Time) Step {
 	entry, held := &record.HeldVolumes[i], f.held(record.HeldVolumes[i].Name)
 	switch {
-	case held == nil:
+	case held == nil && (entry.NotRestored || entry.Snapshot == ""):
 		record.HeldVolumes = slices.Delete(slices.Clone(record.HeldVolumes), i, i+1)
 		return f.note(record, "volume %s is not held any more", entry.Name)
-	case f.isOnOther():
-		return f.notRestored("it was bound to volume %s, which was there before, and not made from %s; volume %s has its data: "+
-			"get that back with annotation %s", f.Volume.Name, from(held.State.Recreate), entry.Name, appsv1beta1.UndoRecreateAnnotation)
+	case entry.NotRestored, f.isOnOther() && entry.Source != appsv1beta1.EmptyRecreateSource:
+		return f.notRestored(record, i, now)
 	case f.Pod == nil || !f.Pod.Ready:
 		step := pending(wait(ReasonVolumeNotReady, "volume %s is held at least until its pod is ready", entry.Name))
 		step.Watched = true
 		return step
+	case held == nil: // its snapshot goes in its time
+		record.HeldVolumes = slices.Clone(record.HeldVolumes)
+		record.HeldVolumes[i].SinceTimestamp = ptr.To(metav1.NewTime(now).Rfc3339Copy())
+		return f.note(record, "its pod is ready; volume %s is not held any more", entry.Name)
 	case !held.isProved():
 		if step := f.dropTrial(held.State.ClaimUID); step != nil {
 			return *step
@@ -93,14 +103,6 @@ func (f Facts) prove(record volumes.Record, i int, now time.Time) Step {
 		record.HeldVolumes[i].SinceTimestamp = held.State.ProvedTimestamp
 		return f.note(record, "it was made anew, and its pod is ready; volume %s is held", entry.Name)
 	}
-}
-
-// notRestored returns the step of a claim that has another volume than it was to have. A
-// pod that is not there yet does not start on it.
-func (f Facts) notRestored(format string, args ...any) Step {
-	step := wait(ReasonVolumeNotRestored, format, args...)
-	step.PodMayRun, step.Watched = f.Pod != nil, true
-	return step
 }
 
 // isOnOther reports whether a claim that was made anew got a volume that was not made for
@@ -125,7 +127,7 @@ func (f Facts) discard(record volumes.Record, i int, now time.Time) Step {
 		return Step{Until: end}
 	}
 	held, snapshot := f.held(entry.Name), f.Snapshots[entry.Snapshot]
-	if forgets && held != nil && isOwnSnapshot(snapshot, held.State.ClaimUID) && snapshot.DeletionTimestamp == nil {
+	if forgets && f.isOf(snapshot, held) && snapshot.DeletionTimestamp == nil {
 		step := act(DeleteSnapshot, ReasonClaimRecreating, "its snapshot %s is deleted, as recreate.snapshot says", entry.Snapshot)
 		step.Snapshot = snapshot
 		return step
@@ -139,12 +141,21 @@ func (f Facts) discard(record volumes.Record, i int, now time.Time) Step {
 		return step
 	}
 	record.HeldVolumes = slices.Clone(record.HeldVolumes)
-	if discards {
+	if discards || held == nil {
 		record.HeldVolumes = slices.Delete(record.HeldVolumes, i, i+1)
 	} else {
 		record.HeldVolumes[i].Snapshot = ""
 	}
 	return f.note(record, "what was held of its volume %s is gone", entry.Name)
+}
+
+// isOf reports whether a snapshot was taken to recreate a claim from a held volume. If
+// somebody has deleted the volume, the name of the claim has to do.
+func (f Facts) isOf(snapshot *snapshotv1.VolumeSnapshot, held *Volume) bool {
+	if held != nil {
+		return isOwnSnapshot(snapshot, held.State.ClaimUID)
+	}
+	return snapshot != nil && snapshot.Annotations[appsv1beta1.RecreateOfAnnotation] != "" && snapshot.Labels[appsv1beta1.ClaimLabel] == LabelValue(f.Claim.Name)
 }
 
 // isDiscarded reports whether a held volume and its snapshot are to go when their time is

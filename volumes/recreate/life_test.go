@@ -36,6 +36,8 @@ type life struct {
 	*storage
 	strategy appsv1beta1.VolumeClaimUpdateStrategy
 	template *corev1.PersistentVolumeClaim
+	// owner is the UID of the StatefulSet.
+	owner types.UID
 	// paused: no recreation is begun.
 	paused bool
 	// lives is how many writes the operator makes before it is killed; negative for
@@ -80,7 +82,7 @@ func templateOf(class, size string) *corev1.PersistentVolumeClaim {
 // written to.
 func newLife(t testing.TB, change func(*appsv1beta1.VolumeClaimRecreateStrategy)) *life {
 	t.Helper()
-	l := &life{storage: newStorage(t), strategy: recreated(change), template: templateOf("slow", "1Gi"), lives: -1}
+	l := &life{storage: newStorage(t), strategy: recreated(change), template: templateOf("slow", "1Gi"), owner: "set-1", lives: -1}
 	l.settle()
 	NewWithT(t).Expect(l.pod.IsReady()).To(BeTrue())
 	l.log = nil
@@ -116,7 +118,7 @@ func (l *life) settle() {
 	for quiet := 0; quiet < 3; quiet++ {
 		before := l.changes
 		l.reconcile()
-		if until := l.step.Until; until.After(l.now) && until.Before(l.now.Add(2*unstagePeriod)) {
+		if until := l.step.Until; until.After(l.now) && until.Before(l.now.Add(unstagePeriod+5*time.Second)) {
 			l.now, quiet = until, 0
 		}
 		if l.turn() || l.changes > before {
@@ -151,8 +153,11 @@ func (l *life) needsRenewal() bool {
 		return l.pod == nil || !l.pod.scheduled
 	}
 	busy, _ := IsBusy(l.claim, l.strategy, l.now)
-	if !busy && l.claim.Status.Phase == corev1.ClaimPending && l.claim.Spec.VolumeName == "" {
+	if !busy && l.claim.Status.Phase == corev1.ClaimPending {
 		busy = InFlight(l.heldFor()) != nil // somebody else has made it
+	}
+	if !busy && l.claim.Status.Phase == corev1.ClaimBound && (l.pod == nil || !l.pod.scheduled) {
+		busy = Supplants(l.claim, l.heldFor()) != nil
 	}
 	if step := Next(l.facts(), l.now); !busy && step.Action != None {
 		l.t.Fatalf("IsBusy says no, and Next %s: %s\n%s", step.Action, step.Message, l.claim.Annotations[appsv1beta1.VolumeClaimUpdateStateKey])
@@ -163,8 +168,11 @@ func (l *life) needsRenewal() bool {
 // advance takes all the steps that can be taken now.
 func (l *life) advance() Step {
 	l.t.Helper()
+	refused := ""
 	for range 16 {
-		step := Next(l.facts(), l.now)
+		facts := l.facts()
+		facts.Refused = refused
+		step := Next(facts, l.now)
 		if step.Reason == "" && step.Action != None || step.Action != None && step.Message == "" {
 			l.t.Fatalf("a step says not what it is for: %+v", step)
 		}
@@ -174,6 +182,11 @@ func (l *life) advance() Step {
 		if !l.writes("%s", short(step)) {
 			l.stray = &step
 			return step
+		}
+		if step.Action == CreateClaim && l.refuses != nil {
+			if refused = l.refuses(step.Claim); refused != "" {
+				continue
+			}
 		}
 		l.apply(step)
 	}

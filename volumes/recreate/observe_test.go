@@ -18,7 +18,7 @@ import (
 // preflight returns what the controller reads to judge the claim.
 func (l *life) preflight(hasSnapshot bool) PreflightFacts {
 	facts := PreflightFacts{
-		Claim: l.claim, Template: l.template, Strategy: l.strategy, Volume: l.volume(l.claim.Spec.VolumeName), Held: l.heldBy(),
+		Claim: l.claim, Template: l.template, Strategy: l.strategy, Owner: l.owner, Volume: l.volume(l.claim.Spec.VolumeName), Held: l.heldBy(),
 		ClassName: ptr.Deref(l.template.Spec.StorageClassName, ptr.Deref(l.claim.Spec.StorageClassName, "")), HasSnapshot: hasSnapshot,
 		SnapshotsServed: !l.notServed, SnapshotClasses: snapshotClasses(),
 		OtherUsers: slices.DeleteFunc(slices.Clone(l.others), func(name string) bool { return name == "sample-0" }),
@@ -31,7 +31,7 @@ func (l *life) preflight(hasSnapshot bool) PreflightFacts {
 
 // facts returns what the controller reads of the claim, see Facts.
 func (l *life) facts() Facts {
-	facts := Facts{Claim: l.claim.DeepCopy(), Template: l.template.DeepCopy(), Workload: "sample", Strategy: l.strategy}
+	facts := Facts{Claim: l.claim.DeepCopy(), Template: l.template.DeepCopy(), Workload: "sample", Owner: l.owner, Strategy: l.strategy}
 	if l.pod != nil {
 		facts.Pod = &Pod{UID: l.pod.uid, Ready: l.pod.IsReady()}
 	}
@@ -65,6 +65,9 @@ func (l *life) observeMissing(facts *Facts) {
 func (l *life) observeBound(facts *Facts) {
 	record := volumes.RecordOf(l.claim)
 	facts.Volume, facts.Held = l.volume(l.claim.Spec.VolumeName), l.heldBy()
+	if held := Supplants(l.claim, l.heldFor()); held != nil && (l.pod == nil || !l.pod.scheduled) {
+		facts.Held = append(facts.Held, *held)
+	}
 	switch {
 	case record.Recreate != nil:
 		facts.Snapshot, facts.Trial = l.snapshot(record.Recreate.Snapshot), l.snapshot(record.Recreate.Trial)
@@ -79,6 +82,9 @@ func (l *life) observeBound(facts *Facts) {
 		a := facts.Volume.State.Recreate
 		facts.Snapshot, facts.Trial = l.snapshot(a.Snapshot), l.snapshot(a.Trial)
 	default:
+		if facts.Pod == nil && GivesBack(l.claim) {
+			facts.Judgement = ptr.To(Preflight(l.preflight(false)))
+		}
 		if latest := InFlight(facts.Held); latest != nil {
 			facts.Trial = l.snapshot(latest.State.Recreate.Trial)
 		}

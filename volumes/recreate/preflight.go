@@ -15,6 +15,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	volumehelpers "k8s.io/component-helpers/storage/volume"
 	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
@@ -62,6 +64,8 @@ const (
 type PreflightFacts struct {
 	Claim, Template *corev1.PersistentVolumeClaim
 	Strategy        appsv1beta1.VolumeClaimUpdateStrategy
+	// Owner is the UID of the workload.
+	Owner types.UID
 	// Volume is the volume of the claim, and Held those that were held for it.
 	Volume *Volume
 	Held   []Volume
@@ -115,8 +119,16 @@ func Preflight(f PreflightFacts) Judgement {
 			return Judgement{Refused: refused}
 		}
 	}
+	if attempt := volumes.RecordOf(f.Claim).Recreate; attempt != nil && attempt.Source == appsv1beta1.VolumeRecreateSource {
+		return f.backTo(attempt.Volume)
+	}
 	if AsksForUndo(f.Claim) {
 		return f.undo()
+	}
+	if entry := unrestored(volumes.RecordOf(f.Claim)); entry != nil && GivesBack(f.Claim) {
+		return f.backTo(entry.Name)
+	} else if entry != nil {
+		return refuse(ReasonVolumeNotRestored, "%s", wordsOfNotRestored(entry))
 	}
 	key := KeyOf(f.Template, f.Strategy)
 	if failed := volumes.RecordOf(f.Claim).RecreateFailure; failed != nil && failed.Key == key {
@@ -301,12 +313,17 @@ func (f PreflightFacts) capacity() *Refusal {
 }
 
 // undo judges the request for an earlier volume.
-func (f PreflightFacts) undo() Judgement {
-	wanted := undoOf(f.Claim)
+func (f PreflightFacts) undo() Judgement { return f.backTo(undoOf(f.Claim)) }
+
+// backTo judges whether a claim can have an earlier volume back.
+func (f PreflightFacts) backTo(wanted string) Judgement {
 	var names []string
 	for _, held := range f.Held {
 		if !held.IsHeldFor(f.Claim.Namespace, f.Claim.Name) || !held.isFree() {
 			continue
+		}
+		if held.Name == wanted && !held.isOf(f.Owner) {
+			return refuse(ReasonHeldForAnother, "%s", whoseIs(held, f.Owner))
 		}
 		if held.Name == wanted && f.Volume != nil && f.Volume.DeletionTimestamp == nil {
 			return Judgement{Source: appsv1beta1.VolumeRecreateSource, Volume: wanted, Key: KeyOf(f.Template, f.Strategy)}
@@ -332,7 +349,7 @@ func HasFailed(claim, template *corev1.PersistentVolumeClaim, strategy appsv1bet
 // held are the volumes that are held for claims of its name, whoever made those.
 func Begin(claim *corev1.PersistentVolumeClaim, held []Volume, j Judgement, now time.Time) Attempt {
 	a := Attempt{
-		Number: 1, Source: j.Source, SnapshotClass: j.SnapshotClass, Volume: j.Volume,
+		Number: 1, Source: j.Source, ClaimUID: claim.UID, SnapshotClass: j.SnapshotClass, Volume: j.Volume,
 		Key: j.Key, StartTimestamp: metav1.NewTime(now).Rfc3339Copy(),
 	}
 	for _, entry := range volumes.RecordOf(claim).HeldVolumes {
@@ -367,6 +384,16 @@ func Stop(a Attempt, pod *corev1.Pod, now time.Time) Attempt {
 
 // maxNameLength is how long the name of an object may be.
 const maxNameLength = 253
+
+// madeFor names what a template says and Kubernetes never changes in a claim.
+func madeFor(template *corev1.PersistentVolumeClaim) string {
+	class := "any"
+	if volumes.NamesClass(template) {
+		class = "=" + volumehelpers.GetPersistentVolumeClaimClass(template)
+	}
+	text, _ := json.Marshal([]any{class, template.Spec.VolumeMode, template.Spec.AccessModes})
+	return hashOf(string(text))
+}
 
 // KeyOf names what is wanted of a claim: what failed is tried again when it changes.
 func KeyOf(template *corev1.PersistentVolumeClaim, strategy appsv1beta1.VolumeClaimUpdateStrategy) string {

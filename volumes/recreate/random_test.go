@@ -78,6 +78,32 @@ func (w *walk) events() map[string]func() string {
 			}
 			return ""
 		},
+		"admission": func() string {
+			w.admission = [...]func(*corev1.PersistentVolumeClaim){
+				nil, nil, func(claim *corev1.PersistentVolumeClaim) { claim.Spec.StorageClassName = ptr.To("odd") },
+				func(claim *corev1.PersistentVolumeClaim) { claim.Spec.DataSource = nil },
+				func(claim *corev1.PersistentVolumeClaim) {
+					delete(claim.Annotations, appsv1beta1.VolumeClaimUpdateStateKey)
+				},
+			}[w.r.IntN(5)]
+			return fmt.Sprint(w.admission != nil)
+		},
+		"refused": func() string {
+			if w.refuses = nil; w.r.IntN(3) == 0 {
+				w.refuses = func(*corev1.PersistentVolumeClaim) string { return "it is forbidden" }
+			}
+			return fmt.Sprint(w.refuses != nil)
+		},
+		"claim by hand": func() string {
+			if w.claim != nil || InFlight(w.heldFor()) == nil {
+				return "nothing"
+			}
+			w.createClaim(w.template)
+			if w.r.IntN(2) == 0 {
+				w.turn()
+			}
+			return "of class " + *w.template.Spec.StorageClassName
+		},
 		"claim": func() string {
 			if w.claim == nil || w.claim.DeletionTimestamp != nil {
 				return "is gone"
@@ -155,9 +181,16 @@ func (w *walk) lose() string {
 // heal takes back all that keeps a claim from what its template says.
 func (w *walk) heal() {
 	w.stalled, w.failing, w.stuck, w.sick, w.paused, w.others, w.nodes = false, false, false, false, false, nil, nil
+	w.admission, w.refuses = nil, nil
 	w.strategy.Type = appsv1beta1.RecreateVolumeClaimUpdateStrategyType
 	w.strategy.Recreate.TimeoutSeconds = ptr.To[int32](200)
+	w.now = w.now.Add(unfitPeriod)
 	w.settle()
+	if w.pod == nil && (w.step.Reason == ReasonVolumeNotRestored || w.step.Reason == ReasonUndoRefused) {
+		w.happened = append(w.happened, "the user has the volume back")
+		w.undo("previous")
+		w.settle()
+	}
 	w.wants(w.one("slow", "fast"))
 	w.settle()
 	delete(w.claim.Annotations, appsv1beta1.UndoRecreateAnnotation)

@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	volumehelpers "k8s.io/component-helpers/storage/volume"
+	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/volumes"
@@ -21,12 +23,15 @@ func (f Facts) renew(now time.Time) Step {
 	if held == nil {
 		return f.restore()
 	}
+	if !held.isOf(f.Owner) {
+		return f.ask(held)
+	}
 	a := held.State.Recreate
 	if why := f.barrier(held); why != nil {
 		return f.takeBack(held, why)
 	}
 	if a.Source == appsv1beta1.VolumeRecreateSource {
-		return f.rebind(held)
+		return f.rebind(held, now)
 	}
 	if a.Source == appsv1beta1.SnapshotRecreateSource && !IsReady(f.Snapshot) {
 		return f.awaitSnapshot(held, now)
@@ -34,7 +39,7 @@ func (f Facts) renew(now time.Time) Step {
 	if step := f.lock(); step != nil {
 		return *step
 	}
-	return f.create(held, f.newClaim(held))
+	return f.create(held, f.newClaim(held), now)
 }
 
 // awaitSnapshot returns the step of a claim that somebody else has deleted before its
@@ -73,10 +78,42 @@ func (f Facts) lock() *Step {
 	return nil
 }
 
-func (f Facts) create(held *Volume, claim *corev1.PersistentVolumeClaim) Step {
+func (f Facts) create(held *Volume, claim *corev1.PersistentVolumeClaim, now time.Time) Step {
+	if f.Refused != "" {
+		return f.refused(held, now)
+	}
 	step := act(CreateClaim, ReasonClaimRecreating, "it is made anew from %s", from(held.State.Recreate))
 	step.Claim = claim
 	return step
+}
+
+// refusedPeriod is for how long the API server may refuse a new claim before the claim gets
+// its old volume back. The pod is away meanwhile.
+const refusedPeriod = 2 * time.Minute
+
+// refused returns the next step of a claim that the API server refuses. A claim that is to
+// have its old volume back has no other way.
+func (f Facts) refused(held *Volume, now time.Time) Step {
+	state := held.State
+	since := state.RefusedTimestamp
+	step := wait(volumes.ReasonClaimRefused, "the API server refuses to create it, and is asked again: %s", f.Refused)
+	if state.Recreate.Source == appsv1beta1.VolumeRecreateSource && state.Recreate.Volume == held.Name {
+		return step
+	}
+	if since == nil {
+		noted := state.DeepCopy()
+		noted.RefusedTimestamp = ptr.To(metav1.NewTime(now).Rfc3339Copy())
+		step = act(HoldVolume, volumes.ReasonClaimRefused, "the API server refuses to create it: %s", f.Refused)
+		step.Volume, step.State = held.PersistentVolume, noted
+		return step
+	}
+	if end := since.Add(refusedPeriod); now.Before(end) {
+		return step.until(end)
+	}
+	return f.takeBack(held, &Failure{
+		Key: KeyOf(f.Template, f.Strategy), Reason: volumes.ReasonClaimRefused, Timestamp: metav1.NewTime(now).Rfc3339Copy(),
+		Message: "the API server refused to create it for " + refusedPeriod.String() + ": " + f.Refused,
+	})
 }
 
 // barrier says why a claim cannot be made from what it was to be made from, or need
@@ -131,7 +168,7 @@ func (f Facts) mayHaveTarget() bool {
 const volumeInUse = "it is to have volume %s back, which is %s and not to be had: it must be Released or Available, with reclaim policy Retain, and its claimRef name this claim"
 
 // rebind returns the next step towards a claim that has a volume back.
-func (f Facts) rebind(held *Volume) Step {
+func (f Facts) rebind(held *Volume, now time.Time) Step {
 	target := f.Target
 	if target == nil {
 		return wait(ReasonVolumeLost, "it is to have volume %s back, which is not there", held.State.Recreate.Volume)
@@ -144,7 +181,7 @@ func (f Facts) rebind(held *Volume) Step {
 		step.Volume = target.PersistentVolume
 		return step
 	}
-	return f.create(held, f.claimOn(held, target))
+	return f.create(held, f.claimOn(held, target), now)
 }
 
 // awaitVolume returns the next step of a claim that is there and has never been bound:
@@ -154,29 +191,62 @@ func (f Facts) awaitVolume(now time.Time) Step {
 	if held == nil {
 		return f.awaitRestore()
 	}
+	if beginsEmpty(f.Claim) || !held.isOf(f.Owner) {
+		return f.leave(held)
+	}
 	a := held.State.Recreate
+	if a.Source == appsv1beta1.VolumeRecreateSource {
+		return f.awaitVolumeBack(held, now)
+	}
 	deadline := f.Claim.CreationTimestamp.Add(f.timeout())
 	switch why := f.barrier(held); {
-	case a.Source == appsv1beta1.VolumeRecreateSource && (why != nil || f.Claim.Spec.VolumeName != a.Volume):
-		return f.startAnew("it is not bound to volume " + a.Volume)
-	case a.Source == appsv1beta1.VolumeRecreateSource:
-		return pending(wait(ReasonVolumeNotReady, "it is being bound to its volume %s", a.Volume))
 	case f.Claim.Spec.VolumeName != "":
 		return pending(wait(ReasonVolumeNotReady, "it is being bound to its volume %s", f.Claim.Spec.VolumeName))
 	case why != nil:
 		return f.takeBack(held, why)
+	case f.rewritten(held, now) != nil:
+		return f.takeBack(held, f.rewritten(held, now))
 	case undoOf(f.Claim) == held.Name:
 		return f.takeBack(held, f.undone(a, now))
 	case !now.Before(deadline):
 		message := fmt.Sprintf("it had no volume from %s within %s; its events say why", from(a), f.timeout())
 		return f.takeBack(held, &Failure{Key: a.Key, Reason: ReasonRecreateTimedOut, Message: message, Timestamp: metav1.NewTime(now).Rfc3339Copy()})
-	case a.Source == appsv1beta1.SnapshotRecreateSource && (f.Claim.Spec.DataSource == nil || f.Claim.Spec.DataSource.Name != a.Snapshot):
+	case a.Source == appsv1beta1.SnapshotRecreateSource && !f.asksFor(a.Snapshot):
 		return f.startAnew("it does not ask for snapshot " + a.Snapshot)
 	case volumes.NeedsRecreate(f.Claim, f.Template):
 		return f.startAnew("its template has changed again")
 	default:
 		return pending(wait(ReasonVolumeNotReady, "its new volume is being made from %s", from(a)).until(deadline))
 	}
+}
+
+// awaitVolumeBack returns the next step of a claim that is to be bound to a volume that it
+// has had before.
+func (f Facts) awaitVolumeBack(held *Volume, now time.Time) Step {
+	name, retried := held.State.Recreate.Volume, f.Claim.CreationTimestamp.Add(unfitPeriod)
+	switch {
+	case f.barrier(held) != nil, f.Claim.Spec.VolumeName != name:
+		return f.startAnew("it is not bound to volume " + name)
+	case !f.isUnfit():
+		step := wait(ReasonVolumeNotReady, "it is being bound to its volume %s", name)
+		step.PodMayRun = unrestored(f.record()) == nil // a user has to say first what it is to have
+		return step
+	case now.Before(retried):
+		return wait(ReasonClaimRewritten, "admission changed the claim when it was created, and it cannot have volume %s: its storage class is %q, the volume is of class %q",
+			name, volumehelpers.GetPersistentVolumeClaimClass(f.Claim), volumehelpers.GetPersistentVolumeClass(f.Target.PersistentVolume)).until(retried)
+	default:
+		return f.startAnew("admission changed it")
+	}
+}
+
+// unfitPeriod is after how long a claim is created again that admission has changed so
+// that it cannot have its volume back.
+const unfitPeriod = time.Minute
+
+// isUnfit reports whether the claim asks for its volume, and Kubernetes does not bind that
+// to it.
+func (f Facts) isUnfit() bool {
+	return f.Target != nil && volumehelpers.GetPersistentVolumeClaimClass(f.Claim) != volumehelpers.GetPersistentVolumeClass(f.Target.PersistentVolume)
 }
 
 // pending returns a step beside which the pod can be made: some volumes wait for it.

@@ -60,6 +60,11 @@ const (
 	ReasonVolumeNotReady = "VolumeNotReady"
 	// ReasonVolumeNotRestored: the claim got another volume than one from its snapshot.
 	ReasonVolumeNotRestored = "VolumeNotRestored"
+	// ReasonHeldForAnother: the volume that the claim would be recreated from is held for
+	// another workload of the same name.
+	ReasonHeldForAnother = "HeldForAnother"
+	// ReasonClaimRewritten: admission made another claim of the one that was asked for.
+	ReasonClaimRewritten = "ClaimRewritten"
 	// ReasonRecreateTimedOut: the snapshot, or the volume made from it, took longer
 	// than recreate.timeoutSeconds.
 	ReasonRecreateTimedOut = "RecreateTimedOut"
@@ -96,9 +101,9 @@ type Step struct {
 	Claim    *corev1.PersistentVolumeClaim
 }
 
-// unstagePeriod is how long a node is given to write out and let go of a volume
-// whose pod is gone, where nothing tells when it has.
-const unstagePeriod = 10 * time.Second
+// unstagePeriod is how long a node is given to write out and unmount a volume whose pod is
+// gone, where no VolumeAttachment tells when it has. A loaded node was seen to take 7 s.
+const unstagePeriod = 20 * time.Second
 
 // Next returns the next step of a claim. It is None for one that is not being made
 // anew, and of which nothing is left to be tidied up.
@@ -122,7 +127,7 @@ func Next(f Facts, now time.Time) Step {
 // between, what it writes is in no snapshot: the claim is to have its volume back.
 func (f Facts) awaitDeletion() Step {
 	record := f.record()
-	if a := record.Recreate; a != nil && a.Pod == "" {
+	if a := record.Recreate; a != nil && runsItsPod(*a) {
 		if step := f.dropTrial(f.Claim.UID); step != nil {
 			return *step
 		}

@@ -39,6 +39,10 @@ type storage struct {
 	stuck, lazy bool
 	// sick: no pod becomes ready.
 	sick bool
+	// admission changes claims when they are created; nil for none.
+	admission func(*corev1.PersistentVolumeClaim)
+	// refuses says why the API server refuses a claim; empty if it does not, nil for none.
+	refuses func(*corev1.PersistentVolumeClaim) string
 	// others are pods that use the claim as well, and nodes those that its volume is
 	// attached to, if volumes are.
 	others   []string
@@ -280,6 +284,9 @@ func (s *storage) forbidsDeletion() string {
 
 func (s *storage) createClaim(claim *corev1.PersistentVolumeClaim) {
 	s.claim = claim.DeepCopy()
+	if s.admission != nil {
+		s.admission(s.claim)
+	}
 	s.claim.UID, s.claim.CreationTimestamp = types.UID(s.next("claim")), metav1.NewTime(s.now)
 	s.claim.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}
 	s.touch()

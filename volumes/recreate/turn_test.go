@@ -119,14 +119,17 @@ func (s *storage) syncClaim() bool {
 	}
 }
 
-// bind binds the claim to the volume that it names, or to one that is kept for a claim
-// of its name: the binder looks at neither class nor snapshot then.
+// bind binds the claim to the volume that it names, if their classes are the same, or to
+// one that is kept for a claim of its name: the binder does not look at the snapshot then.
 func (s *storage) bind() bool {
 	request := s.claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	for name, v := range s.stored {
 		capacity := v.Spec.Capacity[corev1.ResourceStorage]
 		isNamed := s.claim.Spec.VolumeName == name
 		if v.Status.Phase != corev1.VolumeAvailable || !isNamed && (s.claim.Spec.VolumeName != "" || capacity.Cmp(request) < 0) {
+			continue
+		}
+		if isNamed && ptr.Deref(s.claim.Spec.StorageClassName, "") != v.Spec.StorageClassName {
 			continue
 		}
 		s.bound(v)

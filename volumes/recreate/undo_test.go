@@ -308,7 +308,7 @@ func TestNotRestored(t *testing.T) {
 	l.bound(l.stored["stale"])
 	l.rounds(30)
 	g.Expect(l.step).To(And(HaveField("Reason", ReasonVolumeNotRestored), HaveField("PodMayRun", true),
-		HaveField("Message", And(ContainSubstring("volume stale"), ContainSubstring("pv-1 has its data")))))
+		HaveField("Message", And(ContainSubstring("volume stale"), ContainSubstring("volume pv-1 has the data")))))
 	g.Expect(l.stored).To(HaveKey("pv-1"))
 	g.Expect(slices.Contains(l.wrote(), "DiscardVolume pv-1")).To(BeFalse())
 
@@ -329,7 +329,7 @@ func TestSizes(t *testing.T) {
 		"as it was":                      {"1Gi", "1Gi", "1Gi", "", "1Gi", false},
 		"the template wants more":        {"3Gi", "1Gi", "1Gi", "", "3Gi", false},
 		"it has grown":                   {"1Gi", "2Gi", "2Gi", "", "2Gi", false},
-		"restored to less":               {"1Gi", "2Gi", "1500Mi", "", "1500Mi", false},
+		"restored to less":               {"1Gi", "2Gi", "1500Mi", "", "2Gi", false},
 		"restored to more":               {"1Gi", "1Gi", "1025Mi", "", "1025Mi", false},
 		"the snapshot tells nothing":     {"1Gi", "2Gi", "", "", "2Gi", false},
 		"the snapshot tells zero":        {"1Gi", "2Gi", "0", "", "2Gi", false},

@@ -149,6 +149,16 @@ const (
 	// newer volume, which is held.
 	UndoRecreateAnnotation = "insitu.dev/undo-recreate"
 
+	// BeginEmptyAnnotation is an annotation on claims that somebody has made while the
+	// one before was being made anew. With the value true the claim keeps what it has,
+	// nothing as a rule; the data of the one before stays in the held volume.
+	BeginEmptyAnnotation = "insitu.dev/begin-empty"
+
+	// TakeOverAnnotation is an annotation on held volumes. It gives the volume to a
+	// workload of the same name as the one that it is held for, which was deleted: the UID
+	// of the new workload.
+	TakeOverAnnotation = "insitu.dev/take-over"
+
 	// RestoreFromAnnotation is an annotation on the claim templates of a
 	// StatefulSet. New claims start with what is in a snapshot: a name in which
 	// $(claim) stands for the name of the template, $(ordinal) for that of the pod

@@ -43,6 +43,10 @@ type VolumeClaimUpdateState struct {
 	GivenBack bool `json:"givenBack,omitempty"`
 	// heldVolumes are the volumes that the claim has had before, the last one first.
 	HeldVolumes []HeldVolume `json:"heldVolumes,omitempty"`
+	// madeFor is a hash of what the template said of storage class, volume mode and
+	// access modes when the operator made the claim anew; absent for all others. If the
+	// template still says so and the claim differs, admission has changed the claim.
+	MadeFor string `json:"madeFor,omitempty"`
 }
 
 // VolumeClaimRecreateSource is what a claim is made anew from.
@@ -66,6 +70,9 @@ type VolumeClaimRecreateState struct {
 	Number int64 `json:"number"`
 	// source is what the new claim is made from.
 	Source VolumeClaimRecreateSource `json:"source"`
+	// claimUID is the UID of the claim: an attempt that was copied from another one means
+	// nothing.
+	ClaimUID types.UID `json:"claimUID,omitempty"`
 	// snapshot is the name of the snapshot, for source Snapshot.
 	Snapshot string `json:"snapshot,omitempty"`
 	// trial is the name of the snapshot that is taken before, while the pod still runs:
@@ -120,6 +127,10 @@ type HeldVolume struct {
 	// source is what its successor was made from. Only a volume of which there was a
 	// snapshot is ever deleted.
 	Source VolumeClaimRecreateSource `json:"source"`
+	// notRestored is true while the claim has nothing of what is in the volume: somebody
+	// else made the claim, or admission changed it. The pod is kept away until a user says
+	// whether to have the volume back.
+	NotRestored bool `json:"notRestored,omitempty"`
 	// snapshot is the name of the snapshot that replaced it, while that is kept.
 	Snapshot string `json:"snapshot,omitempty"`
 	// sinceTimestamp is when the pod was first ready without it; absent until then.
@@ -139,6 +150,11 @@ type HeldVolumeState struct {
 	Claim     string `json:"claim"`
 	// claimUID is the UID of the claim that was deleted.
 	ClaimUID types.UID `json:"claimUID"`
+	// ownerUID is the UID of the workload whose pod had the claim. Another workload, also
+	// one of the same name, does not get the volume unless a user says so, see
+	// TakeOverAnnotation. Volumes on which it is absent were held by an earlier version, and go
+	// by names.
+	OwnerUID types.UID `json:"ownerUID,omitempty"`
 	// recreate is how the claim is made anew.
 	Recreate VolumeClaimRecreateState `json:"recreate"`
 	// failure is why the claim gets this volume back; absent if it does not.
@@ -150,6 +166,9 @@ type HeldVolumeState struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 	// heldVolumes are those that were on the claim.
 	HeldVolumes []HeldVolume `json:"heldVolumes,omitempty"`
+	// refusedTimestamp is when the API server first refused the new claim; absent if it did
+	// not.
+	RefusedTimestamp *metav1.Time `json:"refusedTimestamp,omitempty"`
 	// provedTimestamp is when the pod was first ready on its new claim.
 	ProvedTimestamp *metav1.Time `json:"provedTimestamp,omitempty"`
 }

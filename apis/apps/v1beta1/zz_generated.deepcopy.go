@@ -366,6 +366,10 @@ func (in *HeldVolumeState) DeepCopyInto(out *HeldVolumeState) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.RefusedTimestamp != nil {
+		in, out := &in.RefusedTimestamp, &out.RefusedTimestamp
+		*out = (*in).DeepCopy()
+	}
 	if in.ProvedTimestamp != nil {
 		in, out := &in.ProvedTimestamp, &out.ProvedTimestamp
 		*out = (*in).DeepCopy()

@@ -144,6 +144,13 @@
 - apiGroups:
   - snapshot.storage.k8s.io
   resources:
+  - volumesnapshotcontents
+  verbs:
+  - get
+  - patch
+- apiGroups:
+  - snapshot.storage.k8s.io
+  resources:
   - volumesnapshots
   verbs:
   - create
