@@ -39,7 +39,7 @@ var unitMutants = []mutant{
 	{
 		// A claim is recreated although a pod that came meanwhile may have written to it.
 		"another-pod-ignored", "volumes/recreate/attempt.go",
-		"case f.Pod != nil && a.Pod != \"\" && f.Pod.UID != a.Pod:",
+		"case f.Pod != nil && !runsItsPod(a) && f.Pod.UID != a.Pod:",
 		"case false:",
 	},
 	{
@@ -81,13 +81,13 @@ var unitMutants = []mutant{
 	{
 		// A pod is stopped for what has failed for another claim.
 		"failure-stops-pod", "volumes/recreate/attempt.go",
-		"\tcase f.Failed != \"\" && a.Pod == \"\":",
+		"\tcase f.Failed != \"\" && runsItsPod(a):",
 		"\tcase false:",
 	},
 	{
 		// A claim whose pod is stopped already is given up for the failure of another.
 		"failure-ends-stopped", "volumes/recreate/attempt.go",
-		"\tcase f.Failed != \"\" && a.Pod == \"\":",
+		"\tcase f.Failed != \"\" && runsItsPod(a):",
 		"\tcase f.Failed != \"\":",
 	},
 	{
