@@ -6,7 +6,6 @@ package components
 import (
 	"github.com/coredns/coredns/core/dnsserver"
 	"github.com/coredns/coredns/coremain"
-
 	// The plugins that the lab's Corefile names, and no others: CoreDNS with
 	// every plugin pulls in the clients of all cloud providers.
 	_ "github.com/coredns/coredns/plugin/cache"
