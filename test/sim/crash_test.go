@@ -158,19 +158,19 @@ func isWithin(writes, others []string) bool {
 var everyFate = flag.Bool("every-fate", false, "try every fate of every write; otherwise, those that tell most")
 
 // fatesOf returns what may become of the k-th write. A manager that is killed before a
-// write leaves behind what one leaves that is killed after the write before it. And that
-// a write fails, or is a conflict, is tried of every other one.
+// write leaves behind what one leaves that is killed after the write before it. The others
+// are tried of every other write.
 func fatesOf(k int) []fate {
-	fates := []fate{killedAfter, unanswered, strays}
+	fates := []fate{killedAfter}
 	switch {
 	case *everyFate:
-		return append(fates, failed, conflicts, killedBefore)
+		return append(fates, unanswered, strays, failed, conflicts, killedBefore)
 	case k == 1:
-		return append(fates, failed, killedBefore)
+		return append(fates, unanswered, strays, failed, killedBefore)
 	case k%2 == 0:
-		return append(fates, conflicts)
+		return append(fates, unanswered, conflicts)
 	default:
-		return append(fates, failed)
+		return append(fates, strays, failed)
 	}
 }
 

@@ -36,7 +36,7 @@ type recreation struct {
 }
 
 var recreations = []recreation{
-	{name: "another class", settings: recreatingFew(3, nil), changes: []func(*World){claimsOfClass("fast")}, table: true},
+	{name: "another class", settings: recreatingFew(2, nil), changes: []func(*World){claimsOfClass("fast")}, table: true},
 	{name: "where volumes wait for pods, nothing tells of attachments, and all is kept", settings: recreatingFew(1, func(s *settings) {
 		s.volumes.attaches = false
 		keeping(s.volumes.strategy.Recreate)
