@@ -287,6 +287,8 @@ func (p *planner) decideResize(v *view) {
 		p.move(v, "broken: outside of maxConcurrent")
 	case v.facts.past.resized.IsUnderWay():
 		p.move(v, "being resized already")
+	case v.holdsResizes(p.workload.Target):
+		p.move(v, "resized before, and not ready since")
 	case p.resizing >= limit:
 		p.block(v, Waiting, ReasonMaxConcurrent, fmt.Sprintf("%d pods are being resized, maxConcurrent is %d", p.resizing, limit))
 	default:

@@ -466,6 +466,25 @@ func TestPodsThatWaitForRoomDoNotHoldUpOthers(t *testing.T) {
 	g.Expect(moved(MakePlan(w, after(10)))).To(Equal("Resize sample-2, Resize sample-3"))
 }
 
+// A pod that was resized, and has not been ready since, has a place for resizes: it does
+// not wait for itself when its sizes are changed once more.
+func TestAPodUsesItsOwnPlaceForResizes(t *testing.T) {
+	g := NewWithT(t)
+	w := workloadAt(2, "large", "large", func(i int, b *builders.PodBuilder) {
+		spec("120m", "96Mi")(b)
+		b.InForce("120m", "96Mi")
+		if i == 0 {
+			b.ResizedBy("insitu", after(5), "requests.memory", "limits.memory").Ready(false, after(6)).
+				Record(appsv1beta1.InPlaceUpdateState{Revision: "large", UpdateTimestamp: metav1.NewTime(after(5))})
+		}
+	})
+	w.Target.Resize.Enforce = true
+	w.MaxConcurrentResizes = 1
+	plan := MakePlan(w, after(10))
+	g.Expect(moved(plan)).To(Equal("Resize sample-0"))
+	g.Expect(plan.Blockers).To(ConsistOf(And(HaveField("Pod.Name", "sample-1"), HaveField("Reason", ReasonMaxConcurrent))))
+}
+
 func TestAPodGrowsWhenItsTurnComes(t *testing.T) {
 	g := NewWithT(t)
 	grown := func(n int) func(int, *builders.PodBuilder) {
