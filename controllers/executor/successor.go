@@ -77,7 +77,7 @@ func (e *Executor) refusesSuccessor(ctx context.Context, pod *corev1.Pod, templa
 		err = e.client.Create(ctx, successor, client.DryRunAll, client.DisableReadYourWritesConsistency)
 	}
 	// The quota of a namespace still counts the pod that is to go.
-	hasRoom := needsNoMore && apierrors.IsForbidden(err) && isOfQuota(err.Error())
+	hasRoom := needsNoMore && IsOfQuota(err)
 	// A user of the plugin may have no right to create pods.
 	mayNotAsk := apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot create resource")
 	if err == nil || hasRoom || mayNotAsk || IsNoDryRun(err) || errors.Is(err, context.Canceled) {
@@ -102,6 +102,8 @@ func isLarger(pod, than *corev1.Pod) bool {
 	return false
 }
 
-// isOfQuota reports whether the API server refused something since a ResourceQuota has no
+// IsOfQuota reports whether the API server refused something since a ResourceQuota has no
 // room for it. It has no code of its own for that.
+func IsOfQuota(err error) bool { return apierrors.IsForbidden(err) && isOfQuota(err.Error()) }
+
 func isOfQuota(words string) bool { return strings.Contains(words, "exceeded quota") }

@@ -99,22 +99,33 @@ func (s *Session) judge(
 		Claim: found, Template: claim.Template, Strategy: s.strategy, Owner: s.owner.GetUID(), HasSnapshot: snapshot != nil, Failed: claim.Failed,
 		ClassName: volumehelpers.GetPersistentVolumeClaimClass(found),
 	}
+	if claim.Pod != nil {
+		facts.Node = claim.Pod.Spec.NodeName
+	}
 	if snapshot != nil && snapshot.Status != nil {
 		facts.RestoreSize = snapshot.Status.RestoreSize
 	}
 	if volumes.NamesClass(claim.Template) {
 		facts.ClassName = volumehelpers.GetPersistentVolumeClaimClass(claim.Template)
 	}
-	readers := []func(context.Context, Claim, *recreate.PreflightFacts) error{s.readVolumes, s.readUsers, s.readClass, s.readSnapshotClasses, s.readQuotas, s.readCapacities}
+	readers := []func(context.Context, Claim, *recreate.PreflightFacts) error{s.readVolumes, s.readUsers, s.readQuotas, s.readClass, s.readSnapshotClasses, s.readCapacities}
 	if recreate.GivesBack(found) {
-		readers = readers[:2]
+		readers = readers[:3]
 	}
 	for _, read := range readers {
 		if err := read(ctx, claim, &facts); err != nil {
 			return recreate.Judgement{}, fmt.Errorf("see whether claim %s/%s can be made anew: %w", found.Namespace, found.Name, err)
 		}
 	}
-	return recreate.Preflight(facts), nil
+	judgement := recreate.Preflight(facts)
+	if judgement.Refused == nil {
+		refused, err := s.rehearse(ctx, facts, judgement)
+		if err != nil {
+			return recreate.Judgement{}, fmt.Errorf("ask whether claim %s/%s may be made anew: %w", found.Namespace, found.Name, err)
+		}
+		judgement.Refused = refused
+	}
+	return judgement, nil
 }
 
 func (s *Session) readVolumes(ctx context.Context, _ Claim, facts *recreate.PreflightFacts) (err error) {

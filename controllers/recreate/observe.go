@@ -55,7 +55,7 @@ func (s *Session) observeTerminating(ctx context.Context, facts *recreate.Facts)
 		return err
 	}
 	if attempt := volumes.RecordOf(facts.Claim).Recreate; attempt != nil {
-		if facts.Trial, err = s.snapshot(ctx, facts.Claim.Namespace, attempt.Trial); err != nil {
+		if err := s.observeTrial(ctx, *attempt, facts); err != nil {
 			return err
 		}
 	}
@@ -110,7 +110,7 @@ func (s *Session) observeBound(ctx context.Context, claim Claim, facts *recreate
 	}
 	if facts.Volume != nil && facts.Volume.State != nil {
 		attempt := facts.Volume.State.Recreate
-		if facts.Trial, err = s.snapshot(ctx, claim.Template.Namespace, attempt.Trial); err != nil {
+		if err := s.observeTrial(ctx, attempt, facts); err != nil {
 			return err
 		}
 		facts.Snapshot, err = s.snapshot(ctx, claim.Template.Namespace, attempt.Snapshot)
@@ -124,7 +124,7 @@ func (s *Session) observeBound(ctx context.Context, claim Claim, facts *recreate
 		facts.Judgement = &judgement
 	}
 	if latest := recreate.InFlight(facts.Held); latest != nil {
-		if facts.Trial, err = s.snapshot(ctx, claim.Template.Namespace, latest.State.Recreate.Trial); err != nil {
+		if err := s.observeTrial(ctx, latest.State.Recreate, facts); err != nil {
 			return err
 		}
 	}
@@ -164,7 +164,7 @@ func (s *Session) observeAttempt(ctx context.Context, claim Claim, attempt recre
 	if facts.Snapshot, err = s.snapshot(ctx, claim.Template.Namespace, attempt.Snapshot); err != nil || facts.Volume == nil {
 		return err
 	}
-	if facts.Trial, err = s.snapshot(ctx, claim.Template.Namespace, attempt.Trial); err != nil || facts.Pod != nil {
+	if err := s.observeTrial(ctx, attempt, facts); err != nil || facts.Pod != nil {
 		return err
 	}
 	isSaved := attempt.Source != appsv1beta1.SnapshotRecreateSource || recreate.IsReady(facts.Snapshot)
@@ -188,6 +188,21 @@ func (s *Session) observeAttempt(ctx context.Context, claim Claim, attempt recre
 	}
 	judgement, err := s.judge(ctx, claim, facts.Claim, facts.Snapshot)
 	facts.Judgement = &judgement
+	return err
+}
+
+// observeTrial reads what the trial of an attempt has made.
+func (s *Session) observeTrial(ctx context.Context, attempt recreate.Attempt, facts *recreate.Facts) (err error) {
+	if facts.Trial, err = s.snapshot(ctx, facts.Template.Namespace, attempt.Trial); err != nil || attempt.TrialClaim == "" {
+		return err
+	}
+	claim := &corev1.PersistentVolumeClaim{}
+	exists, err := s.get(ctx, client.ObjectKey{Namespace: facts.Template.Namespace, Name: attempt.TrialClaim}, claim)
+	if err != nil || !exists {
+		return err
+	}
+	facts.TrialClaim = claim
+	facts.TrialVolume, err = s.volume(ctx, claim.Spec.VolumeName)
 	return err
 }
 
@@ -219,8 +234,11 @@ func (s *Session) snapshot(ctx context.Context, namespace, name string) (*snapsh
 
 // volume reads a volume; nil if there is none of the name.
 func (s *Session) volume(ctx context.Context, name string) (*recreate.Volume, error) {
+	if name == "" {
+		return nil, nil
+	}
 	pv := &corev1.PersistentVolume{}
-	if exists, err := s.get(ctx, client.ObjectKey{Name: name}, pv); name == "" || !exists {
+	if exists, err := s.get(ctx, client.ObjectKey{Name: name}, pv); !exists {
 		return nil, err
 	}
 	volume, err := recreate.NewVolume(pv)

@@ -162,13 +162,13 @@ func (s *Session) Advance(ctx context.Context, claim Claim) (Result, error) {
 			Again: s.now.Add(notPermittedPeriod),
 		}, nil
 	}
-	refused := ""
+	refused, overQuota := "", false
 	for range maxSteps {
 		facts, err := s.observe(ctx, claim)
 		if err != nil {
 			return Result{}, err
 		}
-		facts.Refused = refused
+		facts.Refused, facts.OverQuota = refused, overQuota
 		step := recreate.Next(facts, s.now)
 		if step.Action == recreate.None || step.Action == recreate.Wait {
 			result := s.result(step)
@@ -181,8 +181,9 @@ func (s *Session) Advance(ctx context.Context, claim Claim) (Result, error) {
 		case err == nil:
 			s.report(claim, facts.Claim, step)
 			s.Metrics.count(step)
-		case executor.IsRefusal(err) && step.Action == recreate.CreateClaim:
-			refused = executor.Shorten(executor.ServerWords(err)) // the planner says what comes of it
+		case executor.IsRefusal(err) && (step.Action == recreate.CreateClaim || step.Action == recreate.CreateTrialClaim):
+			// The planner says what comes of it.
+			refused, overQuota = executor.Shorten(executor.ServerWords(err)), executor.IsOfQuota(err)
 			s.refused(claim, step, err)
 		case executor.IsRefusal(err):
 			return s.refused(claim, step, err), nil
@@ -251,4 +252,6 @@ var reasons = map[recreate.Action]string{
 	recreate.DiscardVolume:  appsv1beta1.ReasonDiscardingVolume,
 	recreate.DeleteClaim:    appsv1beta1.ReasonDeletingClaim,
 	recreate.CreateClaim:    appsv1beta1.ReasonRecreatingClaim,
+
+	recreate.CreateTrialClaim: appsv1beta1.ReasonTryingRestore,
 }

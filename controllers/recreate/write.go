@@ -31,6 +31,9 @@ var verbs = map[recreate.Action]string{
 	recreate.DiscardVolume:  "have its old volume deleted",
 	recreate.DeleteClaim:    "delete it",
 	recreate.CreateClaim:    "create it",
+
+	recreate.CreateTrialClaim: "create the claim of its trial",
+	recreate.DeleteTrialClaim: "delete the claim of its trial",
 }
 
 // write writes a step. Volumes and snapshots are in no cache that would have to catch up.
@@ -51,8 +54,10 @@ func (s *Session) write(ctx context.Context, facts recreate.Facts, step recreate
 			return err
 		}
 		return s.client.Delete(ctx, step.Claim, client.Preconditions{UID: &step.Claim.UID, ResourceVersion: &step.Claim.ResourceVersion})
-	case recreate.CreateClaim:
+	case recreate.CreateClaim, recreate.CreateTrialClaim:
 		return s.client.Create(ctx, step.Claim.DeepCopy())
+	case recreate.DeleteTrialClaim:
+		return client.IgnoreNotFound(s.client.Delete(ctx, step.Claim, client.Preconditions{UID: &step.Claim.UID}))
 	case recreate.None, recreate.Wait:
 		return nil
 	default:
@@ -120,7 +125,8 @@ func (s *Session) patchVolume(ctx context.Context, facts recreate.Facts, step re
 		spec["claimRef"] = map[string]any{"uid": step.State.ClaimUID}
 	case recreate.DiscardVolume:
 		spec["persistentVolumeReclaimPolicy"] = corev1.PersistentVolumeReclaimDelete
-	case recreate.None, recreate.Wait, recreate.Note, recreate.CreateSnapshot, recreate.DeleteSnapshot, recreate.DeleteClaim, recreate.CreateClaim:
+	case recreate.None, recreate.Wait, recreate.Note, recreate.CreateSnapshot, recreate.DeleteSnapshot, recreate.DeleteClaim, recreate.CreateClaim,
+		recreate.CreateTrialClaim, recreate.DeleteTrialClaim:
 		return nil
 	}
 	body, err := json.Marshal(map[string]any{"metadata": metadata, "spec": spec})

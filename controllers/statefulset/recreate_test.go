@@ -37,13 +37,19 @@ func (w *world) written() []string {
 			"PersistentVolumeClaim": "claim", "PersistentVolume": "volume", "VolumeSnapshot": "snapshot", "Pod": "pod",
 		}[kind]; known && write != "patch Pod "+name {
 			if strings.HasSuffix(name, "-trial") {
-				short = "first snapshot"
+				short = map[string]string{"snapshot": "first snapshot", "claim": "claim on trial"}[short]
 			}
 			writes = append(writes, verb+" "+short)
 		}
 	}
 	w.manager.Forget()
 	return writes
+}
+
+// withoutRestore has nothing restored on trial: the next claim that is deleted, or created,
+// is that of the pod.
+func withoutRestore(set *appsv1beta1.StatefulSet) {
+	set.Spec.VolumeClaimUpdateStrategy.Recreate.Trial = appsv1beta1.SnapshotRecreateTrial
 }
 
 // before has something happen right before a write of the manager, once.
@@ -74,7 +80,7 @@ var _ = Describe("A claim that is made anew", Ordered, ContinueOnFailure, func()
 		w.change(s.of("fast"))
 		s.settle()
 		Expect(w.written()).To(Equal([]string{
-			"patch claim", "create first snapshot", "patch claim", "patch claim", "delete pod", "patch claim", "patch volume", "create snapshot",
+			"patch claim", "create first snapshot", "create claim on trial", "patch claim", "delete claim on trial", "patch claim", "delete pod", "patch claim", "patch volume", "create snapshot",
 			"delete first snapshot", "delete claim", "create claim", "create pod", "patch volume", "patch claim",
 		}))
 		w.expectSettled(1)
@@ -177,7 +183,7 @@ var _ = Describe("A claim that is made anew", Ordered, ContinueOnFailure, func()
 
 	DescribeTable("is not deleted if something has changed since that was decided",
 		func(happen func(), again bool) {
-			s.start()
+			s.start(withoutRestore)
 			old := s.claim()
 			w.change(s.of("fast"))
 			w.before("delete PersistentVolumeClaim", func() {
@@ -223,7 +229,7 @@ var _ = Describe("A claim that is made anew", Ordered, ContinueOnFailure, func()
 	})
 
 	It("never becomes an empty one, whatever the strategy is by then, also under a pod that waits for it", func() {
-		s.start()
+		s.start(withoutRestore)
 		old := s.claim()
 		w.change(s.of("fast"))
 		w.manager.Before = func(write string, _ client.Object) error {
@@ -260,8 +266,36 @@ var _ = Describe("A claim that is made anew", Ordered, ContinueOnFailure, func()
 		Expect(s.volume(old.Spec.VolumeName).Annotations[appsv1beta1.HeldVolumeStateKey]).To(ContainSubstring("provedTimestamp"))
 	})
 
-	It("gets its volume back where no new one is made", func() {
+	It("stays as it is where nothing can be restored", func() {
 		s.start()
+		uids, old := w.uids(), s.claim()
+		s.stuck = true
+		w.change(s.of("fast"))
+		s.rounds(100)
+		Expect(w.uids()).To(Equal(uids))
+		Expect(s.claim().UID).To(Equal(old.UID))
+		Expect(w.claims()).To(HaveLen(1), "nothing is left of the trial")
+		Expect(s.snapshotNames()).To(BeEmpty())
+		Expect(w.blockerOf("sample-0")).To(And(HaveField("Reason", recreate.ReasonRecreateTimedOut), HaveField("Message", ContainSubstring("restores its first snapshot on trial"))))
+	})
+
+	It("is restored on trial to a claim that goes with its pod", func() {
+		s.start()
+		s.stuck = true
+		w.change(s.of("fast"))
+		Eventually(func() map[string]types.UID {
+			s.round()
+			return w.claims()
+		}).Should(HaveLen(2))
+		trial := &corev1.PersistentVolumeClaim{}
+		Expect(w.api.Get(w.ctx, client.ObjectKey{Namespace: w.namespace, Name: volumes.RecordOf(s.claim()).Recreate.TrialClaim}, trial)).To(Succeed())
+		Expect(trial.OwnerReferences).To(ConsistOf(And(HaveField("Kind", "Pod"), HaveField("UID", w.uids()["sample-0"]))))
+		Expect(trial.Spec.StorageClassName).To(HaveValue(Equal(s.class("fast"))))
+		Expect(trial.Spec.DataSource).To(HaveValue(HaveField("Name", trial.Name)))
+	})
+
+	It("gets its volume back where no new one is made", func() {
+		s.start(withoutRestore)
 		old := s.claim()
 		w.change(s.of("fast"))
 		s.stuck = true
@@ -283,7 +317,7 @@ var _ = Describe("A claim that is made anew", Ordered, ContinueOnFailure, func()
 	// pod is stopped.
 	refuseWhenStopped := func() *corev1.ResourceQuota {
 		// The clock of the spec runs ahead of that of the API server.
-		s.start(func(set *appsv1beta1.StatefulSet) {
+		s.start(withoutRestore, func(set *appsv1beta1.StatefulSet) {
 			set.Spec.VolumeClaimUpdateStrategy.Recreate.TimeoutSeconds = ptr.To[int32](3600)
 		})
 		w.change(s.of("fast"))

@@ -189,6 +189,9 @@ func (r *crashRun) describe(w write) string {
 			}
 			return claim + ": " + w.verb + " snapshot"
 		}
+		if w.resource == "persistentvolumeclaims" && strings.HasPrefix(w.name, claim) && strings.HasSuffix(w.name, "-trial") {
+			return claim + ": " + w.verb + " claim of the trial"
+		}
 		if w.resource == "persistentvolumeclaims" && w.name == claim {
 			return claim + ": " + describeClaim(w)
 		}

@@ -68,8 +68,13 @@ var _ = Describe("The volumes of a database, made anew from their snapshots", fu
 		writers := startWriters(ctx, d, set)
 		most := watchAway(ctx, set)
 
-		By("getting another class while they are written to")
+		By("getting another class, which a policy forbids at first, while they are written to")
+		allow, before := forbidClass(ctx, namespace), podUIDs(ctx, set)
 		change(ctx, set, toClass(classNoatime))
+		Expect(waitBlocker(ctx, set, "sample-2", "ClaimRefused")).To(ContainSubstring("ask the storage team for this class"))
+		notStopped(ctx, set, before, 0, 1, 2)
+		Expect(snapshots(ctx, namespace)).To(BeEmpty())
+		allow(ctx)
 		waitRecreated(ctx, set, classNoatime)
 		writers.expectGoOn(ctx)
 		for i := range 3 {

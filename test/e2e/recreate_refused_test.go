@@ -13,6 +13,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -28,6 +29,14 @@ import (
 func withSnapshotClass(class string, timeoutSeconds int32) func(*appsv1beta1.VolumeClaimRecreateStrategy) {
 	return func(r *appsv1beta1.VolumeClaimRecreateStrategy) {
 		r.VolumeSnapshotClassName, r.TimeoutSeconds = class, &timeoutSeconds
+	}
+}
+
+// afterTheStop is withSnapshotClass where nothing is restored before a pod is stopped.
+func afterTheStop(class string, timeoutSeconds int32) func(*appsv1beta1.VolumeClaimRecreateStrategy) {
+	return func(r *appsv1beta1.VolumeClaimRecreateStrategy) {
+		withSnapshotClass(class, timeoutSeconds)(r)
+		r.Trial = appsv1beta1.SnapshotRecreateTrial
 	}
 }
 
@@ -47,6 +56,48 @@ func foreignSnapshotClass(name string) client.Object {
 	class.SetGroupVersionKind(snapshotKind.GroupVersion().WithKind("VolumeSnapshotClass"))
 	class.SetName(name)
 	return class
+}
+
+// forbidClass has a policy refuse new claims of the class classNoatime in a namespace, and
+// waits until the API server acts on it.
+func forbidClass(ctx context.Context, namespace string) func(context.Context) {
+	GinkgoHelper()
+	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "classes." + namespace},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionregistrationv1.MatchResources{
+				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
+				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
+					RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+						Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+						Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"persistentvolumeclaims"}},
+					},
+				}},
+			},
+			Validations: []admissionregistrationv1.Validation{{
+				Expression: fmt.Sprintf("object.spec.?storageClassName.orValue('') != '%s'", classNoatime), Message: "ask the storage team for this class",
+			}},
+		},
+	}
+	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: policy.Name},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: policy.Name, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+		},
+	}
+	removePolicy, removeBinding := temporarily(ctx, policy), temporarily(ctx, binding)
+	try := func(ctx context.Context) error {
+		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "tried"}}
+		claim.Spec.StorageClassName, claim.Spec.AccessModes = ptr.To(classNoatime), []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+		claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Mi")}
+		return api.Create(ctx, claim, client.DryRunAll)
+	}
+	Eventually(ctx, try).Should(MatchError(ContainSubstring("ask the storage team")))
+	return func(ctx context.Context) {
+		removeBinding(ctx)
+		removePolicy(ctx)
+		Eventually(ctx, try).Should(Succeed())
+	}
 }
 
 func hardQuota(namespace, name, of, hard string) *corev1.ResourceQuota {
@@ -135,6 +186,7 @@ var _ = Describe("Claims that cannot be made anew", func() {
 				prepare: limited("requests.storage", "2Gi"),
 			},
 			{name: "no room", reason: "CapacityTooSmall", change: toClass(small)},
+			{name: "a policy", reason: "ClaimRefused", change: toClass(classNoatime), prepare: forbidClass},
 		} {
 			By(r.name)
 			remove := func(context.Context) {}
@@ -196,9 +248,22 @@ var _ = Describe("Claims that cannot be made anew", func() {
 		Entry("the driver fails", variant, snapshotFailing),
 	)
 
+	It("for no volume is made of the first snapshot, stop nothing", func(ctx context.Context) {
+		before, bound, volumes := podUIDs(ctx, set), claims(ctx, namespace), boundTo(ctx, namespace)
+		change(ctx, set, edits(toClass(classUnmade), recreating(withSnapshotClass(snapshotStandard, 15))))
+		message := waitBlocker(ctx, set, "sample-1", "RecreateTimedOut")
+		AddReportEntry("sample-1", message)
+		Expect(message).To(ContainSubstring("restores its first snapshot on trial"))
+		waitBlocker(ctx, set, "sample-0", "RecreateFailedBefore")
+		Eventually(ctx, keptSnapshots).WithArguments(namespace).Should(BeEmpty())
+		Eventually(ctx, claims).WithArguments(namespace).Should(Equal(bound), "nothing is left of the trial")
+		notStopped(ctx, set, before, 0, 1)
+		Expect(boundTo(ctx, namespace)).To(Equal(volumes))
+	})
+
 	It("for no volume is made of the snapshot, get back their old one", func(ctx context.Context) {
 		before, bound, volumes, data := podUIDs(ctx, set), claims(ctx, namespace), boundTo(ctx, namespace), contents(ctx, set)
-		change(ctx, set, edits(toClass(classUnmade), recreating(withSnapshotClass(snapshotStandard, 15))))
+		change(ctx, set, edits(toClass(classUnmade), recreating(afterTheStop(snapshotStandard, 15))))
 		AddReportEntry("sample-1", waitBlocker(ctx, set, "sample-1", "RecreateTimedOut"))
 		AddReportEntry("sample-0", waitBlocker(ctx, set, "sample-0", "RecreateFailedBefore"))
 		waitReplicas(ctx, set, 2)
@@ -226,7 +291,7 @@ var _ = Describe("Claims that cannot be made anew", func() {
 
 	It("for no volume is made of the snapshot, go on in another class", variant, func(ctx context.Context) {
 		data, volumes := contents(ctx, set), boundTo(ctx, namespace)
-		change(ctx, set, edits(toClass(classUnmade), recreating(withSnapshotClass(snapshotStandard, 600))))
+		change(ctx, set, edits(toClass(classUnmade), recreating(afterTheStop(snapshotStandard, 600))))
 		Eventually(ctx, classes).WithArguments(namespace).Should(HaveKeyWithValue("data-sample-1", classUnmade))
 		change(ctx, set, edits(toClass(classNoatime), recreating(keepingNothing(0))))
 		waitRecreated(ctx, set, classNoatime)
@@ -240,7 +305,7 @@ var _ = Describe("Claims that cannot be made anew", func() {
 
 	It("for it is taken back before the new volume is there, get back their old one", func(ctx context.Context) {
 		data, volumes := contents(ctx, set), boundTo(ctx, namespace)
-		change(ctx, set, edits(toClass(classUnmade), recreating(withSnapshotClass(snapshotStandard, 600))))
+		change(ctx, set, edits(toClass(classUnmade), recreating(afterTheStop(snapshotStandard, 600))))
 		Eventually(ctx, classes).WithArguments(namespace).Should(HaveKeyWithValue("data-sample-1", classUnmade))
 		change(ctx, set, toClass(classStandard))
 		waitVolumes(ctx, set)

@@ -332,6 +332,9 @@ type liveReader struct {
 }
 
 func (r *liveReader) Get(_ context.Context, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+	if key.Name == "" {
+		return fmt.Errorf("get %s: resource name may not be empty", kindOf(obj))
+	}
 	if err := r.server.storage.checkServed(kindOf(obj)); err != nil {
 		return err
 	}

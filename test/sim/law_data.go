@@ -84,7 +84,7 @@ func (d *dataLaw) mounted(w *worker, v *volume) {
 // bound is told that a claim has a volume. It may lack what was written since, if the
 // user asked for it.
 func (d *dataLaw) bound(claim *corev1.PersistentVolumeClaim, v *volume) {
-	if claim.Spec.DataSource != nil {
+	if claim.Spec.DataSource != nil && !isOnTrial(claim) {
 		d.used.Insert(claim.Spec.DataSource.Name)
 	}
 	missing := d.missing(claim.Name, v.written)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,15 +24,32 @@ const inTheWayFor = 4 * time.Minute
 // checkIsOurs asserts that the operator changes and deletes nothing that is somebody
 // else's: what has another controller, be it an earlier set of the name, and what has
 // neither a controller nor the labels of the set. What it was shown counts, too: a person
-// may have taken the labels since.
+// may have taken the labels since. It may take back what it has noted on a claim itself,
+// when that was the set's.
 func (l *law) checkIsOurs(w write) {
-	if w.before == nil || !slices.Contains(ofSet, kindOf(w.obj)) || l.isOurs(w.before) {
+	if w.before == nil || !slices.Contains(ofSet, kindOf(w.obj)) || l.isOurs(w.before) || l.changesItsNoteOnly(w) {
 		return
 	}
 	shown := l.world.manager.cache.objects[objectKey{kindOf(w.obj), w.obj.GetName()}]
 	if shown == nil || shown.GetUID() != w.before.GetUID() || !l.isOurs(shown) {
 		l.world.violate("%s, which is not the set's: labels %v, owners %v", w.words, w.before.GetLabels(), w.before.GetOwnerReferences())
 	}
+}
+
+// changesItsNoteOnly reports whether a write changes nothing of a claim but what the
+// operator has noted on it before.
+func (l *law) changesItsNoteOnly(w write) bool {
+	after := l.world.server.objects[objectKey{kindOf(w.obj), w.obj.GetName()}]
+	if _, noted := w.before.GetAnnotations()[appsv1beta1.VolumeClaimUpdateStateKey]; !noted || after == nil {
+		return false
+	}
+	without := func(obj client.Object) client.Object {
+		other := obj.DeepCopyObject().(client.Object)
+		delete(other.GetAnnotations(), appsv1beta1.VolumeClaimUpdateStateKey)
+		other.SetResourceVersion("")
+		return other
+	}
+	return equality.Semantic.DeepEqual(without(w.before), without(after))
 }
 
 // ofSet are the kinds of which a set has objects.

@@ -50,6 +50,12 @@ func (l *law) checkClaimDeletion(w write) {
 	}
 	s := l.world.storage
 	v := s.volumes[claim.UID]
+	if isOnTrial(claim) {
+		if len(s.podsWith(claim.Name)) > 0 {
+			l.world.violate("%s, which a pod names", w.words)
+		}
+		return
+	}
 	l.data.deleted.Insert(claim.UID)
 	if v == nil {
 		if claim.Annotations[appsv1beta1.RestoredFromAnnotation] == "" && !l.isAwaited(claim.Name) {
@@ -72,6 +78,12 @@ func (l *law) checkClaimDeletion(w write) {
 	case held.Recreate.Source == appsv1beta1.VolumeRecreateSource && s.disks[held.Recreate.Volume] == nil:
 		l.world.violate("%s for volume %s, which is not there", w.words, held.Recreate.Volume)
 	}
+}
+
+// isOnTrial reports whether a snapshot is restored to a claim only to see whether it can
+// be. No pod is to name it.
+func isOnTrial(claim *corev1.PersistentVolumeClaim) bool {
+	return claim.Annotations[appsv1beta1.RecreateOfAnnotation] != "" && strings.HasSuffix(claim.Name, "-trial")
 }
 
 // checkSaved asserts that a snapshot can be used, and holds all that is in a volume.
@@ -176,8 +188,9 @@ func (l *law) checkProved(w write, before, after *corev1.PersistentVolume) {
 		return
 	}
 	_, name := splitClaim(held.Claim)
-	pod, claim := l.seen[name], l.seenClaims[held.Claim]
-	if pod == nil || !conditionIs(pod, corev1.PodReady, corev1.ConditionTrue) || claim == nil || claim.Status.Phase != corev1.ClaimBound || claim.UID == held.ClaimUID {
+	pod := l.seen[name]
+	claim, there := get[*corev1.PersistentVolumeClaim](l.world.server, held.Claim) // it is not read from a cache
+	if pod == nil || !conditionIs(pod, corev1.PodReady, corev1.ConditionTrue) || !there || claim.Status.Phase != corev1.ClaimBound || claim.UID == held.ClaimUID {
 		l.world.violate("%s takes it as replaced, and no pod runs without it", w.words)
 	}
 }
@@ -233,6 +246,9 @@ func (w *World) refusesRecreation(claim, template *corev1.PersistentVolumeClaim)
 	}
 	if w.isVolumeDeleted(claim.Spec.VolumeName) {
 		return "its volume is being deleted"
+	}
+	if given := w.server.admission.rewrites.class; given != "" && given != class.Name {
+		return "admission gives all new claims another class"
 	}
 	strategy := ptr.Deref(w.claimStrategy().Recreate, appsv1beta1.VolumeClaimRecreateStrategy{})
 	without := s.withoutSnapshot(claim, template, class)
@@ -317,6 +333,9 @@ func (l *law) whatIsLeftOver(set *appsv1beta1.StatefulSet) []string {
 	var left []string
 	for _, name := range slices.Sorted(maps.Keys(claims)) {
 		claim := claims[name]
+		if isOnTrial(claim) && !slices.Contains(w.unasked, name) {
+			left = append(left, "claim "+name+" is left over")
+		}
 		kept.Insert("volume " + claim.Spec.VolumeName)
 		for _, entry := range recordOf(claim).HeldVolumes {
 			kept.Insert("volume "+entry.Name, "snapshot "+entry.Snapshot)
@@ -335,6 +354,14 @@ func (l *law) whatIsLeftOver(set *appsv1beta1.StatefulSet) []string {
 			left = append(left, fmt.Sprintf("volume %s of claim %s is left over, held: %+v", name, v.claim, held))
 		}
 	}
+	return append(left, l.snapshotsLeftOver(set, kept)...)
+}
+
+// snapshotsLeftOver says what snapshots there are at rest that were taken to make claims
+// anew, and that nothing keeps.
+func (l *law) snapshotsLeftOver(set *appsv1beta1.StatefulSet, kept sets.Set[string]) []string {
+	w := l.world
+	var left []string
 	snapshots := all[*snapshotv1.VolumeSnapshot](w.server)
 	for _, name := range slices.Sorted(maps.Keys(snapshots)) {
 		claim := ptr.Deref(snapshots[name].Spec.Source.PersistentVolumeClaimName, "")

@@ -55,6 +55,10 @@ var recreations = []recreation{
 	}), changes: []func(*World){claimsOfClass("fast")}},
 	{name: "nothing can be restored", settings: recreatingFew(1, func(s *settings) {
 		s.volumes.strategy.Recreate.TimeoutSeconds = ptr.To[int32](30)
+		trying("Snapshot")(s.volumes.strategy.Recreate)
+	}), changes: []func(*World){claimsOfClass("no-restore")}},
+	{name: "nothing can be restored on trial", settings: recreatingFew(1, func(s *settings) {
+		s.volumes.strategy.Recreate.TimeoutSeconds = ptr.To[int32](30)
 	}), changes: []func(*World){claimsOfClass("no-restore")}},
 	{name: "another driver, empty", settings: recreatingFew(1, func(s *settings) { startingEmpty(s.volumes.strategy.Recreate) }), changes: []func(*World){
 		emptied(claimsOfClass("foreign")),
@@ -403,7 +407,7 @@ func (c *crashes) check(t *testing.T, name string) {
 // writeMeanings tell what the n-th write of a kind for a claim is for.
 var writeMeanings = map[string][]string{
 	"patch PersistentVolumeClaim": {
-		"the attempt is noted on the claim", "it is noted that the first snapshot was ready", "it is noted that the pod is stopped",
+		"the attempt is noted on the claim", "it is noted that the trial is over", "it is noted that the pod is stopped",
 		"it is noted that nothing uses the volume", "it is noted since when the old volume is held", "the old volume is forgotten",
 	},
 	"delete Pod":                   {"the pod is deleted"},
@@ -426,6 +430,9 @@ func writeInWords(writes []string) string {
 		return "the new pod is marked as in service"
 	case "patch StatefulSet/status":
 		return "the status is written"
+	}
+	if strings.HasSuffix(name, "-trial") && words[1] == "PersistentVolumeClaim" {
+		return "the claim of the trial is " + words[0] + "d"
 	}
 	n := -1
 	for _, write := range writes {

@@ -27,6 +27,11 @@ func snapshottedBy(class string) func(*appsv1beta1.VolumeClaimRecreateStrategy) 
 	return func(r *appsv1beta1.VolumeClaimRecreateStrategy) { r.VolumeSnapshotClassName = class }
 }
 
+// trying says what is tried before a pod is stopped.
+func trying(what appsv1beta1.RecreateTrialType) func(*appsv1beta1.VolumeClaimRecreateStrategy) {
+	return func(r *appsv1beta1.VolumeClaimRecreateStrategy) { r.Trial = what }
+}
+
 func startingEmpty(r *appsv1beta1.VolumeClaimRecreateStrategy) {
 	r.WithoutSnapshot = appsv1beta1.EmptyWithoutSnapshot
 }
@@ -118,10 +123,19 @@ func TestRecreation(t *testing.T) {
 			name: "snapshots that are never ready, and back", settings: recreating(snapshottedBy("never-ready")),
 			changes: []func(*World){claimsOfClass("fast"), claimsOfClass("standard")}, claims: "3 standard 1Gi",
 		},
-		{name: "nothing can be restored", settings: withRecreation(nil), changes: []func(*World){claimsOfClass("no-restore")}, remade: 1, claims: "3 standard 1Gi", blocked: "2 RecreateFailedBefore, 1 RecreateTimedOut"},
+		{name: "nothing can be restored", settings: withRecreation(nil), changes: []func(*World){claimsOfClass("no-restore")}, claims: "3 standard 1Gi", blocked: "2 RecreateFailedBefore, 1 RecreateTimedOut"},
+		{
+			name: "nothing can be restored, which is not tried before", settings: recreating(trying(appsv1beta1.SnapshotRecreateTrial)),
+			changes: []func(*World){claimsOfClass("no-restore")}, remade: 1, claims: "3 standard 1Gi", blocked: "2 RecreateFailedBefore, 1 RecreateTimedOut",
+		},
+		{
+			name: "nothing is tried", settings: recreating(trying(appsv1beta1.NoRecreateTrial)),
+			changes: []func(*World){claimsOfClass("fast")}, remade: 3, claims: "3 fast 1Gi",
+		},
+		{name: "volumes that wait for pods", settings: withRecreation(nil), changes: []func(*World){claimsOfClass("fast-wait")}, remade: 3, claims: "3 fast-wait 1Gi"},
 		{
 			name: "nothing can be restored, and another class", settings: withRecreation(nil),
-			changes: []func(*World){claimsOfClass("no-restore"), claimsOfClass("fast")}, remade: 4, claims: "3 fast 1Gi",
+			changes: []func(*World){claimsOfClass("no-restore"), claimsOfClass("fast")}, remade: 3, claims: "3 fast 1Gi",
 		},
 		{name: "another driver", settings: withRecreation(nil), changes: []func(*World){claimsOfClass("foreign")}, claims: "3 standard 1Gi", blocked: "3 DriverDiffers"},
 		{name: "another driver, empty", settings: recreating(startingEmpty), changes: []func(*World){emptied(claimsOfClass("foreign"))}, remade: 3, claims: "3 foreign 1Gi held 1"},

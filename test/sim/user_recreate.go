@@ -96,6 +96,13 @@ func chosenRecreation(c *Choices) *appsv1beta1.VolumeClaimRecreateStrategy {
 	if c.oneIn(2) {
 		strategy.VolumeSnapshotClassName = pick(c, snapshotClasses)
 	}
+	// What is tried goes by the times, so that earlier seeds mean what they meant.
+	switch [2]int32{*strategy.HoldSeconds, *strategy.TimeoutSeconds} {
+	case [2]int32{120, 60}:
+		strategy.Trial = appsv1beta1.SnapshotRecreateTrial
+	case [2]int32{5, 30}:
+		strategy.Trial = appsv1beta1.NoRecreateTrial
+	}
 	return strategy
 }
 

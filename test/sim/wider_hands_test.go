@@ -150,9 +150,16 @@ func together(changes ...func(*World)) func(*World) {
 	}
 }
 
-// recreatingByHand brings a claim that is made anew to where it is deleted and not there
-// again, and lets somebody do something then.
-func recreatingByHand(g Gomega, change func(*settings), meanwhile func(*World)) *World {
+// inItsPlace is the creation of the claim that is made anew, and onTrial that of the claim
+// to which its first snapshot is restored.
+const (
+	inItsPlace = "create PersistentVolumeClaim data-" + setName + "-0"
+	onTrial    = "create PersistentVolumeClaim data-" + setName + "-0-6021d7a279-trial"
+)
+
+// recreatingByHand makes a claim anew, and lets somebody do something right before a write
+// of the manager.
+func recreatingByHand(g Gomega, change func(*settings), before string, meanwhile func(*World)) *World {
 	s := reference()
 	recreatingFew(1, change)(&s)
 	w, err := newScenario(s)
@@ -161,7 +168,7 @@ func recreatingByHand(g Gomega, change func(*settings), meanwhile func(*World)) 
 		w.step()
 	}
 	w.fate = func(written write) fate {
-		if written.isAbout("create PersistentVolumeClaim") {
+		if written.words == before {
 			w.fate = nil
 			meanwhile(w)
 		}
@@ -169,6 +176,7 @@ func recreatingByHand(g Gomega, change func(*settings), meanwhile func(*World)) 
 	}
 	claimsOfClass("fast")(w)
 	w.rest()
+	g.Expect(w.fate).To(BeNil(), "%s was not written\n%s", before, w.story)
 	return w
 }
 
@@ -176,7 +184,7 @@ func recreatingByHand(g Gomega, change func(*settings), meanwhile func(*World)) 
 // its creation: no pod may run on that, it lacks all that was written.
 func TestClaimMadeWhileItIsMadeAnew(t *testing.T) {
 	g := NewWithT(t)
-	w := recreatingByHand(g, nil, func(w *World) {
+	w := recreatingByHand(g, nil, inItsPlace, func(w *World) {
 		w.manager.client.dead, w.manager.startsAt = true, w.clock.Now().Add(20*time.Second)
 		w.makeByHand(w.claimByHand("data-"+setName+"-0"), bare)
 	})
@@ -186,14 +194,16 @@ func TestClaimMadeWhileItIsMadeAnew(t *testing.T) {
 // A set is deleted with its claims, and made again, while a claim of it was being made
 // anew: what is held of that is the set's of before, and the new one starts empty.
 func TestHeldVolumeOfAnEarlierSet(t *testing.T) {
-	g := NewWithT(t)
-	w := recreatingByHand(g, func(s *settings) { s.wider.again.claimsGo = true }, func(w *World) {
-		w.manager.client.dead, w.manager.startsAt = true, w.clock.Now().Add(20*time.Second)
-		w.remake(inBackground, 2*time.Second)
-	})
-	g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
-	claim, _ := get[*corev1.PersistentVolumeClaim](w.server, "data-"+setName+"-0")
-	g.Expect(claim.Spec.DataSource).To(BeNil(), "it has the data of the set before\n%s", w.story)
+	for _, before := range []string{onTrial, inItsPlace} {
+		g := NewWithT(t)
+		w := recreatingByHand(g, func(s *settings) { s.wider.again.claimsGo = true }, before, func(w *World) {
+			w.manager.client.dead, w.manager.startsAt = true, w.clock.Now().Add(20*time.Second)
+			w.remake(inBackground, 2*time.Second)
+		})
+		g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
+		claim, _ := get[*corev1.PersistentVolumeClaim](w.server, "data-"+setName+"-0")
+		g.Expect(claim.Spec.DataSource).To(BeNil(), "it has the data of the set before\n%s", w.story)
+	}
 }
 
 // Admission gives claims another storage class than their template says: a claim that is

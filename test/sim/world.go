@@ -80,8 +80,8 @@ type World struct {
 	returns []stray
 	// lateArrival: one of them arrived, or the creation of a pod was not answered.
 	lateArrival bool
-	// unasked are the snapshots that such a write made when nothing asked for them any
-	// more.
+	// unasked are the snapshots, and the claims of trials, that such a write made when
+	// nothing asked for them any more.
 	unasked []string
 	// fate, if set, decides what becomes of writes, instead of the choices.
 	fate func(write) fate
@@ -266,6 +266,9 @@ func (w *World) arrive() {
 		}
 		if snapshot, is := s.write.obj.(*snapshotv1.VolumeSnapshot); is && !w.asksFor(snapshot) {
 			w.unasked = append(w.unasked, snapshot.Name)
+		}
+		if claim, is := s.write.obj.(*corev1.PersistentVolumeClaim); is && isOnTrial(claim) {
+			w.unasked = append(w.unasked, claim.Name) // it goes with its pod
 		}
 		return true
 	})

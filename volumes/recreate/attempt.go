@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
@@ -90,6 +89,8 @@ func (f Facts) unwanted(a Attempt) string {
 		return "its volume " + f.Volume.Name + " is being deleted"
 	case f.Failed != "" && runsItsPod(a):
 		return "that failed for claim " + f.Failed
+	case runsItsPod(a) && a.Key != KeyOf(f.Template, f.Strategy):
+		return "what is wanted of it has changed, and is tried anew"
 	case f.Foreign:
 		return "it belongs to another controller now"
 	case f.Pod != nil && !runsItsPod(a) && f.Pod.UID != a.Pod:
@@ -109,48 +110,6 @@ func (f Facts) unwanted(a Attempt) string {
 	default:
 		return ""
 	}
-}
-
-// try returns the next step of a claim whose pod still runs: a first snapshot is taken
-// of it, so that a driver that cannot do so stops no pod. Where snapshots hold only what
-// changed since the one before, it also makes the time shorter that the pod is away.
-func (f Facts) try(a Attempt, now time.Time) Step {
-	deadline := a.StartTimestamp.Add(f.timeout())
-	switch {
-	case a.TriedTimestamp != nil:
-		return pending(wait(ReasonClaimRecreating, "it is made anew when its pod can be stopped"))
-	case f.Trial == nil && now.Before(deadline):
-		step := act(CreateSnapshot, ReasonSnapshotNotReady, "a first snapshot %s of it is taken while its pod runs", a.Trial)
-		step.Snapshot = f.newSnapshot(a.Trial, a.SnapshotClass)
-		return step
-	case f.Trial != nil && !isOwnSnapshot(f.Trial, f.Claim.UID):
-		return f.giveUp(&Failure{Key: a.Key, Reason: ReasonSnapshotTaken, Timestamp: metav1.NewTime(now).Rfc3339Copy()},
-			"the name "+a.Trial+" belongs to a snapshot of somebody else")
-	case IsReady(f.Trial):
-		record := f.record()
-		record.Recreate.TriedTimestamp = ptr.To(metav1.NewTime(now).Rfc3339Copy())
-		return f.note(record, "its driver takes snapshots: its pod can be stopped")
-	}
-	said := snapshotError(f.Trial)
-	if said != "" {
-		said = ", and the driver says: " + said
-	}
-	if !now.Before(deadline) {
-		return f.giveUp(&Failure{Key: a.Key, Reason: ReasonRecreateTimedOut, Timestamp: metav1.NewTime(now).Rfc3339Copy()},
-			"its first snapshot "+a.Trial+" was not ready within "+f.timeout().String()+said)
-	}
-	return pending(wait(ReasonSnapshotNotReady, "its first snapshot %s is being taken while its pod runs%s", a.Trial, said).until(deadline))
-}
-
-// dropTrial returns the step that deletes the snapshot that was taken of a claim while
-// its pod ran; nil if there is none.
-func (f Facts) dropTrial(claim types.UID) *Step {
-	if !isOwnSnapshot(f.Trial, claim) || f.Trial.DeletionTimestamp != nil {
-		return nil
-	}
-	step := act(DeleteSnapshot, ReasonClaimRecreating, "its first snapshot %s is deleted", f.Trial.Name)
-	step.Snapshot = f.Trial
-	return &step
 }
 
 // overdue returns the failure of an attempt that has taken too long before the claim

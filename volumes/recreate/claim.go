@@ -82,6 +82,9 @@ func (f Facts) newClaim(held *Volume) *corev1.PersistentVolumeClaim {
 			claim.Spec.VolumeAttributesClassName = held.Spec.VolumeAttributesClassName // no class is taken off a claim
 		}
 	}
+	if node := held.State.Recreate.Node; node != "" {
+		metav1.SetMetaDataAnnotation(&claim.ObjectMeta, volumehelpers.AnnSelectedNode, node)
+	}
 	setRecord(claim, volumes.Record{HeldVolumes: heldBefore(held), MadeFor: madeFor(f.Template)})
 	return claim
 }

@@ -52,6 +52,10 @@ type Facts struct {
 	// Snapshot is that of the attempt, and Trial the one that is taken before; nil if it
 	// does not exist.
 	Snapshot, Trial *snapshotv1.VolumeSnapshot
+	// TrialClaim is the claim to which Trial is restored before the pod is stopped, and
+	// TrialVolume its volume; nil if they do not exist.
+	TrialClaim  *corev1.PersistentVolumeClaim
+	TrialVolume *Volume
 	// Snapshots are those of held volumes, by name.
 	Snapshots map[string]*snapshotv1.VolumeSnapshot
 	// Users are the names of the pods on nodes that use the claim.
@@ -63,8 +67,9 @@ type Facts struct {
 	// Pod is the pod that the claim was made for; nil while there is none.
 	Pod *Pod
 	// Refused is what the API server said a moment ago when it refused the claim; empty if
-	// it did not.
-	Refused string
+	// it did not. OverQuota is true if a ResourceQuota has no room for it.
+	Refused   string
+	OverQuota bool
 	// Judgement is what Preflight says now; nil where nothing asks for it.
 	Judgement *Judgement
 }

@@ -183,7 +183,7 @@ func (l *life) advance() Step {
 			l.stray = &step
 			return step
 		}
-		if step.Action == CreateClaim && l.refuses != nil {
+		if (step.Action == CreateClaim || step.Action == CreateTrialClaim) && l.refuses != nil {
 			if refused = l.refuses(step.Claim); refused != "" {
 				continue
 			}
@@ -217,6 +217,10 @@ func short(step Step) string {
 			return string(step.Action) + " " + step.Reason
 		}
 		return string(step.Action)
+	case CreateTrialClaim:
+		return "TryRestore"
+	case DeleteTrialClaim:
+		return "EndRestore"
 	case None, Wait, DeleteClaim:
 		return string(step.Action)
 	default:

@@ -62,6 +62,23 @@ func stateOf(claim types.UID, source appsv1beta1.VolumeClaimRecreateSource, back
 	return state
 }
 
+// anyTrialClaim returns claims on trial in all states.
+func anyTrialClaim() []option[Facts] {
+	claims := []option[Facts]{{"missing", Facts{}}}
+	for _, phase := range []corev1.PersistentVolumeClaimPhase{"", corev1.ClaimPending, corev1.ClaimLost, corev1.ClaimBound} {
+		claim := templateOf("fast", "1Gi")
+		claim.Name, claim.UID, claim.Status.Phase = "snap-trial", "trial", phase
+		claim.Annotations = map[string]string{appsv1beta1.RecreateOfAnnotation: string(ownUID)}
+		going := claim.DeepCopy()
+		going.DeletionTimestamp = terminating()
+		claims = append(claims, option[Facts]{"trial " + string(phase), Facts{TrialClaim: claim}},
+			option[Facts]{"trial terminating " + string(phase), Facts{TrialClaim: going}})
+	}
+	bound := claims[len(claims)-2].value
+	bound.TrialVolume = anyVolume("trial-pv", nil, hasNoOwner)
+	return append(claims, option[Facts]{"trial with a volume", bound})
+}
+
 func anyVolume(name string, state *appsv1beta1.HeldVolumeState, change func(*corev1.PersistentVolume)) *Volume {
 	pv := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)},
@@ -111,7 +128,10 @@ func anyTarget() []option[*Volume] {
 func anyClaim() []option[Facts] {
 	claims := []option[Facts]{{"missing", Facts{}}}
 	attempt := func(change func(*Attempt)) volumes.Record {
-		a := &Attempt{Number: 1, ClaimUID: ownUID, Source: appsv1beta1.SnapshotRecreateSource, Snapshot: "snap", Trial: "snap-trial", StartTimestamp: metav1.NewTime(start)}
+		a := &Attempt{
+			Number: 1, ClaimUID: ownUID, Source: appsv1beta1.SnapshotRecreateSource, Snapshot: "snap", Trial: "snap-trial", TrialClaim: "snap-trial",
+			StartTimestamp: metav1.NewTime(start),
+		}
 		change(a)
 		return volumes.Record{Recreate: a}
 	}
@@ -168,8 +188,11 @@ func TestAnythingMissingOrTerminating(t *testing.T) {
 			for _, target := range anyTarget() {
 				for _, snapshot := range anySnapshot("snap", otherUID) {
 					for _, trial := range anySnapshot("snap-trial", ownUID)[:4] {
-						for _, pod := range []*Pod{nil, {UID: "pod", Ready: true}} {
+						for i, pod := range []*Pod{nil, {UID: "pod", Ready: true}} {
 							f := claim.value
+							trials := anyTrialClaim()
+							tried := trials[(cases+i)%len(trials)].value
+							f.TrialClaim, f.TrialVolume = tried.TrialClaim, tried.TrialVolume
 							f.Template, f.Workload, f.Strategy = templateOf("fast", "1Gi"), "sample", strategy
 							f.Held, f.Target, f.Snapshot, f.Trial, f.Pod = held.value, target.value, snapshot.value, trial.value, pod
 							f.Snapshots = map[string]*snapshotv1.VolumeSnapshot{"snap": snapshot.value}
@@ -211,6 +234,10 @@ func wrongStep(f Facts) (wrong string) {
 		isBound := f.Claim.Status.Phase == corev1.ClaimBound
 		if isBound && (f.Volume == nil || f.Volume.State == nil || f.Volume.State.ClaimUID != f.Claim.UID) {
 			return "a claim is deleted whose volume is not held for it: " + step.Message
+		}
+	case CreateTrialClaim, DeleteTrialClaim:
+		if step.Claim == nil || step.Claim.Name == f.Claim.Name {
+			return string(step.Action) + " names another claim than that of the trial"
 		}
 	case CreateClaim:
 		if f.Claim != nil {

@@ -39,7 +39,7 @@ func TestRecreate(t *testing.T) {
 		l.wants("fast")
 		l.settle()
 		g.Expect(l.wrote()).To(Equal([]string{
-			"Note begin", "CreateTrial", "Note", "Note stop", "DeletePod", "Note", "HoldVolume pv-1", "CreateSnapshot", "DeleteTrial", "DeleteClaim",
+			"Note begin", "CreateTrial", "TryRestore", "Note", "EndRestore", "Note stop", "DeletePod", "Note", "HoldVolume pv-1", "CreateSnapshot", "DeleteTrial", "DeleteClaim",
 			"CreateClaim from snapshot", "CreatePod",
 			"HoldVolume pv-1", "Note",
 		}))
@@ -72,7 +72,7 @@ func TestRecreateWaits(t *testing.T) {
 	l.attaches, l.nodes = true, []string{"node-1"}
 	l.wants("fast")
 	l.rounds(20)
-	g.Expect(l.wrote()).To(Equal([]string{"Note begin", "CreateTrial", "Note", "Note stop", "DeletePod"}))
+	g.Expect(l.wrote()).To(Equal([]string{"Note begin", "CreateTrial", "TryRestore", "Note", "EndRestore", "Note stop", "DeletePod"}))
 	g.Expect(l.step).To(And(HaveField("Reason", ReasonVolumeAttached), HaveField("Message", ContainSubstring("node-1")), HaveField("PodMayRun", false)))
 	l.nodes, l.others = nil, []string{"copy"}
 	l.rounds(20)
@@ -113,6 +113,18 @@ func TestRecreateFails(t *testing.T) {
 		},
 		"no volume is made": {
 			func(l *life) { l.stuck = true }, func(l *life) { l.stuck = false }, ReasonRecreateTimedOut, "its events say why",
+		},
+		"nothing is restored on trial": {
+			func(l *life) { l.stuckOnTrial = true }, func(l *life) { l.stuckOnTrial = false }, ReasonRecreateTimedOut, "restores its first snapshot on trial, had no volume within 1m0s",
+		},
+		"admission changes what is restored on trial": {
+			func(l *life) {
+				l.admission = func(claim *corev1.PersistentVolumeClaim) { claim.Spec.StorageClassName = ptr.To("odd") }
+			}, func(l *life) { l.admission = nil }, ReasonClaimRewritten, `its storage class is "odd"`,
+		},
+		"the API server refuses what is restored on trial": {
+			func(l *life) { l.refuses = func(*corev1.PersistentVolumeClaim) string { return "forbidden by policy" } }, func(l *life) { l.refuses = nil },
+			volumes.ReasonClaimRefused, "forbidden by policy",
 		},
 		"the snapshot is gone": {
 			func(l *life) {

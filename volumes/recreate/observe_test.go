@@ -21,10 +21,14 @@ func (l *life) preflight(hasSnapshot bool) PreflightFacts {
 		Claim: l.claim, Template: l.template, Strategy: l.strategy, Owner: l.owner, Volume: l.volume(l.claim.Spec.VolumeName), Held: l.heldBy(),
 		ClassName: ptr.Deref(l.template.Spec.StorageClassName, ptr.Deref(l.claim.Spec.StorageClassName, "")), HasSnapshot: hasSnapshot,
 		SnapshotsServed: !l.notServed, SnapshotClasses: snapshotClasses(),
+		Node:       "node-1",
 		OtherUsers: slices.DeleteFunc(slices.Clone(l.others), func(name string) bool { return name == "sample-0" }),
 	}
 	if facts.ClassName != "missing" {
 		facts.Class = &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: facts.ClassName}, Provisioner: driver}
+		if l.lazy {
+			facts.Class.VolumeBindingMode = ptr.To(storagev1.VolumeBindingWaitForFirstConsumer)
+		}
 	}
 	return facts
 }
@@ -42,7 +46,7 @@ func (l *life) facts() Facts {
 		l.observeMissing(&facts)
 		facts.Users = l.users()
 		if attempt := volumes.RecordOf(l.claim).Recreate; attempt != nil {
-			facts.Trial = l.snapshot(attempt.Trial)
+			l.observeTrial(*attempt, &facts)
 		}
 	case l.claim.Status.Phase != corev1.ClaimBound:
 		l.observeMissing(&facts)
@@ -70,7 +74,8 @@ func (l *life) observeBound(facts *Facts) {
 	}
 	switch {
 	case record.Recreate != nil:
-		facts.Snapshot, facts.Trial = l.snapshot(record.Recreate.Snapshot), l.snapshot(record.Recreate.Trial)
+		facts.Snapshot = l.snapshot(record.Recreate.Snapshot)
+		l.observeTrial(*record.Recreate, facts)
 		if facts.Pod != nil || facts.Volume == nil {
 			return
 		}
@@ -80,13 +85,14 @@ func (l *life) observeBound(facts *Facts) {
 		}
 	case facts.Volume != nil && facts.Volume.State != nil:
 		a := facts.Volume.State.Recreate
-		facts.Snapshot, facts.Trial = l.snapshot(a.Snapshot), l.snapshot(a.Trial)
+		facts.Snapshot = l.snapshot(a.Snapshot)
+		l.observeTrial(a, facts)
 	default:
 		if facts.Pod == nil && GivesBack(l.claim) {
 			facts.Judgement = ptr.To(Preflight(l.preflight(false)))
 		}
 		if latest := InFlight(facts.Held); latest != nil {
-			facts.Trial = l.snapshot(latest.State.Recreate.Trial)
+			l.observeTrial(latest.State.Recreate, facts)
 		}
 		facts.Snapshots = l.snapshotsOf(record.HeldVolumes)
 	}

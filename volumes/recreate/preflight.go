@@ -90,6 +90,8 @@ type PreflightFacts struct {
 	Failed string
 	// OtherUsers are the pods that use the claim beside the one that it was made for.
 	OtherUsers []string
+	// Node is the node of the pod; empty if it has none.
+	Node string
 }
 
 // Refusal says why a claim is not made anew.
@@ -105,6 +107,10 @@ type Judgement struct {
 	Source                appsv1beta1.VolumeClaimRecreateSource
 	SnapshotClass, Volume string
 	Key                   string
+	// Trial is what can be tried before the pod is stopped, and Node where the new volume
+	// is to be made.
+	Trial appsv1beta1.RecreateTrialType
+	Node  string
 }
 
 func refuse(reason, format string, args ...any) Judgement {
@@ -147,7 +153,34 @@ func Preflight(f PreflightFacts) Judgement {
 		judgement.Refused = f.snapshotQuota()
 	}
 	judgement.Key = key
+	if judgement.Source == appsv1beta1.SnapshotRecreateSource {
+		judgement.Trial = f.trial()
+	}
+	judgement.Node = f.place()
 	return judgement
+}
+
+// place returns the node for which the new volume is made, where its class waits for a
+// pod: that of the pod that has the old one. The pod is not scheduled anew then to where
+// the driver is not, or the snapshot cannot be restored.
+func (f PreflightFacts) place() string {
+	if f.waits() {
+		return f.Node
+	}
+	return ""
+}
+
+func (f PreflightFacts) waits() bool {
+	return f.Class != nil && ptr.Deref(f.Class.VolumeBindingMode, storagev1.VolumeBindingImmediate) == storagev1.VolumeBindingWaitForFirstConsumer
+}
+
+// trial returns what can be tried before the pod is stopped.
+func (f PreflightFacts) trial() appsv1beta1.RecreateTrialType {
+	trial := f.Strategy.GetRecreate().Trial
+	if trial == appsv1beta1.RestoreRecreateTrial && (f.waits() && f.Node == "" || f.Volume == nil || f.trialQuota() != nil) {
+		return appsv1beta1.SnapshotRecreateTrial
+	}
+	return trial
 }
 
 // source decides what the claim is made anew from.
@@ -326,6 +359,9 @@ func (f PreflightFacts) backTo(wanted string) Judgement {
 			return refuse(ReasonHeldForAnother, "%s", whoseIs(held, f.Owner))
 		}
 		if held.Name == wanted && f.Volume != nil && f.Volume.DeletionTimestamp == nil {
+			if refused := f.quotaFor(volumehelpers.GetPersistentVolumeClass(held.PersistentVolume), held.Spec.Capacity[corev1.ResourceStorage]); refused != nil {
+				return Judgement{Refused: refused}
+			}
 			return Judgement{Source: appsv1beta1.VolumeRecreateSource, Volume: wanted, Key: KeyOf(f.Template, f.Strategy)}
 		}
 		names = append(names, held.Name)
@@ -350,7 +386,7 @@ func HasFailed(claim, template *corev1.PersistentVolumeClaim, strategy appsv1bet
 func Begin(claim *corev1.PersistentVolumeClaim, held []Volume, j Judgement, now time.Time) Attempt {
 	a := Attempt{
 		Number: 1, Source: j.Source, ClaimUID: claim.UID, SnapshotClass: j.SnapshotClass, Volume: j.Volume,
-		Key: j.Key, StartTimestamp: metav1.NewTime(now).Rfc3339Copy(),
+		Key: j.Key, Node: j.Node, StartTimestamp: metav1.NewTime(now).Rfc3339Copy(),
 	}
 	for _, entry := range volumes.RecordOf(claim).HeldVolumes {
 		a.Number = max(a.Number, entry.Number+1)
@@ -363,14 +399,14 @@ func Begin(claim *corev1.PersistentVolumeClaim, held []Volume, j Judgement, now 
 	if j.Source == appsv1beta1.SnapshotRecreateSource {
 		hash := hashOf(string(claim.UID), claim.ResourceVersion)
 		a.Snapshot = shorten(claim.Name, maxNameLength-len(hash)-len("-trial-")) + "-" + hash
-		a.Trial = a.Snapshot + "-trial"
+		if j.Trial != appsv1beta1.NoRecreateTrial {
+			a.Trial = a.Snapshot + "-trial"
+		}
+		if j.Trial == appsv1beta1.RestoreRecreateTrial {
+			a.TrialClaim = a.Trial
+		}
 	}
 	return a
-}
-
-// NeedsTrial reports whether a snapshot is to be taken before the pod is stopped.
-func NeedsTrial(a Attempt) bool {
-	return a.Source == appsv1beta1.SnapshotRecreateSource && a.TriedTimestamp == nil
 }
 
 // Stop returns the attempt for which a pod is stopped now, that may take its grace period.
@@ -378,6 +414,9 @@ func Stop(a Attempt, pod *corev1.Pod, now time.Time) Attempt {
 	if a.Pod == "" {
 		a.Pod, a.StartTimestamp = pod.UID, metav1.NewTime(now).Rfc3339Copy()
 		a.GraceSeconds = ptr.Deref(pod.Spec.TerminationGracePeriodSeconds, 0)
+		if a.Node != "" && pod.Spec.NodeName != "" {
+			a.Node = pod.Spec.NodeName
+		}
 	}
 	return a
 }
@@ -398,9 +437,13 @@ func madeFor(template *corev1.PersistentVolumeClaim) string {
 // KeyOf names what is wanted of a claim: what failed is tried again when it changes.
 func KeyOf(template *corev1.PersistentVolumeClaim, strategy appsv1beta1.VolumeClaimUpdateStrategy) string {
 	spec, recreate := template.Spec, strategy.GetRecreate()
-	text, _ := json.Marshal([]any{
+	wanted := []any{
 		template.Annotations[corev1.BetaStorageClassAnnotation], spec.StorageClassName, spec.VolumeMode, spec.AccessModes,
 		recreate.VolumeSnapshotClassName, recreate.TimeoutSeconds, recreate.WithoutSnapshot,
-	})
+	}
+	if recreate.Trial != appsv1beta1.RestoreRecreateTrial { // what failed before there were others stays failed
+		wanted = append(wanted, recreate.Trial)
+	}
+	text, _ := json.Marshal(wanted)
 	return hashOf(string(text))
 }

@@ -103,7 +103,9 @@ func TestPreflightOfSnapshots(t *testing.T) {
 				got := Preflight(*f)
 				switch {
 				case test.reason == "":
-					g.Expect(got).To(Equal(Judgement{Source: appsv1beta1.SnapshotRecreateSource, SnapshotClass: test.class, Key: KeyOf(f.Template, f.Strategy)}))
+					g.Expect(got).To(Equal(Judgement{
+						Source: appsv1beta1.SnapshotRecreateSource, SnapshotClass: test.class, Key: KeyOf(f.Template, f.Strategy), Trial: appsv1beta1.RestoreRecreateTrial,
+					}))
 				case test.empty && orEmpty:
 					g.Expect(got).To(Equal(Judgement{Source: appsv1beta1.EmptyRecreateSource, Key: KeyOf(f.Template, f.Strategy)}))
 				default:
@@ -228,8 +230,9 @@ func TestPreflight(t *testing.T) {
 		"no room for more":                      {both(larger("3Gi"), limits(storage, "3Gi", "1537Mi")), "QuotaExceeded", "ResourceQuota q allows 3Gi of requests.storage, 1537Mi are used, and 2Gi more are needed"},
 		"room for the difference":               {both(larger("3Gi"), limits(storage, "3Gi", "1Gi")), "", ""},
 		"the same size needs none":              {limits(storage, "1Gi", "1Gi"), "", ""},
-		"and none if there is too little":       {limits(storage, "1Gi", "5Gi"), "", ""},
+		"but too much is used":                  {limits(storage, "1Gi", "5Gi"), "QuotaExceeded", "allows 1Gi of requests.storage, 5Gi are used, and 0 more are needed"},
 		"the number of claims stays":            {limits(claims, "1", "1"), "", ""},
+		"but there are too many":                {limits(claims, "1", "2"), "QuotaExceeded", "allows 1 of persistentvolumeclaims, 2 are used"},
 		"no room of the class":                  {limits(ofFast, "1023Mi", "0"), "QuotaExceeded", "1Gi more are needed"},
 		"room of the class":                     {limits(ofFast, "1Gi", "0"), "", ""},
 		"no more claims of the class":           {limits(countFast, "2", "2"), "QuotaExceeded", "allows 2 of fast.storageclass"},

@@ -65,6 +65,20 @@ func (w *walk) events() map[string]func() string {
 		"stalled":  func() string { return w.flip(&w.stalled) },
 		"failing":  func() string { return w.flip(&w.failing) },
 		"stuck":    func() string { return w.flip(&w.stuck) },
+		"on trial": func() string { return w.flip(&w.stuckOnTrial) },
+		"retained": func() string { return w.flip(&w.retains) },
+		"trial": func() string {
+			w.strategy.Recreate.Trial = appsv1beta1.RecreateTrialType(w.one("", "Restore", "Snapshot", "None"))
+			return string(w.strategy.Recreate.Trial)
+		},
+		"trial claim": func() string {
+			if w.trial == nil {
+				return "is not there"
+			}
+			delete(w.stored, w.trial.Spec.VolumeName) // whoever deletes the claim deletes a volume that stays
+			w.deleteTrialClaim()
+			return "deleted"
+		},
 		"lazy":     func() string { return w.flip(&w.lazy) },
 		"sick":     func() string { return w.flip(&w.sick) },
 		"attached": w.attach, "others": w.share, "undo": w.ask, "kill": w.kill, "stray": w.arrive, "lose": w.lose,
@@ -180,7 +194,7 @@ func (w *walk) lose() string {
 
 // heal takes back all that keeps a claim from what its template says.
 func (w *walk) heal() {
-	w.stalled, w.failing, w.stuck, w.sick, w.paused, w.others, w.nodes = false, false, false, false, false, nil, nil
+	w.stalled, w.failing, w.stuck, w.stuckOnTrial, w.sick, w.paused, w.others, w.nodes = false, false, false, false, false, false, nil, nil
 	w.admission, w.refuses = nil, nil
 	w.strategy.Type = appsv1beta1.RecreateVolumeClaimUpdateStrategyType
 	w.strategy.Recreate.TimeoutSeconds = ptr.To[int32](200)

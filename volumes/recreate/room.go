@@ -12,20 +12,28 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/sets"
 	volumehelpers "k8s.io/component-helpers/storage/volume"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
 
 // quota refuses what a ResourceQuota has no room for, once the claim that is there
 // has given back its own.
 //
 // Source: https://kubernetes.io/docs/concepts/policy/resource-quotas/
-func (f PreflightFacts) quota() *Refusal {
-	needed, freed := f.size(), f.Claim.Spec.Resources.Requests[corev1.ResourceStorage]
+func (f PreflightFacts) quota() *Refusal { return f.quotaFor(f.ClassName, f.size()) }
+
+// quotaFor is quota for a new claim of a class and a size.
+func (f PreflightFacts) quotaFor(class string, needed resource.Quantity) *Refusal {
 	more := needed.DeepCopy()
-	more.Sub(freed)
-	prefix := f.ClassName + ".storageclass.storage.k8s.io/"
-	wants := corev1.ResourceList{corev1.ResourceRequestsStorage: more}
-	if volumehelpers.GetPersistentVolumeClaimClass(f.Claim) == f.ClassName {
+	more.Sub(f.Claim.Spec.Resources.Requests[corev1.ResourceStorage])
+	prefix := class + ".storageclass.storage.k8s.io/"
+	// A quota that was lowered below what is used refuses also what needs no more.
+	wants := corev1.ResourceList{
+		corev1.ResourceRequestsStorage: more, corev1.ResourcePersistentVolumeClaims: resource.Quantity{}, "count/persistentvolumeclaims": resource.Quantity{},
+	}
+	if volumehelpers.GetPersistentVolumeClaimClass(f.Claim) == class {
 		wants[corev1.ResourceName(prefix+"requests.storage")] = more
+		wants[corev1.ResourceName(prefix+"persistentvolumeclaims")] = resource.Quantity{}
 	} else {
 		wants[corev1.ResourceName(prefix+"requests.storage")] = needed
 		wants[corev1.ResourceName(prefix+"persistentvolumeclaims")] = *resource.NewQuantity(1, resource.DecimalSI)
@@ -33,8 +41,23 @@ func (f PreflightFacts) quota() *Refusal {
 	return f.exceeded(wants)
 }
 
+// trialQuota refuses what a ResourceQuota has no room for beside the claim that is there.
+func (f PreflightFacts) trialQuota() *Refusal {
+	needed, one := f.size(), *resource.NewQuantity(1, resource.DecimalSI)
+	prefix := f.ClassName + ".storageclass.storage.k8s.io/"
+	return f.exceeded(corev1.ResourceList{
+		corev1.ResourceRequestsStorage: needed, corev1.ResourcePersistentVolumeClaims: one,
+		corev1.ResourceName(prefix + "requests.storage"):       needed,
+		corev1.ResourceName(prefix + "persistentvolumeclaims"): one,
+		"count/persistentvolumeclaims":                         one,
+	})
+}
+
 func (f PreflightFacts) snapshotQuota() *Refusal {
-	const snapshots = 2 // the first one stays until the other is ready
+	snapshots := int64(2) // the first one stays until the other is ready
+	if f.Strategy.GetRecreate().Trial == appsv1beta1.NoRecreateTrial {
+		snapshots = 1
+	}
 	return f.exceeded(corev1.ResourceList{"count/volumesnapshots.snapshot.storage.k8s.io": *resource.NewQuantity(snapshots, resource.DecimalSI)})
 }
 
@@ -48,7 +71,7 @@ func (f PreflightFacts) exceeded(wants corev1.ResourceList) *Refusal {
 		for _, name := range slices.Sorted(maps.Keys(quota.Status.Hard)) {
 			hard := quota.Status.Hard[name]
 			want, limited := wants[name]
-			if !limited || want.Sign() <= 0 {
+			if !limited {
 				continue
 			}
 			used := quota.Status.Used[name]

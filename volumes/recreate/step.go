@@ -44,6 +44,10 @@ const (
 	DeleteClaim Action = "DeleteClaim"
 	// CreateClaim: create Step.Claim.
 	CreateClaim Action = "CreateClaim"
+	// CreateTrialClaim: create Step.Claim, to which a snapshot is restored on trial.
+	CreateTrialClaim Action = "CreateTrialClaim"
+	// DeleteTrialClaim: delete Step.Claim, which is that.
+	DeleteTrialClaim Action = "DeleteTrialClaim"
 )
 
 // Reasons of steps.

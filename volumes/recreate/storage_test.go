@@ -31,12 +31,15 @@ type storage struct {
 	pod       *pod
 	stored    map[string]*storedVolume
 	snapshots map[string]*storedSnapshot
+	// trial is the claim to which a snapshot is restored on trial; nil if there is none.
+	trial *corev1.PersistentVolumeClaim
 
 	// stalled: no snapshot becomes ready. failing: the driver refuses to take one.
 	// notServed: there is no API for any.
 	stalled, failing, notServed bool
-	// stuck: no volume is made. lazy: none is before there is a pod.
-	stuck, lazy bool
+	// stuck: no volume is made; stuckOnTrial: none on trial. lazy: none is before there is a pod. retains: volumes that
+	// are made on trial stay when their claims are gone.
+	stuck, stuckOnTrial, lazy, retains bool
 	// sick: no pod becomes ready.
 	sick bool
 	// admission changes claims when they are created; nil for none.
@@ -179,6 +182,10 @@ func (s *storage) apply(step Step) {
 		s.touch()
 	case CreateClaim:
 		s.createClaim(step.Claim)
+	case CreateTrialClaim:
+		s.createTrialClaim(step.Claim)
+	case DeleteTrialClaim:
+		s.deleteTrialClaim()
 	case None, Wait:
 	}
 	if step.Volume != nil {
@@ -201,6 +208,10 @@ func (s *storage) applies(step Step) bool {
 		return now != nil && now.ResourceVersion == step.Volume.ResourceVersion
 	case CreateClaim:
 		return s.claim == nil
+	case CreateTrialClaim:
+		return s.trial == nil
+	case DeleteTrialClaim:
+		return s.trial != nil && s.trial.UID == step.Claim.UID
 	case None, Wait:
 	}
 	return false
@@ -228,8 +239,19 @@ func (s *storage) forbids(step Step) string {
 		if isGone && !isTrial(step.Snapshot.Name) {
 			return "the claim has no volume"
 		}
+	case CreateTrialClaim:
+		if s.trial != nil {
+			return "there is one"
+		}
+	case DeleteTrialClaim:
+		if step.Claim.UID != s.trial.UID || step.Claim.UID == s.claimUID() {
+			return "it is not that of the trial"
+		}
 	case DiscardVolume:
 		v := s.volume(step.Volume.Name)
+		if isOfTrial(v.Name) {
+			return ""
+		}
 		if v.State == nil || !v.isProved() || s.claim == nil || s.claim.Spec.VolumeName == v.Name || v.Status.Phase != corev1.VolumeReleased {
 			return "nothing proves that it is not needed"
 		}
@@ -280,6 +302,13 @@ func (s *storage) forbidsDeletion() string {
 		return "another attempt is noted on the volume"
 	}
 	return ""
+}
+
+func (s *storage) claimUID() types.UID {
+	if s.claim == nil {
+		return ""
+	}
+	return s.claim.UID
 }
 
 func (s *storage) createClaim(claim *corev1.PersistentVolumeClaim) {

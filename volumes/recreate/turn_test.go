@@ -17,7 +17,7 @@ import (
 // whether there was anything to do.
 func (s *storage) turn() bool {
 	moved := false
-	for _, sync := range []func() bool{s.syncPod, s.syncSnapshots, s.syncClaim, s.syncVolumes} {
+	for _, sync := range []func() bool{s.syncPod, s.syncSnapshots, s.syncTrial, s.syncClaim, s.syncVolumes} {
 		moved = sync() || moved
 	}
 	s.now = s.now.Add(time.Second)

@@ -57,6 +57,9 @@ const (
 	ReasonUpdatingClaim = "UpdatingClaim"
 	// ReasonRecreatingClaim: a claim is made anew. The message says from what.
 	ReasonRecreatingClaim = "RecreatingClaim"
+	// ReasonTryingRestore: a first snapshot of a claim is restored to another one, which
+	// is deleted then, while the pod runs.
+	ReasonTryingRestore = "TryingRestore"
 	// ReasonTakingSnapshot: a snapshot of a claim is taken, to make it anew.
 	ReasonTakingSnapshot = "TakingSnapshot"
 	// ReasonDeletingSnapshot: a snapshot of a claim is not needed any more.

@@ -151,6 +151,18 @@ type VolumeClaimRecreateStrategy struct {
 	// +kubebuilder:validation:Minimum=1
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
 
+	// trial says what is tried while the pod still runs.
+	//
+	//   - Restore: a first snapshot, and a claim from it that is deleted when it
+	//     has its volume; only the snapshot where a quota has no room.
+	//   - Snapshot: a first snapshot.
+	//   - None: nothing, where volumes in use have no snapshots.
+	//
+	// Defaults to Restore.
+	//
+	// +optional
+	Trial RecreateTrialType `json:"trial,omitempty"`
+
 	// withoutSnapshot says what to do where no snapshot can be taken: another
 	// volumeMode, another driver, no snapshot class.
 	//
@@ -177,6 +189,7 @@ func (s *VolumeClaimUpdateStrategy) GetRecreate() VolumeClaimRecreateStrategy {
 	}
 	recreate.OldVolume = cmp.Or(recreate.OldVolume, RetainRecreateRetention)
 	recreate.Snapshot = cmp.Or(recreate.Snapshot, RetainRecreateRetention)
+	recreate.Trial = cmp.Or(recreate.Trial, RestoreRecreateTrial)
 	recreate.WithoutSnapshot = cmp.Or(recreate.WithoutSnapshot, RefuseWithoutSnapshot)
 	if recreate.HoldSeconds == nil {
 		recreate.HoldSeconds = ptr.To[int32](DefaultRecreateHoldSeconds)
@@ -202,6 +215,21 @@ const (
 	RetainRecreateRetention RecreateRetentionType = "Retain"
 	// DeleteRecreateRetention deletes it.
 	DeleteRecreateRetention RecreateRetentionType = "Delete"
+)
+
+// RecreateTrialType says what is tried before a pod is stopped for its claim.
+//
+// +kubebuilder:validation:Enum=Restore;Snapshot;None
+type RecreateTrialType string
+
+const (
+	// RestoreRecreateTrial takes a snapshot and restores it to a claim, which is
+	// deleted.
+	RestoreRecreateTrial RecreateTrialType = "Restore"
+	// SnapshotRecreateTrial takes a snapshot.
+	SnapshotRecreateTrial RecreateTrialType = "Snapshot"
+	// NoRecreateTrial tries nothing.
+	NoRecreateTrial RecreateTrialType = "None"
 )
 
 // WithoutSnapshotPolicy says what to do where no snapshot can be taken.

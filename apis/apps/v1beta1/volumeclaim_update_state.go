@@ -76,10 +76,16 @@ type VolumeClaimRecreateState struct {
 	// snapshot is the name of the snapshot, for source Snapshot.
 	Snapshot string `json:"snapshot,omitempty"`
 	// trial is the name of the snapshot that is taken before, while the pod still runs:
-	// a driver that fails to take it stops no pod.
+	// a driver that fails to take it stops no pod. Absent where none is taken.
 	Trial string `json:"trial,omitempty"`
-	// triedTimestamp is when that was ready to use.
+	// trialClaim is the name of the claim that is restored from that snapshot while the
+	// pod still runs, and then deleted; absent where nothing is restored on trial.
+	TrialClaim string `json:"trialClaim,omitempty"`
+	// triedTimestamp is when the trial had succeeded.
 	TriedTimestamp *metav1.Time `json:"triedTimestamp,omitempty"`
+	// node is the node of the pod, where the new storage class waits for a consumer: the
+	// new volume is made there. Absent for other classes.
+	Node string `json:"node,omitempty"`
 	// snapshotClass is the name of the VolumeSnapshotClass of both.
 	SnapshotClass string `json:"snapshotClass,omitempty"`
 	// volume is the name of the volume, for source Volume.

@@ -51,6 +51,7 @@ var advice = map[string]string{
 	appsv1beta1.ReasonFailedUpdateClaim:          "Mend what the API server says in the message; it is tried again by itself",
 	appsv1beta1.ReasonUpdatingClaim:              nothing,
 	appsv1beta1.ReasonRecreatingClaim:            nothing,
+	appsv1beta1.ReasonTryingRestore:              nothing,
 	appsv1beta1.ReasonTakingSnapshot:             nothing,
 	appsv1beta1.ReasonDeletingSnapshot:           nothing,
 	appsv1beta1.ReasonHoldingVolume:              nothing,

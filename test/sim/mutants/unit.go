@@ -92,13 +92,38 @@ var unitMutants = []mutant{
 	},
 	{
 		// The snapshot of somebody else shows that the driver takes snapshots.
-		"trial-of-another", "volumes/recreate/attempt.go",
+		"trial-of-another", "volumes/recreate/trial.go",
 		"\tcase f.Trial != nil && !isOwnSnapshot(f.Trial, f.Claim.UID):",
 		"\tcase false:",
 	},
 	{
+		// A claim of somebody else that has the name of the trial is deleted.
+		"trial-claim-of-another", "volumes/recreate/trial.go",
+		"\tif trial == nil || !isTrialOf(trial, claim) || trial.DeletionTimestamp != nil {",
+		"\tif trial == nil || trial.DeletionTimestamp != nil {",
+	},
+	{
+		// The volume of a trial stays where its class retains volumes.
+		"trial-volume-retained", "volumes/recreate/trial.go",
+		"\tif isRetained {",
+		"\tif isRetained && false {",
+	},
+	{
+		// What admission changes in the claim of a trial goes unseen.
+		"trial-rewritten", "volumes/recreate/trial.go",
+		"\tcase trial != nil && f.rewrittenOnTrial() != \"\":",
+		"\tcase false:",
+	},
+	{
+		// A quota that was lowered below what is used lets a claim be deleted that cannot be
+		// created again.
+		"quota-exceeded-already", "volumes/recreate/room.go",
+		"\t\t\tif !limited {",
+		"\t\t\tif !limited || want.Sign() <= 0 {",
+	},
+	{
 		// The snapshot of somebody else is deleted.
-		"trial-of-another-dropped", "volumes/recreate/attempt.go",
+		"trial-of-another-dropped", "volumes/recreate/trial.go",
 		"\tif !isOwnSnapshot(f.Trial, claim) || f.Trial.DeletionTimestamp != nil {",
 		"\tif f.Trial == nil || claim == \"\" || f.Trial.DeletionTimestamp != nil {",
 	},
