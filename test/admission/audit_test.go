@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilrand "k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -65,7 +66,7 @@ func TestAuditAnnotations(t *testing.T) {
 	}
 	touch := func(c client.Client, pod *corev1.Pod) {
 		labeled := pod.DeepCopy()
-		labeled.Labels["touched"] += "x"
+		labeled.Labels["touched"] = utilrand.String(10)
 		g.Expect(c.Patch(t.Context(), labeled, client.MergeFrom(pod))).To(Succeed())
 		labeled.DeepCopyInto(pod)
 	}

@@ -200,12 +200,12 @@ var _ = Describe("Claims that cannot be made anew", func() {
 			notStopped(ctx, set, before, 0, 1)
 			Expect(claims(ctx, namespace)).To(Equal(bound))
 			Expect(snapshots(ctx, namespace)).To(BeEmpty())
-			remove(ctx)
 			change(ctx, set, func(s *appsv1beta1.StatefulSet) {
 				s.Spec.VolumeClaimTemplates = template.Spec.VolumeClaimTemplates
 				s.Spec.VolumeClaimUpdateStrategy = template.Spec.VolumeClaimUpdateStrategy
 			})
 			waitVolumes(ctx, set)
+			remove(ctx) // not before: in the moment between, the claim could be made anew
 		}
 		notStopped(ctx, set, before, 0, 1)
 		Expect(contents(ctx, set)).To(Equal(data))
