@@ -5,6 +5,7 @@ package recreate
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/volumes/recreate"
@@ -22,9 +23,11 @@ const (
 	outcomeAbandoned = "Abandoned"
 )
 
-// Metrics count claims that were made anew. They are safe for concurrent use.
+// Metrics count claims that were made anew, and what is kept of them. They are safe for
+// concurrent use.
 type Metrics struct {
-	recreations *prometheus.CounterVec
+	recreations                           *prometheus.CounterVec
+	volumes, capacity, snapshots, overdue *prometheus.GaugeVec
 }
 
 // NewMetrics returns metrics that have counted nothing.
@@ -33,6 +36,13 @@ func NewMetrics() *Metrics {
 		Name: "insitu_claim_recreations_total",
 		Help: "Claims that were to be made anew, by what has come of them: made and in use by a pod that is ready, given an earlier volume back as a user asked, failed, or given up since it was not wanted any more.",
 	}, []string{"outcome"})}
+	gauge := func(name, help string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"kind", "namespace", "name"})
+	}
+	m.volumes = gauge("insitu_kept_volumes", "PersistentVolumes that are kept of recreated claims.")
+	m.capacity = gauge("insitu_kept_volumes_capacity_bytes", "What these volumes hold, by their capacities.")
+	m.snapshots = gauge("insitu_kept_snapshots", "VolumeSnapshots that are kept of recreated claims.")
+	m.overdue = gauge("insitu_kept_overdue", "Volumes and snapshots that are kept longer than holdSeconds, although recreate says Delete.")
 	for _, outcome := range []string{outcomeDone, outcomeUndone, outcomeFailed, outcomeAbandoned} {
 		m.recreations.WithLabelValues(outcome)
 	}
@@ -41,7 +51,35 @@ func NewMetrics() *Metrics {
 
 // Collectors returns what is to be registered.
 func (m *Metrics) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.recreations}
+	return []prometheus.Collector{m.recreations, m.volumes, m.capacity, m.snapshots, m.overdue}
+}
+
+// Keep tells what is kept of the claims of a workload, as its status does. There are series
+// of workloads only of which something is kept.
+func (m *Metrics) Keep(kind string, name types.NamespacedName, claims []appsv1beta1.VolumeClaimStatus) {
+	if m == nil {
+		return
+	}
+	sum := appsv1beta1.SumKept(claims)
+	if sum == nil {
+		m.Forget(kind, name)
+		return
+	}
+	labels := []string{kind, name.Namespace, name.Name}
+	m.volumes.WithLabelValues(labels...).Set(float64(sum.Volumes))
+	m.capacity.WithLabelValues(labels...).Set(sum.Capacity.AsApproximateFloat64())
+	m.snapshots.WithLabelValues(labels...).Set(float64(sum.Snapshots))
+	m.overdue.WithLabelValues(labels...).Set(float64(sum.Overdue))
+}
+
+// Forget ends the series of a workload.
+func (m *Metrics) Forget(kind string, name types.NamespacedName) {
+	if m == nil {
+		return
+	}
+	for _, vec := range []*prometheus.GaugeVec{m.volumes, m.capacity, m.snapshots, m.overdue} {
+		vec.DeleteLabelValues(kind, name.Namespace, name.Name)
+	}
 }
 
 // count counts a step that was written, if it is the one by which it is known what

@@ -7,8 +7,11 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
@@ -59,4 +62,31 @@ func TestWhatBecomesOfClaimsIsCounted(t *testing.T) {
 			(*Metrics)(nil).count(tc.step)
 		})
 	}
+}
+
+// TestWhatIsKeptIsMeasured: there are series of workloads only that keep something.
+func TestWhatIsKeptIsMeasured(t *testing.T) {
+	g, m := NewWithT(t), NewMetrics()
+	name, other := types.NamespacedName{Namespace: "shop", Name: "db"}, types.NamespacedName{Namespace: "shop", Name: "cache"}
+	kept := func(volumes, snapshots, overdue int32, capacity string) appsv1beta1.VolumeClaimStatus {
+		return appsv1beta1.VolumeClaimStatus{Kept: &appsv1beta1.VolumeClaimKeptStatus{
+			Volumes: volumes, Snapshots: snapshots, Overdue: overdue, Capacity: ptr.To(resource.MustParse(capacity)),
+		}}
+	}
+	const kind = "StatefulSet.apps.kruise.io"
+	m.Keep(kind, other, []appsv1beta1.VolumeClaimStatus{{VolumeClaimName: "data"}})
+	m.Keep(kind, name, []appsv1beta1.VolumeClaimStatus{kept(2, 1, 1, "1Gi"), {}, kept(1, 0, 0, "512Mi")})
+	for vec, want := range map[*prometheus.GaugeVec]float64{m.volumes: 3, m.snapshots: 1, m.overdue: 1, m.capacity: 1536 << 20} {
+		g.Expect(testutil.CollectAndCount(vec)).To(Equal(1))
+		g.Expect(testutil.ToFloat64(vec.WithLabelValues(kind, "shop", "db"))).To(Equal(want))
+	}
+	m.Keep(kind, name, []appsv1beta1.VolumeClaimStatus{{}})
+	for _, vec := range []*prometheus.GaugeVec{m.volumes, m.snapshots, m.overdue, m.capacity} {
+		g.Expect(testutil.CollectAndCount(vec)).To(BeZero())
+	}
+	m.Keep(kind, name, []appsv1beta1.VolumeClaimStatus{kept(1, 1, 0, "1Gi")})
+	m.Forget(kind, name)
+	g.Expect(testutil.CollectAndCount(m.volumes)).To(BeZero())
+	(*Metrics)(nil).Keep(kind, name, nil)
+	(*Metrics)(nil).Forget(kind, name)
 }

@@ -254,9 +254,8 @@ type readVolume struct {
 	at     time.Time
 }
 
-// heldFor returns the volumes that are held for claims of a name. Those of the namespace
-// are read once.
-func (s *Session) heldFor(ctx context.Context, claim string) ([]recreate.Volume, error) {
+// heldVolumes returns the volumes that are held in the namespace, which are read once.
+func (s *Session) heldVolumes(ctx context.Context) ([]corev1.PersistentVolume, error) {
 	all, err := s.held.read(func() ([]corev1.PersistentVolume, error) {
 		list := &corev1.PersistentVolumeList{}
 		err := s.live.List(ctx, list, client.MatchingLabels{appsv1beta1.ClaimNamespaceLabel: s.owner.GetNamespace()})
@@ -264,6 +263,15 @@ func (s *Session) heldFor(ctx context.Context, claim string) ([]recreate.Volume,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list held volumes: %w", err)
+	}
+	return all, nil
+}
+
+// heldFor returns the volumes that are held for claims of a name.
+func (s *Session) heldFor(ctx context.Context, claim string) ([]recreate.Volume, error) {
+	all, err := s.heldVolumes(ctx)
+	if err != nil {
+		return nil, err
 	}
 	var held []recreate.Volume
 	for i := range all {

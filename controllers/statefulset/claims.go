@@ -38,6 +38,7 @@ func (r *Reconciler) observeClaims(ctx context.Context, s *scope) error {
 			return err
 		}
 	}
+	r.observeKept(ctx, s, session)
 	s.failed = map[string][]string{} // one may have failed now
 	for _, ordinal := range s.ordinals {
 		if pods[ordinal] == nil {
@@ -138,7 +139,9 @@ func (s *scope) countClaims() workload.ClaimCounts {
 	for _, ordinal := range s.ordinals {
 		pods = append(pods, podName(s.set.Name, ordinal))
 	}
-	return s.claims.Count(s.set.Spec.VolumeClaimTemplates, pods, s.claimSteps)
+	counts := s.claims.Count(s.set.Spec.VolumeClaimTemplates, pods, s.claimSteps)
+	s.countKept(&counts)
+	return counts
 }
 
 // isStopped reports whether no pod may start its update.

@@ -94,6 +94,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	set := &appsv1beta1.StatefulSet{}
 	if err := r.client.Get(ctx, request.NamespacedName, set); err != nil {
 		r.metrics.ForgetIfGone(request.NamespacedName, err)
+		if apierrors.IsNotFound(err) {
+			r.recreate.Metrics.Forget(kind.GroupKind().String(), request.NamespacedName)
+		}
 		if apierrors.IsNotFound(err) && !r.NamespaceScope {
 			err = r.recreate.Unprotect(ctx, request.Namespace)
 		}

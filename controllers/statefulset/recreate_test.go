@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	recreator "github.com/insitu-dev/insitu/controllers/recreate"
 	"github.com/insitu-dev/insitu/test/stage"
 	"github.com/insitu-dev/insitu/volumes"
 	"github.com/insitu-dev/insitu/volumes/recreate"
@@ -99,9 +100,12 @@ var _ = Describe("A claim that is made anew", Ordered, ContinueOnFailure, func()
 		Expect(held.Labels).To(And(
 			HaveKeyWithValue(appsv1beta1.ClaimNamespaceLabel, w.namespace), HaveKeyWithValue(appsv1beta1.ClaimLabel, "data-sample-0")))
 		Expect(held.Finalizers).NotTo(ContainElement(appsv1beta1.HeldVolumeFinalizer), "it is proved")
-		Expect(w.counts()).To(Equal(appsv1beta1.VolumeClaimStatus{VolumeClaimName: "data", CompatibleReplicas: 1, CompatibleReadyReplicas: 1}))
+		Expect(w.counts()).To(And(HaveField("CompatibleReplicas", int32(1)), HaveField("CompatibleReadyReplicas", int32(1)), HaveField("UpdatingReplicas", int32(0))))
+		Expect(w.counts().Kept).To(HaveValue(And(HaveField("Volumes", int32(1)), HaveField("Snapshots", int32(1)), HaveField("Overdue", int32(0)))))
+		Expect(w.counts().Kept.Capacity.String()).To(Equal("1Gi"))
 		Expect(w.recorder.Events(appsv1beta1.ReasonRecreatingClaim)).NotTo(BeEmpty())
-		w.expectNoWrites()
+		s.rounds(5)
+		Expect(w.written()).To(BeEmpty())
 
 		By("giving its volume back")
 		w.annotate(claim, appsv1beta1.UndoRecreateAnnotation, appsv1beta1.UndoRecreatePrevious)
@@ -145,6 +149,44 @@ var _ = Describe("A claim that is made anew", Ordered, ContinueOnFailure, func()
 		Expect(w.written()).To(Equal([]string{"delete snapshot", "patch volume", "patch claim"}))
 		Expect(s.volume(old.Spec.VolumeName)).To(BeNil())
 		Expect(s.snapshotNames()).To(BeEmpty())
+		w.clock.Step(recreator.KeptPeriod)
+		s.settle()
+		Expect(w.counts().Kept).To(BeNil())
+	})
+
+	It("is told to keep what it keeps, and notices what users delete", func() {
+		s.start(func(set *appsv1beta1.StatefulSet) {
+			set.Spec.VolumeClaimUpdateStrategy.Recreate = &appsv1beta1.VolumeClaimRecreateStrategy{OldVolume: "Delete", HoldSeconds: ptr.To[int32](60)}
+		})
+		old := s.claim()
+		w.change(s.of("fast"))
+		s.settle()
+		kept := w.counts().Kept
+		Expect(kept).To(HaveField("OldestTimestamp", Not(BeNil())))
+
+		By("not deleting a volume that somebody has bound to another claim")
+		pv := s.volume(old.Spec.VolumeName)
+		pv.Status.Phase = corev1.VolumeBound
+		Expect(w.api.Status().Update(w.ctx, pv)).To(Succeed())
+		w.clock.Step(time.Hour)
+		s.settle()
+		Expect(w.counts().Kept).To(HaveValue(And(HaveField("Volumes", int32(1)), HaveField("Overdue", int32(1)))))
+
+		By("deleting it by hand")
+		pv.Finalizers = nil
+		Expect(w.api.Update(w.ctx, pv)).To(Succeed())
+		Expect(w.api.Delete(w.ctx, pv)).To(Succeed())
+		w.clock.Step(recreator.KeptPeriod)
+		s.settle()
+		Expect(w.counts().Kept).To(HaveValue(And(HaveField("Volumes", int32(0)), HaveField("Snapshots", int32(1)), HaveField("Overdue", int32(0)))))
+		for _, snapshot := range s.snapshots() {
+			Expect(w.api.Delete(w.ctx, &snapshot)).To(Succeed())
+		}
+		w.clock.Step(recreator.KeptPeriod)
+		s.settle()
+		Expect(w.counts().Kept).To(BeNil())
+		Expect(volumes.RecordOf(s.claim()).HeldVolumes).To(BeEmpty(), "it names nothing that is gone")
+		w.expectNoWrites()
 	})
 
 	It("stops no pod for a snapshot that does not come", func() {

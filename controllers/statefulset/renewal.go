@@ -107,6 +107,7 @@ func (s *scope) needsRenewal(
 		return volumes.RecordOf(found).Recreate != nil, nil
 	}
 	busy, until := claims.IsBusy(found, s.set.Spec.VolumeClaimUpdateStrategy, s.now)
+	busy = busy || session.HasGone(found)
 	if !until.IsZero() {
 		s.requeue.Within(max(until.Sub(s.now), time.Second))
 	}

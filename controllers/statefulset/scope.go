@@ -21,6 +21,7 @@ import (
 	"github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/volumes"
+	"github.com/insitu-dev/insitu/volumes/recreate"
 )
 
 // scope is what one reconciliation knows of a StatefulSet. Each part is read
@@ -48,12 +49,14 @@ type scope struct {
 	// follow their templates, by the names of the pods. away are the pods that are kept
 	// away while their volumes grow, or their claims are made anew; waiting is what
 	// else is to be said of claims. cleared are the names of claims that may be made if they
-	// do not exist, and failed, by template, those that could not be made anew.
+	// do not exist, and failed, by template, those that could not be made anew. kept is what
+	// is kept of those that were.
 	claims        *workload.Claims
 	claimSteps    map[string]volumes.Claims
 	away, waiting []inplace.Blocker
 	cleared       sets.Set[string]
 	failed        map[string][]string
+	kept          []recreate.Kept
 	// gated holds the names of pods that must neither be created nor deleted
 	// now, see ensureClaimOwners and awaitVolumes.
 	gated sets.Set[string]

@@ -37,6 +37,7 @@ func (r *Reconciler) patchStatus(ctx context.Context, s *scope, failure error) e
 	}
 	setConditions(s, failure)
 	r.metrics.Report(client.ObjectKeyFromObject(s.set), s.rollout(), s.now)
+	r.recreate.Metrics.Keep(kind.GroupKind().String(), client.ObjectKeyFromObject(s.set), status.VolumeClaims)
 	if apiequality.Semantic.DeepEqual(before.Status, *status) {
 		return nil
 	}

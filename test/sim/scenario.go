@@ -83,6 +83,11 @@ func (w *World) outcome(before map[string]types.UID) string {
 	for i := range status.Blockers {
 		status.Blockers[i].Since = metav1.Time{}
 	}
+	for _, claims := range status.VolumeClaims {
+		if claims.Kept != nil {
+			claims.Kept.OldestTimestamp = nil
+		}
+	}
 	words, err := json.Marshal(status)
 	if err != nil {
 		words = []byte(err.Error())

@@ -119,34 +119,62 @@ func (f Facts) isOnOther() bool {
 // discard returns the next step of what is kept of a volume that was replaced.
 func (f Facts) discard(record volumes.Record, i int, now time.Time) Step {
 	entry, strategy := record.HeldVolumes[i], f.Strategy.GetRecreate()
+	held, snapshot := f.held(entry.Name), f.Snapshots[entry.Snapshot]
+	if !f.isOf(snapshot, held) {
+		snapshot = nil
+	}
 	discards, forgets := isDiscarded(f.Claim, entry, strategy)
-	if entry.SinceTimestamp == nil || !discards && !forgets {
+	if entry.SinceTimestamp == nil {
 		return Step{}
 	}
-	if end := holdEnd(entry, f.Strategy); now.Before(end) {
-		return Step{Until: end}
+	hasGone := snapshot == nil && (held == nil || entry.Snapshot != "") // somebody has deleted it, or let go of it
+	until := Step{}
+	if discards || forgets {
+		until.Until = holdEnd(entry, f.Strategy)
 	}
-	held, snapshot := f.held(entry.Name), f.Snapshots[entry.Snapshot]
-	if forgets && f.isOf(snapshot, held) && snapshot.DeletionTimestamp == nil {
+	switch isDue := !until.Until.IsZero() && !now.Before(until.Until); {
+	case !isDue && hasGone:
+		return f.forget(record, i, held == nil)
+	case !isDue:
+		return until
+	case forgets && snapshot != nil && snapshot.DeletionTimestamp == nil:
 		step := act(DeleteSnapshot, ReasonClaimRecreating, "its snapshot %s is deleted, as recreate.snapshot says", entry.Snapshot)
 		step.Snapshot = snapshot
 		return step
+	case discards && held != nil:
+		return f.discardVolume(record, i, held, hasGone)
+	default:
+		return f.forget(record, i, held == nil)
 	}
-	if discards && held != nil && !held.isDisposable() {
-		return Step{} // somebody else has it
-	}
-	if discards && held != nil && held.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete {
-		step := act(DiscardVolume, ReasonClaimRecreating, "its old volume %s is deleted, as recreate.oldVolume says", entry.Name)
+}
+
+// discardVolume returns the next step of a held volume that is to go.
+func (f Facts) discardVolume(record volumes.Record, i int, held *Volume, hasGone bool) Step {
+	switch {
+	case !held.isDisposable() && hasGone:
+		return f.forget(record, i, false)
+	case !held.isDisposable(): // somebody else has it
+		return Step{}
+	case held.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete:
+		step := act(DiscardVolume, ReasonClaimRecreating, "its old volume %s is deleted, as recreate.oldVolume says", held.Name)
 		step.Volume = held.PersistentVolume
 		return step
+	default:
+		return f.forget(record, i, true)
 	}
+}
+
+// forget returns the step that notes that a snapshot is not kept any more, and its volume
+// neither if that has gone.
+func (f Facts) forget(record volumes.Record, i int, volume bool) Step {
+	name := record.HeldVolumes[i].Name
 	record.HeldVolumes = slices.Clone(record.HeldVolumes)
-	if discards || held == nil {
+	if volume {
 		record.HeldVolumes = slices.Delete(record.HeldVolumes, i, i+1)
 	} else {
 		record.HeldVolumes[i].Snapshot = ""
 	}
-	return f.note(record, "what was held of its volume %s is gone", entry.Name)
+	return f.note(record, "what was held of its volume %s is gone", name)
 }
 
 // isOf reports whether a snapshot was taken to recreate a claim from a held volume. If

@@ -153,6 +153,8 @@ func (l *life) needsRenewal() bool {
 		return l.pod == nil || !l.pod.scheduled
 	}
 	busy, _ := IsBusy(l.claim, l.strategy, l.now)
+	kept := l.keptFacts()
+	busy = busy || HasGone(l.claim, kept.Volumes, kept.Snapshots)
 	if !busy && l.claim.Status.Phase == corev1.ClaimPending {
 		busy = InFlight(l.heldFor()) != nil // somebody else has made it
 	}

@@ -7,6 +7,8 @@ import (
 	"cmp"
 	"math"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 )
@@ -274,4 +276,60 @@ type VolumeClaimStatus struct {
 	//
 	// +optional
 	BlockedReplicas int32 `json:"blockedReplicas,omitempty"`
+
+	// kept is the storage that recreated claims have left; absent if there is none.
+	//
+	// +optional
+	Kept *VolumeClaimKeptStatus `json:"kept,omitempty"`
+}
+
+// VolumeClaimKeptStatus counts the volumes and snapshots that are kept of recreated claims.
+// Somebody pays for them: kubectl insitu volumes lists them.
+type VolumeClaimKeptStatus struct {
+	// volumes is the number of PersistentVolumes that claims have had before.
+	//
+	// +optional
+	Volumes int32 `json:"volumes,omitempty"`
+
+	// capacity is the sum of their capacities.
+	//
+	// +optional
+	Capacity *resource.Quantity `json:"capacity,omitempty"`
+
+	// snapshots is the number of VolumeSnapshots.
+	//
+	// +optional
+	Snapshots int32 `json:"snapshots,omitempty"`
+
+	// oldestTimestamp is since when the oldest of all is kept.
+	//
+	// +optional
+	OldestTimestamp *metav1.Time `json:"oldestTimestamp,omitempty"`
+
+	// overdue is how many should have been deleted when holdSeconds were over.
+	//
+	// +optional
+	Overdue int32 `json:"overdue,omitempty"`
+}
+
+// SumKept returns what is kept of the claims of all templates; nil if nothing is.
+func SumKept(claims []VolumeClaimStatus) *VolumeClaimKeptStatus {
+	var sum *VolumeClaimKeptStatus
+	for _, claim := range claims {
+		kept := claim.Kept
+		if kept == nil {
+			continue
+		}
+		if sum == nil {
+			sum = &VolumeClaimKeptStatus{Capacity: &resource.Quantity{}, OldestTimestamp: kept.OldestTimestamp}
+		}
+		sum.Volumes += kept.Volumes
+		sum.Snapshots += kept.Snapshots
+		sum.Overdue += kept.Overdue
+		sum.Capacity.Add(ptr.Deref(kept.Capacity, resource.Quantity{}))
+		if kept.OldestTimestamp.Before(sum.OldestTimestamp) {
+			sum.OldestTimestamp = kept.OldestTimestamp
+		}
+	}
+	return sum
 }

@@ -156,6 +156,7 @@
   - create
   - delete
   - get
+  - list
 - apiGroups:
   - storage.k8s.io
   resources:
@@ -332,6 +333,12 @@
   verbs:
   - create
   - patch
+- apiGroups:
+  - snapshot.storage.k8s.io
+  resources:
+  - volumesnapshots
+  verbs:
+  - list
 {{- end }}
 
 {{- define "insitu.rules.clusterrole.tenant" -}}
@@ -436,6 +443,12 @@
   verbs:
   - create
   - patch
+- apiGroups:
+  - snapshot.storage.k8s.io
+  resources:
+  - volumesnapshots
+  verbs:
+  - list
 - apiGroups:
   - ""
   resources:

@@ -99,6 +99,7 @@ func NewCommand(streams genericiooptions.IOStreams, b build.Build) *cobra.Comman
 		newResumeCommand(env),
 		newPromoteCommand(env),
 		newSetCommand(env),
+		newVolumesCommand(env),
 	)
 	return root
 }

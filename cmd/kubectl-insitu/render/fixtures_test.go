@@ -11,7 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/report"
 	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/volumes"
@@ -237,4 +239,12 @@ func plan() report.Plan {
 	p.Refusals = []string{`pods "db-7": admission webhook "images.example.io" denied the request: no digest`}
 	p.Notes = []string{"nodes may not be listed by you: whether they have room was not asked"}
 	return p
+}
+
+// recreated keeps volumes and snapshots of claims that were recreated.
+func recreated() report.Workload {
+	w := set(2)
+	oldest := ago(50 * time.Hour)
+	w.Kept = &appsv1beta1.VolumeClaimKeptStatus{Volumes: 2, Capacity: ptr.To(resource.MustParse("20Gi")), Snapshots: 1, OldestTimestamp: &oldest, Overdue: 1}
+	return w
 }

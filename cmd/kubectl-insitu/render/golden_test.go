@@ -44,6 +44,7 @@ var workloads = map[string]func() report.Workload{
 	"partition":     partitioned,
 	"unknown":       unseenWorkload,
 	"native-held":   nativeHeld,
+	"recreated":     recreated,
 	"1000-pods":     large,
 }
 

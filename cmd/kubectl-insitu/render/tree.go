@@ -75,7 +75,23 @@ func header(w report.Workload, options Options) []line {
 	say("Rollout", list(", ", when(w.Paused, "paused"), when(w.Partition != "", "partition "+w.Partition), when(w.Held, "held for the update")))
 	say("Pods", fmt.Sprintf("%d wanted, %d updated, %d ready, %d available", w.Replicas, w.Updated, w.Ready, w.Available))
 	say("Updates", fmt.Sprintf("%d in place, %d as new pods", w.InPlace, w.Recreated))
+	say("Keeps", kept(w, options))
 	return lines
+}
+
+// kept says what is kept of recreated claims; "" if nothing is.
+func kept(w report.Workload, options Options) string {
+	k := w.Kept
+	if k == nil {
+		return ""
+	}
+	volumes := when(k.Volumes > 0, fmt.Sprintf("%s with %s", count(int(k.Volumes), "volume"), k.Capacity))
+	snapshots := when(k.Snapshots > 0, count(int(k.Snapshots), "snapshot"))
+	said := list(" and ", volumes, snapshots) + " of recreated claims"
+	if k.OldestTimestamp != nil {
+		said += ", the oldest for " + age(k.OldestTimestamp.Time, options.Now)
+	}
+	return list(", ", said, when(k.Overdue > 0, fmt.Sprintf("%d overdue", k.Overdue))) + ": kubectl insitu volumes -n " + w.Namespace
 }
 
 func phaseLine(w report.Workload) line {

@@ -66,6 +66,7 @@ func summarizeStatefulSet(set *appsv1beta1.StatefulSet) Workload {
 		Replicas: set.GetReplicas(), Updated: status.UpdatedReplicas,
 		Ready: status.ReadyReplicas, Available: status.AvailableReplicas,
 		InPlace: status.InPlaceUpdated, Recreated: status.Recreated, MaxUnavailable: set.GetMaxUnavailable(),
+		Kept: appsv1beta1.SumKept(status.VolumeClaims),
 	}
 	if partition := set.GetPartition(); partition > 0 {
 		w.Partition = strconv.Itoa(int(partition))

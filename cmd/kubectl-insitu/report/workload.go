@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
 
 // Phase is where a workload is, in one word.
@@ -65,6 +67,8 @@ type Workload struct {
 	Partition string `json:"partition,omitempty"`
 	// Paused is true while the update is paused by its owner.
 	Paused bool `json:"paused,omitempty"`
+	// Kept is the storage that is kept of recreated claims; absent if there is none.
+	Kept *appsv1beta1.VolumeClaimKeptStatus `json:"kept,omitempty"`
 	// Revisions are those that pods have or are to have, the one to come first.
 	Revisions []Revision `json:"revisions"`
 	// Pods are ordered by their names, ordinals as numbers.

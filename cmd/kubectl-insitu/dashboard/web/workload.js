@@ -56,7 +56,14 @@ function facts(workload) {
     ['Policy', workload.policy],
     ['Updated by', workload.driver + (workload.held ? ', held for this update' : '')],
     ['Paused', workload.paused && 'by its owner'],
+    ['Kept of recreated claims', workload.kept && kept(workload.kept)],
   ].filter(([, value]) => value);
+}
+
+// kept says what storage is kept. kubectl insitu volumes lists it.
+function kept({volumes, capacity, snapshots, oldestTimestamp, overdue}) {
+  const things = [volumes && `${volumes} volumes with ${capacity}`, snapshots && `${snapshots} snapshots`].filter(Boolean).join(', ');
+  return [`${things}, the oldest for `, since(oldestTimestamp), overdue > 0 && `, ${overdue} overdue`];
 }
 
 function revisions(list) {
