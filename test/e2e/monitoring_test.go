@@ -148,7 +148,7 @@ func expectBoard(ctx context.Context, prometheus prometheusv1.API, since time.Ti
 
 var _ = Describe("Prometheus, with the alerts and the Grafana board", func() {
 	It("names what is stuck, until it is freed, and fills the board", func(ctx context.Context) {
-		namespace := newVolumeNamespace(ctx)
+		namespace := newRecreateNamespace(ctx)
 		began := time.Now()
 		prometheus := startPrometheus(ctx, namespace)
 		bad, slow := builders.StatefulSet(namespace, "bad", nginxAlpine).Replicas(2).With(func(s *appsv1beta1.StatefulSet) {
@@ -156,7 +156,8 @@ var _ = Describe("Prometheus, with the alerts and the Grafana board", func() {
 		}).Build(), builders.StatefulSet(namespace, "slow", nginxAlpine).Replicas(1).Build()
 		resized := builders.StatefulSet(namespace, "resized", sleeperV1).Replicas(2).With(to(small)).Build()
 		limited := withVolume(builders.StatefulSet(namespace, "limited", nginxAlpine), classLimited, "/data").Replicas(1).Build()
-		all := []*appsv1beta1.StatefulSet{bad, slow, resized, limited}
+		recreated := withVolume(builders.StatefulSet(namespace, "recreated", nginxAlpine), classStandard, "/data").Replicas(1).With(recreating(nil)).Build()
+		all := []*appsv1beta1.StatefulSet{bad, slow, resized, limited, recreated}
 		for _, set := range all {
 			Expect(api.Create(ctx, set)).To(Succeed())
 		}
@@ -172,11 +173,13 @@ var _ = Describe("Prometheus, with the alerts and the Grafana board", func() {
 		setImage(ctx, bad, nginxMissing)
 		setImage(ctx, slow, nginxMissing)
 		change(ctx, limited, toSize("4Gi"))
+		change(ctx, recreated, toClass(classNoatime))
 		change(ctx, resized, to(large))
 		web.setImage(ctx, nginxLatest)
 		waitSettled(ctx, resized)
 		change(ctx, resized, to(huge))
 		web.updated(ctx)
+		waitVolumes(ctx, recreated)
 
 		By("waiting for the alerts")
 		stuck := []string{
