@@ -11,6 +11,7 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubectl/pkg/util/podutils"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,7 +46,30 @@ func (s *Session) observe(ctx context.Context, claim Claim) (recreate.Facts, err
 		facts.Claim = found
 		err = s.observeBound(ctx, claim, &facts)
 	}
+	if waiting := facts.WaitsForVolume(); waiting != nil && err == nil {
+		facts.Events, err = s.eventsOf(ctx, waiting)
+	}
 	return facts, err
+}
+
+type eventsKey struct{ claim types.UID }
+
+// eventsOf returns the events that say why a claim has no volume, of up to a recentPeriod
+// ago: they matter when they last for minutes.
+func (s *Session) eventsOf(ctx context.Context, claim *corev1.PersistentVolumeClaim) ([]corev1.Event, error) {
+	if known, ok := s.recent.Get(eventsKey{claim.UID}); ok {
+		if events, isOne := known.([]corev1.Event); isOne {
+			return events, nil
+		}
+	}
+	list := &corev1.EventList{}
+	err := s.live.List(ctx, list, client.InNamespace(claim.Namespace),
+		client.MatchingFields{"involvedObject.uid": string(claim.UID), "reason": recreate.ProvisioningFailedEvent})
+	if err != nil {
+		return nil, fmt.Errorf("list events of claim %s/%s: %w", claim.Namespace, claim.Name, err)
+	}
+	s.recent.Set(eventsKey{claim.UID}, list.Items, recentPeriod)
+	return list.Items, nil
 }
 
 // observeTerminating reads what a claim that is being deleted leaves behind, and who keeps
@@ -167,27 +191,48 @@ func (s *Session) observeAttempt(ctx context.Context, claim Claim, attempt recre
 	if err := s.observeTrial(ctx, attempt, facts); err != nil || facts.Pod != nil {
 		return err
 	}
-	isSaved := attempt.Source != appsv1beta1.SnapshotRecreateSource || recreate.IsReady(facts.Snapshot)
-	mayGo := attempt.StoppedTimestamp != nil && facts.Volume.State != nil && isSaved
-	reader := client.Reader(nil)
-	if attempt.StoppedTimestamp == nil || mayGo {
-		reader = s.live // it decides
-	}
-	if facts.Users, err = s.usersOf(ctx, facts.Claim, reader); err != nil {
+	if facts.Users, err = s.usersOf(ctx, facts.Claim, nil); err != nil {
 		return err
 	}
 	if facts.Attaches, err = s.attaches(ctx, facts.Volume); err != nil {
 		return err
 	}
-	if attempt.StoppedTimestamp == nil {
-		facts.Nodes, err = s.nodesOf(ctx, facts.Volume)
-		return err
-	}
-	if !mayGo {
+	isSaved := attempt.Source != appsv1beta1.SnapshotRecreateSource || recreate.IsReady(facts.Snapshot)
+	mayGo := attempt.StoppedTimestamp != nil && facts.Volume.State != nil && isSaved
+	switch {
+	case attempt.StoppedTimestamp == nil:
+		return s.observeStop(ctx, facts)
+	case !mayGo:
 		return nil
+	}
+	if err := s.confirmUnused(ctx, facts); err != nil {
+		return err
 	}
 	judgement, err := s.judge(ctx, claim, facts.Claim, facts.Snapshot)
 	facts.Judgement = &judgement
+	return err
+}
+
+// observeStop reads what still uses the volume of a claim whose pod was stopped. What was
+// read for another claim a moment ago may keep this one waiting; that nothing uses the
+// volume is read for each.
+func (s *Session) observeStop(ctx context.Context, facts *recreate.Facts) (err error) {
+	if facts.Nodes, err = s.nodesOf(ctx, facts.Volume); err != nil || len(facts.Nodes) > 0 {
+		return err
+	}
+	if err := s.confirmUnused(ctx, facts); err != nil || len(facts.Users) > 0 {
+		return err
+	}
+	s.attachments = &memory[[]storagev1.VolumeAttachment]{}
+	facts.Nodes, err = s.nodesOf(ctx, facts.Volume)
+	return err
+}
+
+// confirmUnused asks the API server for the pods that use a claim, if the cache shows none.
+func (s *Session) confirmUnused(ctx context.Context, facts *recreate.Facts) (err error) {
+	if len(facts.Users) == 0 {
+		facts.Users, err = s.usersOf(ctx, facts.Claim, s.live)
+	}
 	return err
 }
 
@@ -296,6 +341,9 @@ func (s *Session) IsNew(ctx context.Context, claim string, template *corev1.Pers
 	if s.NotPermitted {
 		return !isRestored, nil
 	}
+	if _, waits := s.recent.Get(waitingKey{s.owner.GetUID(), claim}); waits {
+		return false, nil // Advance finds out what has changed
+	}
 	held, err := s.heldFor(ctx, claim)
 	return len(held) == 0 && !isRestored, err
 }
@@ -359,12 +407,11 @@ func (s *Session) usersOf(ctx context.Context, claim *corev1.PersistentVolumeCla
 }
 
 func (s *Session) podsOf(ctx context.Context, namespace string, live client.Reader) ([]corev1.Pod, error) {
-	list := &corev1.PodList{}
 	if live != nil {
-		err := live.List(ctx, list, client.InNamespace(namespace))
-		return list.Items, err
+		return listOnNodes(ctx, live, namespace)
 	}
 	return s.users.read(func() ([]corev1.Pod, error) {
+		list := &corev1.PodList{}
 		err := s.client.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy)
 		return list.Items, err
 	})
@@ -375,21 +422,33 @@ func (s *Session) attaches(ctx context.Context, volume *recreate.Volume) (bool, 
 	if volume.Spec.CSI == nil {
 		return false, nil
 	}
-	driver := &storagev1.CSIDriver{}
-	exists, err := s.get(ctx, client.ObjectKey{Name: volume.Spec.CSI.Driver}, driver)
-	return !exists || ptr.Deref(driver.Spec.AttachRequired, true), err
+	name := volume.Spec.CSI.Driver
+	if _, known := s.drivers[name]; !known {
+		driver := &storagev1.CSIDriver{}
+		exists, err := s.get(ctx, client.ObjectKey{Name: name}, driver)
+		if err != nil {
+			return false, err
+		}
+		s.drivers[name] = !exists || ptr.Deref(driver.Spec.AttachRequired, true)
+	}
+	return s.drivers[name], nil
 }
 
-// nodesOf returns the nodes that a volume is attached to.
+// nodesOf returns the nodes that a volume is attached to. All attachments are read once:
+// they cannot be selected by their volume.
 func (s *Session) nodesOf(ctx context.Context, volume *recreate.Volume) ([]string, error) {
-	list := &storagev1.VolumeAttachmentList{}
-	if err := s.live.List(ctx, list); err != nil {
+	all, err := s.attachments.read(func() ([]storagev1.VolumeAttachment, error) {
+		list := &storagev1.VolumeAttachmentList{}
+		err := s.live.List(ctx, list)
+		return list.Items, err
+	})
+	if err != nil {
 		return nil, fmt.Errorf("list volume attachments: %w", err)
 	}
 	var nodes []string
-	for i := range list.Items {
-		if ptr.Deref(list.Items[i].Spec.Source.PersistentVolumeName, "") == volume.Name {
-			nodes = append(nodes, list.Items[i].Spec.NodeName)
+	for i := range all {
+		if ptr.Deref(all[i].Spec.Source.PersistentVolumeName, "") == volume.Name {
+			nodes = append(nodes, all[i].Spec.NodeName)
 		}
 	}
 	return nodes, nil

@@ -39,8 +39,12 @@ import (
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list
 // +kubebuilder:rbac:groups=storage.k8s.io,resources=csistoragecapacities;volumeattachments,verbs=list
 // +kubebuilder:rbac:groups=storage.k8s.io,resources=csidrivers,verbs=get
+//
+// Why a driver makes no volume is in the events of the claim only.
+// +kubebuilder:rbac:groups="",resources=events,verbs=list
 
-// pollPeriod is after how long it is looked again at what is not watched.
+// pollPeriod is after how long it is looked again at what is not watched, at first: see
+// patience.
 const pollPeriod = 2 * time.Second
 
 // recentPeriod is how long it is believed, before anything is begun, that a volume is
@@ -85,6 +89,8 @@ func New(c client.Client, live client.Reader, recorder events.EventRecorder) *Re
 type Claim struct {
 	// Template is the claim as it would be made if there were no other before it.
 	Template *corev1.PersistentVolumeClaim
+	// Found is the claim as the cache has it; nil if there is none.
+	Found *corev1.PersistentVolumeClaim
 	// Ordinal is that of the pod, and Pod the pod; nil if there is none.
 	Ordinal int
 	Pod     *corev1.Pod
@@ -121,6 +127,8 @@ type Session struct {
 	snapshotClasses *memory[*snapshotv1.VolumeSnapshotClassList]
 	quotas          *memory[[]corev1.ResourceQuota]
 	capacities      *memory[[]storagev1.CSIStorageCapacity]
+	attachments     *memory[[]storagev1.VolumeAttachment]
+	drivers         map[string]bool
 	classes         map[string]*storagev1.StorageClass
 }
 
@@ -148,6 +156,7 @@ func (r *Recreator) Open(owner workload.Owner, strategy appsv1beta1.VolumeClaimU
 		held: &memory[[]corev1.PersistentVolume]{}, users: &memory[[]corev1.Pod]{},
 		snapshotClasses: &memory[*snapshotv1.VolumeSnapshotClassList]{},
 		quotas:          &memory[[]corev1.ResourceQuota]{}, capacities: &memory[[]storagev1.CSIStorageCapacity]{},
+		attachments: &memory[[]storagev1.VolumeAttachment]{}, drivers: map[string]bool{},
 		classes: map[string]*storagev1.StorageClass{},
 	}
 }
@@ -162,6 +171,26 @@ func (s *Session) Advance(ctx context.Context, claim Claim) (Result, error) {
 			Again: s.now.Add(notPermittedPeriod),
 		}, nil
 	}
+	users, err := s.usersOf(ctx, claim.Template, nil)
+	if err != nil {
+		return Result{}, err
+	}
+	seen := s.seen(claim, users)
+	result, isEarly := s.lastWait(claim, seen)
+	if !isEarly {
+		if result, err = s.advance(ctx, claim); err != nil {
+			return Result{}, err
+		}
+		result = s.rememberWait(claim, seen, result)
+	}
+	if at := s.now.Add(pollPeriod); isStopped(claim) && at.Before(result.Again) {
+		result.Again = at
+	}
+	return result, nil
+}
+
+// advance takes steps until one waits.
+func (s *Session) advance(ctx context.Context, claim Claim) (Result, error) {
 	refused, overQuota := "", false
 	for range maxSteps {
 		facts, err := s.observe(ctx, claim)
@@ -223,7 +252,8 @@ func (s *Session) refused(claim Claim, step recreate.Step, err error) Result {
 	return s.result(recreate.Step{Action: recreate.Wait, Reason: volumes.ReasonClaimRefused, Message: message})
 }
 
-// refusedPeriod is after how long a write is tried again that the API server refuses.
+// refusedPeriod is after how long a write is tried again that the API server refuses, at
+// first.
 const refusedPeriod = 5 * time.Second
 
 // report says in an event what was done. Events that differ in their text only would be

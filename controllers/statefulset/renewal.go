@@ -83,8 +83,9 @@ func (s *scope) claimToMake(template *corev1.PersistentVolumeClaim, ordinal int,
 	if m != nil {
 		claim.Pod = m.Pod
 	}
+	claim.Found = s.claims.Get(claim.Template.Name)
 	claim.Failed = s.failedBefore(template, claim.Template.Name)
-	claim.Foreign = s.claims.BelongsToOthers(s.claims.Get(claim.Template.Name))
+	claim.Foreign = s.claims.BelongsToOthers(claim.Found)
 	return claim
 }
 

@@ -116,6 +116,7 @@ var reasons = sets.New(
 	recreate.ReasonHeldForAnother,
 	recreate.ReasonClaimRewritten,
 	recreate.ReasonRecreateTimedOut,
+	recreate.ReasonDriverFails,
 	recreate.ReasonSnapshotLost,
 	recreate.ReasonSnapshotTaken,
 	recreate.ReasonRecreateUndone,

@@ -113,10 +113,15 @@ func (f Facts) unwanted(a Attempt) string {
 }
 
 // overdue returns the failure of an attempt that has taken too long before the claim
-// was deleted; nil if it has not.
+// was deleted, or whose driver keeps failing; nil if neither is so.
 func (f Facts) overdue(a Attempt, now time.Time) *Failure {
 	if a.StoppedTimestamp == nil && (len(f.Users) > 0 || len(f.Nodes) == 0) {
 		return nil // the pod is on its way out, or it is not noted yet that it is gone
+	}
+	if isOwnSnapshot(f.Snapshot, f.Claim.UID) {
+		if failure := failsToSave(a, f.Snapshot, now); failure != nil {
+			return failure
+		}
 	}
 	what, since, limit := f.slowest(a)
 	if now.Before(since.Add(limit)) {
@@ -225,10 +230,7 @@ func (f Facts) save(a Attempt, now time.Time) *Step {
 		step = f.giveUp(&Failure{Key: a.Key, Reason: ReasonSnapshotTaken, Timestamp: metav1.NewTime(now).Rfc3339Copy()},
 			"the name "+a.Snapshot+" belongs to a snapshot of somebody else")
 	default:
-		step = wait(ReasonSnapshotNotReady, "its snapshot %s is being taken", a.Snapshot).until(deadline)
-		if said := snapshotError(f.Snapshot); said != "" {
-			step.Message += ", and the driver says: " + said
-		}
+		step = wait(ReasonSnapshotNotReady, "its snapshot %s is being taken%s", a.Snapshot, ofSnapshot(f.Snapshot).said()).until(deadline)
 	}
 	return &step
 }

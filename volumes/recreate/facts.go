@@ -56,6 +56,9 @@ type Facts struct {
 	// TrialVolume its volume; nil if they do not exist.
 	TrialClaim  *corev1.PersistentVolumeClaim
 	TrialVolume *Volume
+	// Events are those with the reason ProvisioningFailedEvent of the claim that
+	// WaitsForVolume returns.
+	Events []corev1.Event
 	// Snapshots are those of held volumes, by name.
 	Snapshots map[string]*snapshotv1.VolumeSnapshot
 	// Users are the names of the pods on nodes that use the claim.

@@ -53,6 +53,9 @@ func (l *life) facts() Facts {
 	default:
 		l.observeBound(&facts)
 	}
+	if claim := facts.WaitsForVolume(); claim != nil {
+		facts.Events = l.eventsOf(claim)
+	}
 	return facts
 }
 

@@ -377,7 +377,8 @@ func (f PreflightFacts) backTo(wanted string) Judgement {
 // for reasons that the next claim of the template would meet as well.
 func HasFailed(claim, template *corev1.PersistentVolumeClaim, strategy appsv1beta1.VolumeClaimUpdateStrategy) bool {
 	failed := volumes.RecordOf(claim).RecreateFailure
-	return failed != nil && failed.Reason == ReasonRecreateTimedOut && failed.Key == KeyOf(template, strategy)
+	isOfAll := failed != nil && (failed.Reason == ReasonRecreateTimedOut || failed.Reason == ReasonDriverFails)
+	return isOfAll && failed.Key == KeyOf(template, strategy)
 }
 
 // Begin returns the attempt to make a claim anew that was judged possible. It begins

@@ -52,6 +52,9 @@ func (f Facts) awaitSnapshot(held *Volume, now time.Time) Step {
 	if isBegun := f.Snapshot.Status != nil && f.Snapshot.Status.BoundVolumeSnapshotContentName != nil; !isBegun && held.DeletionTimestamp == nil {
 		return f.takeBack(held, &Failure{Message: "it was deleted before its snapshot " + a.Snapshot + " was taken, which now cannot be"})
 	}
+	if failure := failsToSave(a, f.Snapshot, now); failure != nil && held.DeletionTimestamp == nil {
+		return f.takeBack(held, failure)
+	}
 	deadline := held.State.Recreate.StartTimestamp.Add(f.timeout())
 	if a.StoppedTimestamp != nil {
 		deadline = a.StoppedTimestamp.Add(f.timeout())
@@ -208,15 +211,17 @@ func (f Facts) awaitVolume(now time.Time) Step {
 		return f.takeBack(held, f.rewritten(held, now))
 	case undoOf(f.Claim) == held.Name:
 		return f.takeBack(held, f.undone(a, now))
+	case f.ofNewVolume().lasts(now):
+		return f.takeBack(held, f.ofNewVolume().fails(a, "make its volume from "+from(a), now))
 	case !now.Before(deadline):
-		message := fmt.Sprintf("it had no volume from %s within %s; its events say why", from(a), f.timeout())
+		message := fmt.Sprintf("it had no volume from %s within %s%s", from(a), f.timeout(), f.whyNoVolume())
 		return f.takeBack(held, &Failure{Key: a.Key, Reason: ReasonRecreateTimedOut, Message: message, Timestamp: metav1.NewTime(now).Rfc3339Copy()})
 	case a.Source == appsv1beta1.SnapshotRecreateSource && !f.asksFor(a.Snapshot):
 		return f.startAnew("it does not ask for snapshot " + a.Snapshot)
 	case volumes.NeedsRecreate(f.Claim, f.Template):
 		return f.startAnew("its template has changed again")
 	default:
-		return pending(wait(ReasonVolumeNotReady, "its new volume is being made from %s", from(a)).until(deadline))
+		return pending(wait(ReasonVolumeNotReady, "its new volume is being made from %s%s", from(a), f.ofNewVolume().said()).until(deadline))
 	}
 }
 

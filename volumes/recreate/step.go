@@ -72,6 +72,9 @@ const (
 	// ReasonRecreateTimedOut: the snapshot, or the volume made from it, took longer
 	// than recreate.timeoutSeconds.
 	ReasonRecreateTimedOut = "RecreateTimedOut"
+	// ReasonDriverFails: the driver fails to take the snapshot, or to make the volume, and
+	// has repeated the same error for five minutes.
+	ReasonDriverFails = "DriverFails"
 	// ReasonSnapshotLost: the snapshot is gone before a volume was made from it.
 	ReasonSnapshotLost = "SnapshotLost"
 	// ReasonSnapshotTaken: the name of the snapshot belongs to somebody else's.

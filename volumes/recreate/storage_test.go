@@ -4,6 +4,7 @@
 package recreate
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -34,6 +35,10 @@ type storage struct {
 	// trial is the claim to which a snapshot is restored on trial; nil if there is none.
 	trial *corev1.PersistentVolumeClaim
 
+	// words are what a driver says that is failing; "the driver refuses", if they are empty.
+	words string
+	// events are those of claims that have no volume, by what they say.
+	events map[string]*corev1.Event
 	// stalled: no snapshot becomes ready. failing: the driver refuses to take one.
 	// notServed: there is no API for any.
 	stalled, failing, notServed bool
@@ -81,7 +86,7 @@ type storedSnapshot struct {
 
 func newStorage(t testing.TB) *storage {
 	t.Helper()
-	return &storage{t: t, now: start, counts: map[string]int{}, stored: map[string]*storedVolume{}, snapshots: map[string]*storedSnapshot{}}
+	return &storage{t: t, now: start, counts: map[string]int{}, events: map[string]*corev1.Event{}, stored: map[string]*storedVolume{}, snapshots: map[string]*storedSnapshot{}}
 }
 
 func snapshotClasses() []snapshotv1.VolumeSnapshotClass {
@@ -89,6 +94,35 @@ func snapshotClasses() []snapshotv1.VolumeSnapshotClass {
 		ObjectMeta: metav1.ObjectMeta{Name: "usual", Annotations: map[string]string{isDefaultSnapshotClass: "true"}}, Driver: driver,
 	}}
 }
+
+// complain is the event of a provisioner that fails. The same words again are counted.
+func (s *storage) complain(claim *corev1.PersistentVolumeClaim) {
+	if s.words == "" {
+		return
+	}
+	key, at := string(claim.UID)+s.words, metav1.NewTime(s.now)
+	if s.events[key] == nil {
+		s.events[key] = &corev1.Event{
+			InvolvedObject: corev1.ObjectReference{Kind: "PersistentVolumeClaim", Name: claim.Name, UID: claim.UID},
+			Reason:         ProvisioningFailedEvent, Message: s.words, FirstTimestamp: at,
+		}
+	}
+	s.events[key].LastTimestamp = at
+}
+
+// eventsOf returns the events of a claim.
+func (s *storage) eventsOf(claim *corev1.PersistentVolumeClaim) []corev1.Event {
+	var found []corev1.Event
+	for _, event := range s.events {
+		if event.InvolvedObject.UID == claim.UID {
+			found = append(found, *event)
+		}
+	}
+	return found
+}
+
+// refusal is what the driver says when it is failing.
+func (s *storage) refusal() string { return cmp.Or(s.words, "the driver refuses") }
 
 // isTrial reports whether a snapshot is one that is taken before the pod is stopped.
 func isTrial(name string) bool { return strings.HasSuffix(name, "-trial") }

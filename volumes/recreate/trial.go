@@ -50,10 +50,10 @@ func (f Facts) try(a Attempt, now time.Time) Step {
 	case IsReady(f.Trial):
 		return f.tryRestore(a, now)
 	}
-	said := snapshotError(f.Trial)
-	if said != "" {
-		said = ", and the driver says: " + said
+	if failure := failsToSave(a, f.Trial, now); failure != nil {
+		return f.giveUp(failure, failure.Message)
 	}
+	said := ofSnapshot(f.Trial).said()
 	if !now.Before(deadline) {
 		return f.giveUp(&Failure{Key: a.Key, Reason: ReasonRecreateTimedOut, Timestamp: metav1.NewTime(now).Rfc3339Copy()},
 			"its first snapshot "+a.Trial+" was not ready within "+f.timeout().String()+said)
@@ -85,8 +85,11 @@ func (f Facts) tryRestore(a Attempt, now time.Time) Step {
 		return failed(ReasonClaimRewritten, "admission changed the claim that restores its first snapshot on trial: "+f.rewrittenOnTrial())
 	case trial != nil && trial.Status.Phase == corev1.ClaimBound:
 		return f.tried(now, "its first snapshot was restored to volume "+trial.Spec.VolumeName+" on trial: its pod can be stopped")
+	case f.ofNewVolume().lasts(now):
+		failure := f.ofNewVolume().fails(a, "restore its first snapshot to claim "+a.TrialClaim+" on trial", now)
+		return f.giveUp(failure, failure.Message)
 	case !now.Before(deadline):
-		return failed(ReasonRecreateTimedOut, "claim "+a.TrialClaim+", which restores its first snapshot on trial, had no volume within "+f.timeout().String()+"; its events say why")
+		return failed(ReasonRecreateTimedOut, "claim "+a.TrialClaim+", which restores its first snapshot on trial, had no volume within "+f.timeout().String()+f.whyNoVolume())
 	case trial == nil && f.Pod == nil:
 		return pending(wait(ReasonClaimRecreating, "its first snapshot is restored on trial when its pod is there").until(deadline))
 	case trial == nil:
@@ -94,7 +97,7 @@ func (f Facts) tryRestore(a Attempt, now time.Time) Step {
 		step.Claim = f.newTrialClaim(a)
 		return step
 	default:
-		return pending(wait(ReasonVolumeNotReady, "its first snapshot is being restored to claim %s on trial, while its pod runs", a.TrialClaim).until(deadline))
+		return pending(wait(ReasonVolumeNotReady, "its first snapshot is being restored to claim %s on trial, while its pod runs%s", a.TrialClaim, f.ofNewVolume().said()).until(deadline))
 	}
 }
 

@@ -37,7 +37,11 @@ func (s *storage) syncTrial() bool {
 	}
 	snapshot := s.snapshots[dataSource(s.trial)]
 	isWaiting := s.lazy && s.trial.Annotations["volume.kubernetes.io/selected-node"] == ""
-	if s.trial.Status.Phase == corev1.ClaimBound || s.stuckOnTrial || isWaiting || snapshot == nil || !IsReady(snapshot.VolumeSnapshot) {
+	if s.trial.Status.Phase == corev1.ClaimBound || isWaiting || snapshot == nil || !IsReady(snapshot.VolumeSnapshot) {
+		return false
+	}
+	if s.stuckOnTrial {
+		s.complain(s.trial)
 		return false
 	}
 	name := s.next("trial-pv")

@@ -60,7 +60,9 @@ func (s *storage) syncSnapshots() bool {
 			}
 		case IsReady(snapshot.VolumeSnapshot):
 		case s.failing:
-			snapshot.Status = &snapshotv1.VolumeSnapshotStatus{Error: &snapshotv1.VolumeSnapshotError{Message: ptr.To("the driver refuses")}}
+			if snapshotError(snapshot.VolumeSnapshot) != s.refusal() {
+				snapshot.Status = &snapshotv1.VolumeSnapshotStatus{Error: &snapshotv1.VolumeSnapshotError{Message: ptr.To(s.refusal()), Time: ptr.To(metav1.NewTime(s.now))}}
+			}
 		case s.claim != nil && s.claim.Status.Phase == corev1.ClaimBound && ptr.Deref(snapshot.Spec.Source.PersistentVolumeClaimName, "") == claimName:
 			v := s.stored[s.claim.Spec.VolumeName]
 			if snapshot.data == nil {
@@ -150,6 +152,9 @@ func (s *storage) bound(v *storedVolume) {
 // provision makes a volume for the claim.
 func (s *storage) provision() bool {
 	class := ptr.Deref(s.claim.Spec.StorageClassName, "")
+	if s.stuck {
+		s.complain(s.claim)
+	}
 	if s.stuck || s.lazy && s.pod == nil || s.claim.Spec.VolumeName != "" || class == "missing" {
 		return false
 	}

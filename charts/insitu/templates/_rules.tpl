@@ -11,6 +11,13 @@
 - apiGroups:
   - ""
   resources:
+  - events
+  - resourcequotas
+  verbs:
+  - list
+- apiGroups:
+  - ""
+  resources:
   - persistentvolumeclaims
   - pods
   verbs:
@@ -41,12 +48,6 @@
   - pods/status
   verbs:
   - patch
-- apiGroups:
-  - ""
-  resources:
-  - resourcequotas
-  verbs:
-  - list
 - apiGroups:
   - apps
   resources:
@@ -333,12 +334,6 @@
   verbs:
   - create
   - patch
-- apiGroups:
-  - snapshot.storage.k8s.io
-  resources:
-  - volumesnapshots
-  verbs:
-  - list
 {{- end }}
 
 {{- define "insitu.rules.clusterrole.tenant" -}}
@@ -443,12 +438,6 @@
   verbs:
   - create
   - patch
-- apiGroups:
-  - snapshot.storage.k8s.io
-  resources:
-  - volumesnapshots
-  verbs:
-  - list
 - apiGroups:
   - ""
   resources:

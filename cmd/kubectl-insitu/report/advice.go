@@ -152,6 +152,7 @@ var advice = map[string]string{
 	recreate.ReasonHeldForAnother:    "Take the volume over with the command in the message, or create the claim yourself with annotation insitu.dev/begin-empty=true",
 	recreate.ReasonClaimRewritten:    "Change the policy or webhook that changes claims, or ask for what it makes of them in the claim template; then change volumeClaimUpdateStrategy.recreate to have it tried again: `kubectl edit KIND/NAME`",
 	recreate.ReasonRecreateTimedOut:  mendRecreate,
+	recreate.ReasonDriverFails:       mendRecreate,
 	recreate.ReasonSnapshotLost:      mendRecreate,
 	recreate.ReasonSnapshotTaken:     mendRecreate,
 	recreate.ReasonRecreateUndone:    "Put the claim template back to what the old volume is, or change volumeClaimUpdateStrategy.recreate to have it tried again",

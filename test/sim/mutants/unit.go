@@ -55,6 +55,24 @@ var unitMutants = []mutant{
 		"case !f.isBound():\n\t\treturn f.awaitVolume(now)\n\tcase f.record().Recreate != nil:\n\t\treturn f.attempt(*f.record().Recreate, now)\n",
 	},
 	{
+		// An attempt ends early for an error that ends by itself.
+		"passing-error-ends", "volumes/recreate/complaint.go",
+		" && !passing.MatchString(c.words)",
+		"",
+	},
+	{
+		// An attempt ends early for what the driver says of another claim.
+		"error-of-another-claim", "volumes/recreate/complaint.go",
+		"event.InvolvedObject.UID == claim",
+		"claim != \"\"",
+	},
+	{
+		// A pod that comes to use a claim that waits is seen half a minute later.
+		"waits-blindly", "controllers/recreate/patience.go",
+		"slices.Values(users)",
+		"slices.Values(users[:0])",
+	},
+	{
 		// A claim is deleted while another snapshot of it is taken: it is neither there nor gone.
 		"saved-meanwhile", "volumes/recreate/attempt.go",
 		"\tif f.isBeingSaved() {",
