@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
@@ -49,13 +50,21 @@ func (s *Session) Kept(ctx context.Context, claim func(string) *corev1.Persisten
 		}
 		known = read
 		s.recent.Set(keptKey{s.owner.GetUID()}, known, KeptPeriod)
+		s.look()
 	}
 	facts := recreate.KeptFacts{Volumes: known.volumes, Claim: claim, Strategy: func(owner types.UID, claim string) (appsv1beta1.VolumeClaimUpdateStrategy, bool) {
 		return s.strategy, owner == s.owner.GetUID() || owner == "" && isOurs(claim)
 	}}
 	for i := range known.snapshots {
-		if name := known.snapshots[i].Spec.Source.PersistentVolumeClaimName; name != nil && isOurs(*name) {
-			facts.Snapshots = append(facts.Snapshots, known.snapshots[i])
+		snapshot := &known.snapshots[i]
+		name := ptr.Deref(snapshot.Spec.Source.PersistentVolumeClaimName, "")
+		if !isOurs(name) {
+			continue
+		}
+		if !recreate.IsStray(snapshot, claim(name)) {
+			facts.Snapshots = append(facts.Snapshots, *snapshot)
+		} else if err := s.dropStray(ctx, snapshot); err != nil {
+			return nil, err
 		}
 	}
 	var ours []recreate.Kept

@@ -207,6 +207,7 @@ func (s *Session) advance(ctx context.Context, claim Claim) (Result, error) {
 		err = s.write(ctx, facts, step)
 		s.held = &memory[[]corev1.PersistentVolume]{} // it may have been one of them
 		s.recent.Delete(keptKey{s.owner.GetUID()})
+		s.recent.Delete(looksKey{s.owner.GetUID()})
 		switch {
 		case err == nil:
 			s.report(claim, facts.Claim, step)

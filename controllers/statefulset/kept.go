@@ -36,7 +36,7 @@ func (r *Reconciler) observeKept(ctx context.Context, s *scope, session *recreat
 		s.updating.Add(fmt.Errorf("see what is kept of recreated claims: %w", err))
 		return
 	}
-	if len(s.kept) > 0 {
+	if len(s.kept) > 0 || session.LooksAgain() {
 		s.requeue.Within(recreate.KeptPeriod)
 	}
 	if s.hasClaim(session.HasGone) {

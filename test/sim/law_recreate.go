@@ -365,7 +365,7 @@ func (l *law) snapshotsLeftOver(set *appsv1beta1.StatefulSet, kept sets.Set[stri
 	snapshots := all[*snapshotv1.VolumeSnapshot](w.server)
 	for _, name := range slices.Sorted(maps.Keys(snapshots)) {
 		claim := ptr.Deref(snapshots[name].Spec.Source.PersistentVolumeClaimName, "")
-		isKept := kept.Has("snapshot "+name) || l.data.used.Has(name) && l.data.keeps || slices.Contains(w.unasked, name)
+		isKept := kept.Has("snapshot "+name) || l.data.used.Has(name) && l.data.keeps
 		if snapshots[name].Annotations[appsv1beta1.RecreateOfAnnotation] != "" && !isKept && !l.isExcused(set, claim) && !w.storage.hasLeft(claim) {
 			left = append(left, "snapshot "+name+" is left over")
 		}

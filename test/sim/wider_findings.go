@@ -28,11 +28,6 @@ var openFindings = []finding{
 		func(s *settings) { s.wider.rewrites.all = false },
 	},
 	{
-		"a snapshot that is made when nothing asks for it any more stays for ever",
-		"the request of a manager that died, which arrives when the one after it has let the snapshot go, see World.unasked",
-		nil,
-	},
-	{
 		"a pod beyond replicas is resized, back, and again",
 		"sizes that are written twice for one revision of a CloneSet with a surge, see law.checkRepeated: of several broken pods, which are all resized, one is " +
 			"held while a pod beyond replicas is there, and another one is deleted for that",

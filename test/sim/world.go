@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
@@ -19,7 +17,6 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	clocktesting "k8s.io/utils/clock/testing"
-	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	nativecontroller "github.com/insitu-dev/insitu/controllers/native"
@@ -80,8 +77,7 @@ type World struct {
 	returns []stray
 	// lateArrival: one of them arrived, or the creation of a pod was not answered.
 	lateArrival bool
-	// unasked are the snapshots, and the claims of trials, that such a write made when
-	// nothing asked for them any more.
+	// unasked are the claims of trials that such a write made.
 	unasked []string
 	// fate, if set, decides what becomes of writes, instead of the choices.
 	fate func(write) fate
@@ -264,20 +260,11 @@ func (w *World) arrive() {
 		if err == nil && w.native == nil {
 			w.law.judgeStray(s.write, s.set)
 		}
-		if snapshot, is := s.write.obj.(*snapshotv1.VolumeSnapshot); is && !w.asksFor(snapshot) {
-			w.unasked = append(w.unasked, snapshot.Name)
-		}
 		if claim, is := s.write.obj.(*corev1.PersistentVolumeClaim); is && isOnTrial(claim) {
 			w.unasked = append(w.unasked, claim.Name) // it goes with its pod
 		}
 		return true
 	})
-}
-
-// asksFor reports whether the claim of a snapshot names it in its record.
-func (w *World) asksFor(snapshot *snapshotv1.VolumeSnapshot) bool {
-	claim, ok := get[*corev1.PersistentVolumeClaim](w.server, ptr.Deref(snapshot.Spec.Source.PersistentVolumeClaimName, ""))
-	return ok && strings.Contains(claim.Annotations[appsv1beta1.VolumeClaimUpdateStateKey], strconv.Quote(snapshot.Name))
 }
 
 // set returns the set as the server holds it, in the shape of a StatefulSet; nil

@@ -401,7 +401,7 @@ func Begin(claim *corev1.PersistentVolumeClaim, held []Volume, j Judgement, now 
 		hash := hashOf(string(claim.UID), claim.ResourceVersion)
 		a.Snapshot = shorten(claim.Name, maxNameLength-len(hash)-len("-trial-")) + "-" + hash
 		if j.Trial != appsv1beta1.NoRecreateTrial {
-			a.Trial = a.Snapshot + "-trial"
+			a.Trial = a.Snapshot + trialSuffix
 		}
 		if j.Trial == appsv1beta1.RestoreRecreateTrial {
 			a.TrialClaim = a.Trial

@@ -125,7 +125,7 @@ func (s *storage) eventsOf(claim *corev1.PersistentVolumeClaim) []corev1.Event {
 func (s *storage) refusal() string { return cmp.Or(s.words, "the driver refuses") }
 
 // isTrial reports whether a snapshot is one that is taken before the pod is stopped.
-func isTrial(name string) bool { return strings.HasSuffix(name, "-trial") }
+func isTrial(name string) bool { return strings.HasSuffix(name, trialSuffix) }
 
 // next returns a new name.
 func (s *storage) next(prefix string) string {

@@ -193,8 +193,7 @@ func (f PreflightFacts) Rehearsal(j Judgement) *corev1.PersistentVolumeClaim {
 	if target := f.held(j.Volume); target != nil {
 		claim.Spec = facts.claimOn(facts.asHeld(attempt), target).Spec
 	}
-	const suffix = "-trial"
-	claim.Name = shorten(claim.Name, maxNameLength-len(suffix)) + suffix
+	claim.Name = shorten(claim.Name, maxNameLength-len(trialSuffix)) + trialSuffix
 	return claim
 }
 
