@@ -111,7 +111,7 @@ func GrewDetached(record Record, capacity resource.Quantity) time.Time {
 // its time. The claim of a pod that is on its way out is not awaited longer than it
 // would be if the pod were gone.
 func AwaitDetached(f Facts, now time.Time) time.Time {
-	if f.Claim == nil || f.Claim.DeletionTimestamp != nil || f.isUsed() && !f.Pod.Leaving {
+	if f.Claim == nil || f.Controller != "" || f.Claim.DeletionTimestamp != nil || f.isUsed() && !f.Pod.Leaving {
 		return time.Time{}
 	}
 	f.Pod = nil

@@ -17,6 +17,9 @@ import (
 type Facts struct {
 	// Claim is nil while it does not exist.
 	Claim *corev1.PersistentVolumeClaim
+	// Controller names the controller of the claim if that is neither the workload nor a
+	// pod: such a claim is left alone. It is empty for all others.
+	Controller string
 	// Template is the claim template that the claim is to follow.
 	Template *corev1.PersistentVolumeClaim
 	// StorageClass is that of the claim; nil if there is none of its name.
@@ -102,6 +105,8 @@ const (
 	ReasonVolumeNotRemounted = "VolumeNotRemounted"
 	// ReasonClaimImmutable: the template says what no claim can become.
 	ReasonClaimImmutable = "ClaimImmutable"
+	// ReasonClaimControlled: the claim belongs to another controller.
+	ReasonClaimControlled = "ClaimControlled"
 	// ReasonExpansionNotAllowed: the storage class does not allow expansion.
 	ReasonExpansionNotAllowed = "ExpansionNotAllowed"
 	// ReasonStorageClassMissing: there is no such storage class.
@@ -211,6 +216,9 @@ func (f Facts) isUnderWay(now time.Time) bool {
 }
 
 func (f Facts) next(now time.Time) Step {
+	if f.Controller != "" {
+		return f.leaveAlone()
+	}
 	if f.Recreation != nil {
 		if step := f.recreation(now); step != nil {
 			return *step
@@ -231,6 +239,15 @@ func (f Facts) next(now time.Time) Step {
 		return attributes
 	}
 	return size
+}
+
+// leaveAlone returns the step of a claim that belongs to another controller.
+func (f Facts) leaveAlone() Step {
+	if Compare(f.Claim, f.Template).Compatible {
+		return Step{State: Settled, Claim: f.Claim}
+	}
+	return f.step(Blocked, ReasonClaimControlled, "it is not what its template says, and belongs to %s, so it is not changed: take that off its "+
+		"metadata.ownerReferences, or delete claim and pod yourself", f.Controller)
 }
 
 // notThere returns the step of a claim that is not there to be changed.

@@ -123,9 +123,10 @@ func (c *Claims) Facts(ctx context.Context, pod PodOfClaims, templates []corev1.
 			Recreation: c.recreations[volumes.ClaimName(template.Name, pod.Name)],
 		}
 		if c.BelongsToOthers(f.Claim) {
-			f.Claim = nil
+			controller := metav1.GetControllerOf(f.Claim)
+			f.Controller, f.Recreation = controller.Kind+" "+controller.Name, nil
 		}
-		if f.Claim != nil && !volumes.Compare(f.Claim, template).Ready {
+		if f.Claim != nil && f.Controller == "" && !volumes.Compare(f.Claim, template).Ready {
 			f.Refused = c.refusals(f.Claim)
 			if err := c.readClasses(ctx, &f); err != nil {
 				return nil, err

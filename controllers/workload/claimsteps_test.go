@@ -43,7 +43,7 @@ func TestClaimsOfOthers(t *testing.T) {
 		"the set":       {controlledBy("StatefulSet", "ours", true), volumes.Changing},
 		"a pod":         {controlledBy("Pod", "its", true), volumes.Changing},
 		"an owner only": {controlledBy("Database", "theirs", false), volumes.Changing},
-		"somebody else": {controlledBy("Database", "theirs", true), volumes.Waiting},
+		"somebody else": {controlledBy("Database", "theirs", true), volumes.Blocked},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

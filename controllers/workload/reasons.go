@@ -80,6 +80,7 @@ var reasons = sets.New(
 	volumes.ReasonVolumeInUse,
 	volumes.ReasonVolumeNotRemounted,
 	volumes.ReasonClaimImmutable,
+	volumes.ReasonClaimControlled,
 	volumes.ReasonExpansionNotAllowed,
 	volumes.ReasonStorageClassMissing,
 	volumes.ReasonAttributesClassMissing,

@@ -439,6 +439,8 @@ func (w *World) isHopeless(claim, template *corev1.PersistentVolumeClaim) bool {
 	changes := attributes != "" && ptr.Deref(claim.Status.CurrentVolumeAttributesClassName, "") != attributes
 	away := w.settings.clones.is && !w.settings.clones.reuse
 	switch {
+	case w.hands.made[claim.UID] == controlled:
+		return true // somebody made it for another controller
 	case claim.Annotations[appsv1beta1.UndoRecreateAnnotation] != "":
 		return w.refusesUndo(claim)
 	case differs(claim, template):

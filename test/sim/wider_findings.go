@@ -45,16 +45,6 @@ var openFindings = []finding{
 		nil,
 	},
 	{
-		"a claim of another controller does not follow its template, and nothing says so",
-		"claims of other controllers where claims follow their templates, see makingsOf; and claims that go with their set there: " +
-			"as long as a cache shows those of the set before, they count as of another controller",
-		func(s *settings) {
-			if s.volumes.on {
-				s.wider.again.claimsGo = false
-			}
-		},
-	},
-	{
 		"the claims of a clone that is made again take no place",
 		"volumes that grow when their pod is gone, of clones that reuse claims, see errorOf: when such a pod is made again, its node is still to grow " +
 			"the volume, and in that one plan it is neither away nor a member. The controller's error lingers then, so the law does not count it",

@@ -59,9 +59,7 @@ func newHands() hands {
 
 var handDisturbances = []disturbance{
 	{"claim made by hand", func(w *World) {
-		if how := w.makingsOf("PersistentVolumeClaim"); len(how) > 0 {
-			w.makeClaimByHand(w.nextPodName(), pick(w.choices, how))
-		}
+		w.makeClaimByHand(w.nextPodName(), pick(w.choices, makings))
 	}, 4},
 	{"claim deleted by hand", (*World).deleteClaimByHand, 3},
 	{"pod made by hand", func(w *World) { w.makePodByHand(w.nextPodName(), pick(w.choices, makings)) }, 4},
@@ -70,20 +68,8 @@ var handDisturbances = []disturbance{
 	{"revision deleted by hand", (*World).deleteRevision, 3},
 	{"made just before", func(w *World) {
 		kind := pick(w.choices, []string{"Pod", "PersistentVolumeClaim", "ControllerRevision"})
-		if how := w.makingsOf(kind); len(how) > 0 {
-			w.goAhead(kind, pick(w.choices, how))
-		}
+		w.goAhead(kind, pick(w.choices, makings))
 	}, 5},
-}
-
-// makingsOf returns how somebody makes objects of a kind in random runs.
-func (w *World) makingsOf(kind string) []making {
-	switch {
-	case kind != "PersistentVolumeClaim" || w.storage == nil:
-		return makings
-	default: // see openFindings
-		return []making{bare, labeled}
-	}
 }
 
 // makeByHand lets somebody make an object.

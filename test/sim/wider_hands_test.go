@@ -224,7 +224,6 @@ func TestMadeAnewWhereAdmissionChangesTheClass(t *testing.T) {
 // A claim of another controller is not what the template says: the status says that it
 // does not follow.
 func TestNamesTheClaimOfAnotherController(t *testing.T) {
-	t.Skip("finding: a claim of another controller does not follow its template, and nothing says so")
 	g := NewWithT(t)
 	s := reference()
 	withClaims("standard", nil)(&s)

@@ -133,6 +133,7 @@ var advice = map[string]string{
 	volumes.ReasonVolumeInUse:            "Let its pod be recreated with podUpdatePolicy InPlaceIfPossible, or delete the pod yourself: `kubectl delete pod POD`",
 	volumes.ReasonVolumeNotRemounted:     "Let its pod be recreated with podUpdatePolicy InPlaceIfPossible, or delete the pod yourself: `kubectl delete pod POD`",
 	volumes.ReasonClaimImmutable:         "Put the claim template back, or have such claims made anew with volumeClaimUpdateStrategy Recreate",
+	volumes.ReasonClaimControlled:        "Take the other controller off the claim's metadata.ownerReferences, or go back: `kubectl insitu undo KIND/NAME`",
 	volumes.ReasonExpansionNotAllowed:    "Set allowVolumeExpansion: true in the storage class, if its driver can, or go back: `kubectl insitu undo KIND/NAME`",
 	volumes.ReasonStorageClassMissing:    "Create the storage class that the message names, or go back: `kubectl insitu undo KIND/NAME`",
 	volumes.ReasonAttributesClassMissing: "Create the VolumeAttributesClass that the message names, or go back: `kubectl insitu undo KIND/NAME`",
