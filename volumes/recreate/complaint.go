@@ -5,6 +5,7 @@ package recreate
 
 import (
 	"regexp"
+	"strings"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
@@ -37,12 +38,17 @@ type complaint struct {
 // Source: https://github.com/container-storage-interface/spec/blob/master/spec.md#error-scheme
 var passing = regexp.MustCompile(`code = (Unavailable|DeadlineExceeded|Aborted|Canceled)\b`)
 
+// coded matches errors of drivers.
+var coded = regexp.MustCompile(`code = \w+`)
+
 // ofSnapshot returns what the driver reports of a snapshot. The time of the error is that
 // of its first occurrence: external-snapshotter writes the error again only if its words
 // have changed.
 func ofSnapshot(snapshot *snapshotv1.VolumeSnapshot) complaint {
 	said := snapshotError(snapshot)
-	if said == "" || IsReady(snapshot) || snapshot.Status.Error.Time == nil {
+	// It leaves the error of an earlier call until the snapshot is ready, also when the driver has
+	// cut it since; and an error without a code is one of its own writes, which it repeats.
+	if said == "" || IsReady(snapshot) || snapshot.Status.Error.Time == nil || snapshot.Status.CreationTime != nil || !coded.MatchString(said) {
 		return complaint{words: said}
 	}
 	at := snapshot.Status.Error.Time.Time
@@ -56,18 +62,50 @@ const ProvisioningFailedEvent = "ProvisioningFailed"
 // ofVolume returns what the driver reports of the volume of a claim, by the events of the
 // claim: external-provisioner writes it nowhere else.
 func ofVolume(claim *corev1.PersistentVolumeClaim, events []corev1.Event) complaint {
-	latest := complaint{}
+	var said []complaint
 	for i := range events {
-		if event := &events[i]; isFailure(event, claim.UID) && event.LastTimestamp.After(latest.last) {
-			latest = complaint{event.Message, event.FirstTimestamp.Time, event.LastTimestamp.Time}
+		if event := &events[i]; isFailure(event, claim.UID) {
+			said = append(said, ofEvent(event))
 		}
 	}
-	for i := range events { // a sidecar that was restarted began a new one
-		if event := &events[i]; isFailure(event, claim.UID) && event.Message == latest.words && event.FirstTimestamp.Time.Before(latest.first) {
-			latest.first = event.FirstTimestamp.Time
+	latest := complaint{}
+	for _, one := range said {
+		if one.last.After(latest.last) {
+			latest = one
+		}
+	}
+	for _, one := range said { // a sidecar that was restarted began a new one
+		if one.words == latest.words && one.first.Before(latest.first) {
+			latest.first = one.first
+		}
+	}
+	for _, one := range said { // it has said something else since
+		if one.words != latest.words && one.last.After(latest.first) {
+			latest.first = one.last
 		}
 	}
 	return latest
+}
+
+// combined begins the words of an event in which a recorder keeps the latest of many others.
+const combined = "(combined from similar events)"
+
+// ofEvent returns what an event reports, of either API of events.
+func ofEvent(event *corev1.Event) complaint {
+	c := complaint{event.Message, event.FirstTimestamp.Time, event.LastTimestamp.Time}
+	if c.first.IsZero() {
+		c.first = event.EventTime.Time
+	}
+	if event.Series != nil && event.Series.LastObservedTime.After(c.last) {
+		c.last = event.Series.LastObservedTime.Time
+	}
+	if c.last.IsZero() {
+		c.last = c.first
+	}
+	if strings.HasPrefix(c.words, combined) {
+		c.first = c.last
+	}
+	return c
 }
 
 func isFailure(event *corev1.Event, claim types.UID) bool {

@@ -7,10 +7,12 @@ import (
 	"testing"
 	"time"
 
+	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	volumehelpers "k8s.io/component-helpers/storage/volume"
 	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
@@ -121,14 +123,22 @@ func TestErrorsOfVolumes(t *testing.T) {
 		words  string
 		lasts  bool
 	}{
-		"none":                         {nil, "", false},
-		"for ten minutes":              {[]corev1.Event{event("claim", "no room", 0, 9)}, "no room", true},
-		"once, ten minutes ago":        {[]corev1.Event{event("claim", "no room", 0, 0)}, "no room", false},
-		"since four minutes":           {[]corev1.Event{event("claim", "no room", 6, 9)}, "no room", false},
-		"of another claim":             {[]corev1.Event{event("other", "no room", 0, 9)}, "", false},
-		"another one since":            {[]corev1.Event{event("claim", "no room", 0, 7), event("claim", "no such pool", 8, 9)}, "no such pool", false},
-		"another one before":           {[]corev1.Event{event("claim", "no such pool", 0, 1), event("claim", "no room", 2, 9)}, "no room", true},
-		"the sidecar was restarted":    {[]corev1.Event{event("claim", "no room", 8, 9), event("claim", "no room", 0, 5)}, "no room", true},
+		"none":                      {nil, "", false},
+		"for ten minutes":           {[]corev1.Event{event("claim", "no room", 0, 9)}, "no room", true},
+		"once, ten minutes ago":     {[]corev1.Event{event("claim", "no room", 0, 0)}, "no room", false},
+		"since four minutes":        {[]corev1.Event{event("claim", "no room", 6, 9)}, "no room", false},
+		"of another claim":          {[]corev1.Event{event("other", "no room", 0, 9)}, "", false},
+		"another one since":         {[]corev1.Event{event("claim", "no room", 0, 7), event("claim", "no such pool", 8, 9)}, "no such pool", false},
+		"another one before":        {[]corev1.Event{event("claim", "no such pool", 0, 1), event("claim", "no room", 2, 9)}, "no room", true},
+		"the sidecar was restarted": {[]corev1.Event{event("claim", "no room", 8, 9), event("claim", "no room", 0, 5)}, "no room", true},
+		"other words each time, of which the recorder keeps the latest": {
+			[]corev1.Event{event("claim", "(combined from similar events): no room on node-7", 0, 9)}, "(combined from similar events): no room on node-7", false,
+		},
+		"two errors in turn": {[]corev1.Event{event("claim", "no room", 0, 9), event("claim", "code = Aborted", 1, 8)}, "no room", false},
+		"of the API events.k8s.io": {[]corev1.Event{{
+			InvolvedObject: corev1.ObjectReference{UID: "claim"}, Reason: ProvisioningFailedEvent, Message: "no room", EventTime: metav1.NewMicroTime(at(0).Time),
+			Series: &corev1.EventSeries{Count: 9, LastObservedTime: metav1.NewMicroTime(at(9).Time)},
+		}}, "no room", true},
 		"something else of that claim": {[]corev1.Event{{InvolvedObject: corev1.ObjectReference{UID: "claim"}, Reason: "Provisioning", Message: "begun", LastTimestamp: at(9)}}, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -138,4 +148,55 @@ func TestErrorsOfVolumes(t *testing.T) {
 			g.Expect(found.lasts(at(10).Time)).To(Equal(test.lasts))
 		})
 	}
+}
+
+// TestErrorBeforeASlowSnapshot: external-snapshotter leaves the error of an earlier call in the
+// status until the snapshot is ready. A driver that failed once and is uploading now does not
+// fail, and a conflict of the sidecar's own writes is no error of the driver.
+//
+// Source: updateSnapshotContentStatus of external-snapshotter v8.
+func TestErrorBeforeASlowSnapshot(t *testing.T) {
+	for moment, write := range map[string]string{"the first snapshot": "CreateTrial", "the snapshot": "CreateSnapshot"} {
+		for words, isCut := range map[string]bool{
+			"failed to take snapshot of the volume vol-1: rpc error: code = Internal desc = RequestLimitExceeded":        true,
+			"failed to add VolumeSnapshotBeingCreated annotation on the content content-1: the object has been modified": false,
+		} {
+			t.Run(moment+", "+words, func(t *testing.T) {
+				l := newLife(t, patient)
+				l.wants("fast")
+				if write == "CreateSnapshot" {
+					l.until("HoldVolume")
+				}
+				l.stalled = true // it is being uploaded
+				l.until(write)
+				for began := l.now; l.now.Before(began.Add(10 * time.Minute)); l.round() {
+					for _, snapshot := range l.snapshots {
+						if snapshot.Status == nil || IsReady(snapshot.VolumeSnapshot) {
+							continue
+						}
+						snapshot.Status.Error = &snapshotv1.VolumeSnapshotError{Message: &words, Time: ptr.To(metav1.NewTime(began.Add(time.Second)))}
+						if isCut {
+							snapshot.Status.CreationTime = ptr.To(metav1.NewTime(began.Add(3 * time.Second)))
+						}
+					}
+				}
+				NewWithT(t).Expect(l.failure()).To(BeEmpty())
+			})
+		}
+	}
+}
+
+// TestTrialThatIsToBeScheduledAgain: the provisioner takes the node off the claim of a trial,
+// for which it has no room there. No scheduler will choose another one for that claim.
+func TestTrialThatIsToBeScheduledAgain(t *testing.T) {
+	l := newLife(t, patient)
+	l.lazy, l.stuckOnTrial = true, true
+	l.words = "code = ResourceExhausted desc = no room"
+	l.wants("fast")
+	l.until("TryRestore")
+	l.turn()
+	delete(l.trial.Annotations, volumehelpers.AnnSelectedNode)
+	l.rounds(5)
+	l.expectOnOld(ReasonDriverFails)
+	NewWithT(t).Expect(volumes.RecordOf(l.claim).RecreateFailure.Message).To(And(ContainSubstring("on node node-1"), ContainSubstring(l.words)))
 }

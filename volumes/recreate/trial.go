@@ -85,6 +85,8 @@ func (f Facts) tryRestore(a Attempt, now time.Time) Step {
 		return failed(ReasonClaimRewritten, "admission changed the claim that restores its first snapshot on trial: "+f.rewrittenOnTrial())
 	case trial != nil && trial.Status.Phase == corev1.ClaimBound:
 		return f.tried(now, "its first snapshot was restored to volume "+trial.Spec.VolumeName+" on trial: its pod can be stopped")
+	case f.isSentAway(a):
+		return failed(ReasonDriverFails, "its driver makes no volume of its first snapshot on node "+a.Node+f.whyNoVolume())
 	case f.ofNewVolume().lasts(now):
 		failure := f.ofNewVolume().fails(a, "restore its first snapshot to claim "+a.TrialClaim+" on trial", now)
 		return f.giveUp(failure, failure.Message)
@@ -99,6 +101,15 @@ func (f Facts) tryRestore(a Attempt, now time.Time) Step {
 	default:
 		return pending(wait(ReasonVolumeNotReady, "its first snapshot is being restored to claim %s on trial, while its pod runs%s", a.TrialClaim, f.ofNewVolume().said()).until(deadline))
 	}
+}
+
+// isSentAway reports whether the provisioner has taken the node off the claim of the trial,
+// for which it has no volume there. The scheduler would choose another node for a pod, which
+// this claim has not.
+//
+// Source: ProvisioningReschedule in sig-storage-lib-external-provisioner.
+func (f Facts) isSentAway(a Attempt) bool {
+	return a.Node != "" && f.TrialClaim != nil && f.TrialClaim.Annotations[volumehelpers.AnnSelectedNode] == "" && f.ofNewVolume().words != ""
 }
 
 // tried returns the step that notes that the trial is over.
