@@ -141,6 +141,13 @@ func (f KeptFacts) isBack(v Volume) bool {
 	return claim != nil && claim.Spec.VolumeName == v.Name
 }
 
+// isGivenBack reports whether the claim of a volume was deleted to have the volume back.
+func (f KeptFacts) isGivenBack(v Volume) bool {
+	return slices.ContainsFunc(f.Volumes, func(other Volume) bool {
+		return other.State != nil && !other.isProved() && other.IsHeldFor(v.State.Namespace, v.State.Claim) && other.State.Recreate.Volume == v.Name
+	})
+}
+
 func (f KeptFacts) keptVolume(v Volume, now time.Time) Kept {
 	kept := Kept{
 		Volume: &v, Namespace: v.State.Namespace, Claim: v.State.Claim, ClaimUID: v.State.ClaimUID, Owner: v.State.OwnerUID,
@@ -159,7 +166,7 @@ func (f KeptFacts) keptVolume(v Volume, now time.Time) Kept {
 		kept.State = KeptDeleting
 	case !hasOwner:
 		kept.State = KeptOrphaned
-	case !v.isProved(), claim != nil && undoOf(claim) == v.Name:
+	case !v.isProved(), claim != nil && undoOf(claim) == v.Name, f.isGivenBack(v):
 		kept.State = KeptNeeded
 	case v.State.Recreate.Source != appsv1beta1.SnapshotRecreateSource:
 		kept.State = KeptOnlyCopy
@@ -196,7 +203,7 @@ func (f KeptFacts) keptSnapshot(snapshot *snapshotv1.VolumeSnapshot, ofVolumes [
 		kept.State = KeptDeleting
 	case !hasOwner:
 		kept.State = KeptOrphaned
-	case i >= 0 && ofVolumes[i].State == KeptNeeded, i < 0 && entry != nil && entry.SinceTimestamp == nil:
+	case i >= 0 && (ofVolumes[i].State == KeptNeeded || !ofVolumes[i].Volume.isProved()), i < 0 && entry != nil && entry.SinceTimestamp == nil:
 		kept.State = KeptNeeded
 	case strategy.GetRecreate().Snapshot != appsv1beta1.DeleteRecreateRetention:
 		kept.State = KeptRetained

@@ -208,3 +208,29 @@ func TestSum(t *testing.T) {
 	g.Expect(of.OldestTimestamp.Time).To(BeTemporally("==", start.Add(-2*time.Hour)))
 	g.Expect(sum.OldestTimestamp.Time).To(BeTemporally("==", start.Add(-time.Hour)), "it is not changed")
 }
+
+// TestKeptWhileItIsNeeded: what a claim is about to be made from is needed, whatever somebody
+// has deleted by hand meanwhile.
+func TestKeptWhileItIsNeeded(t *testing.T) {
+	t.Run("the snapshot of a volume that is being deleted", func(t *testing.T) {
+		l := newLife(t, nil)
+		l.wants("fast")
+		l.until("DeleteClaim")
+		l.stuck = true
+		l.rounds(5)
+		l.stored["pv-1"].DeletionTimestamp = l.deleted()
+		NewWithT(t).Expect(l.kept()).To(ContainElement("snapshot Needed"))
+	})
+	t.Run("a volume that is given back, while there is no claim", func(t *testing.T) {
+		g := NewWithT(t)
+		l := newLife(t, nil)
+		l.wants("fast")
+		l.settle()
+		l.wrote()
+		l.undo("previous")
+		l.until("DeleteClaim")
+		l.turn()
+		g.Expect(l.claim).To(BeNil())
+		g.Expect(l.kept()).To(ContainElement("volume pv-1 Needed"))
+	})
+}

@@ -204,22 +204,19 @@ func (l *letGo) run(ctx context.Context, names []string) error {
 	if err != nil {
 		return err
 	}
-	all, err := c.Kept(ctx, namespace, time.Now())
-	if err != nil {
-		return err
-	}
-	chosen, err := choose(all, namespace, names)
+	chosen, err := mayLetGo(ctx, c, namespace, names)
 	if err != nil {
 		return err
 	}
 	for _, kept := range chosen {
-		if err := change.MayLetGo(kept); err != nil {
-			return err
-		}
 		fmt.Fprintf(l.Out, "%s of claim %s, %s: %s\n", kept.Ref(), kept.Claim, kept.Size.String(), l.loses(kept))
 	}
 	if len(options) == 0 && !l.yes {
 		if err := l.confirm(); err != nil {
+			return err
+		}
+		// Somebody may have asked for one of them meanwhile.
+		if chosen, err = mayLetGo(ctx, c, namespace, names); err != nil {
 			return err
 		}
 	}
@@ -236,6 +233,25 @@ func (l *letGo) run(ctx context.Context, names []string) error {
 		fmt.Fprintf(l.Out, "%s %s%s\n", kept.Ref(), l.done, suffix)
 	}
 	return errors.Join(errs...)
+}
+
+// mayLetGo returns what is kept under names, with what is lost with all of it, if none of it
+// is needed.
+func mayLetGo(ctx context.Context, c *cluster.Cluster, namespace string, names []string) ([]report.KeptStorage, error) {
+	all, err := c.Kept(ctx, namespace, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := choose(all, namespace, names)
+	if err != nil {
+		return nil, err
+	}
+	for _, kept := range chosen {
+		if err := change.MayLetGo(kept); err != nil {
+			return nil, err
+		}
+	}
+	return report.LosesTogether(chosen, all), nil
 }
 
 // choose returns what is kept under names, as the list prints them.

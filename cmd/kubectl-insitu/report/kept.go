@@ -84,6 +84,21 @@ func NewKept(all []recreate.Kept, owners []appsv1beta1.StatefulSet) []KeptStorag
 	return told
 }
 
+// LosesTogether says what is lost with each of the chosen when all of them are discarded.
+func LosesTogether(chosen, all []KeptStorage) []KeptStorage {
+	var others []recreate.Kept
+	for _, kept := range all {
+		if !slices.ContainsFunc(chosen, func(c KeptStorage) bool { return c.Ref() == kept.Ref() && c.Namespace == kept.Namespace }) {
+			others = append(others, kept.Kept)
+		}
+	}
+	together := slices.Clone(chosen)
+	for i := range together {
+		together[i].Loses = loses(together[i].Kept, others)
+	}
+	return together
+}
+
 // OwnerOf returns the StatefulSet of a UID or, if that is empty, the one of whose pods a
 // claim has the name; nil if there is none.
 func OwnerOf(owners []appsv1beta1.StatefulSet, uid types.UID, claim string) *appsv1beta1.StatefulSet {

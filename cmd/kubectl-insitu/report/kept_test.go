@@ -95,3 +95,16 @@ func TestKeptIsToldWithItsSet(t *testing.T) {
 	g.Expect(OwnerOf(owners[2:], "", "data-db-0")).To(BeNil(), "data-db-0 is no claim of db-0")
 	g.Expect(OwnerOf(owners, "set-9", "data-db-0")).To(BeNil(), "another set of the name")
 }
+
+// TestWhatIsLostTogether: a volume and a snapshot with the same data are each other's copy, but
+// not when both are discarded.
+func TestWhatIsLostTogether(t *testing.T) {
+	g := NewWithT(t)
+	all := NewKept([]recreate.Kept{keptVolume(appsv1beta1.SnapshotRecreateSource, true, recreate.KeptRetained), keptSnapshot("claim-1")}, nil)
+	g.Expect(all[0].Loses).To(ContainSubstring("snapshot data-db-0-1 has the same data"))
+	g.Expect(LosesTogether(all[:1], all)[0].Loses).To(Equal(all[0].Loses))
+	for _, one := range LosesTogether(all, all) {
+		g.Expect(one.Loses).To(MatchRegexp(`^claim data-db-0 as it was .* is lost`))
+	}
+	g.Expect(all[0].Loses).To(ContainSubstring("has the same data"), "the list is not written to")
+}
