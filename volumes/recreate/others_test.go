@@ -225,7 +225,8 @@ func TestAdmissionChangesTheClaim(t *testing.T) {
 }
 
 // TestAdmissionKeepsTheOldVolumeAway: a claim that admission gives another class cannot be
-// bound to its old volume. It is created again once a minute, until it can.
+// bound to its old volume. It is created again after a minute, then less and less often up to
+// every five minutes, until it can.
 func TestAdmissionKeepsTheOldVolumeAway(t *testing.T) {
 	l := newLife(t, nil)
 	l.stuck = true
@@ -237,10 +238,10 @@ func TestAdmissionKeepsTheOldVolumeAway(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(l.step).To(And(HaveField("Reason", ReasonClaimRewritten), HaveField("Message", ContainSubstring(`its storage class is "odd", the volume is of class "slow"`))))
 	l.wrote()
-	l.rounds(300)
-	g.Expect(l.countOf("CreateClaim on pv-1")).To(BeNumerically("~", 5, 1), "once a minute")
+	l.rounds(3600)
+	g.Expect(l.countOf("CreateClaim on pv-1")).To(BeNumerically("~", 13, 2), "in an hour")
 	l.admission = nil
-	l.rounds(70)
+	l.rounds(310)
 	l.stuck = false
 	l.settle()
 	g.Expect(l.claim.Spec.VolumeName).To(Equal("pv-1"))

@@ -100,8 +100,9 @@ func (f Facts) refused(held *Volume, now time.Time) Step {
 	state := held.State
 	since := state.RefusedTimestamp
 	step := wait(volumes.ReasonClaimRefused, "the API server refuses to create it, and is asked again: %s", f.Refused)
-	if state.Recreate.Source == appsv1beta1.VolumeRecreateSource && state.Recreate.Volume == held.Name {
-		return step
+	isBack := state.Recreate.Source == appsv1beta1.VolumeRecreateSource && state.Recreate.Volume == held.Name
+	if isBack || held.DeletionTimestamp != nil {
+		return step // there is no other way
 	}
 	if since == nil {
 		noted := state.DeepCopy()
@@ -201,25 +202,32 @@ func (f Facts) awaitVolume(now time.Time) Step {
 	if a.Source == appsv1beta1.VolumeRecreateSource {
 		return f.awaitVolumeBack(held, now)
 	}
+	if held.State.RefusedTimestamp != nil { // it was accepted: the next refusal is another one
+		step := act(HoldVolume, ReasonClaimRecreating, "the API server has accepted it")
+		step.Volume, step.State = held.PersistentVolume, held.State.DeepCopy()
+		step.State.RefusedTimestamp = nil
+		return step
+	}
 	deadline := f.Claim.CreationTimestamp.Add(f.timeout())
+	isGoing := held.DeletionTimestamp != nil // it is never bound again: the snapshot is all there is
 	switch why := f.barrier(held); {
 	case f.Claim.Spec.VolumeName != "":
 		return pending(wait(ReasonVolumeNotReady, "it is being bound to its volume %s", f.Claim.Spec.VolumeName))
 	case why != nil:
 		return f.takeBack(held, why)
-	case f.rewritten(held, now) != nil:
+	case !isGoing && f.rewritten(held, now) != nil:
 		return f.takeBack(held, f.rewritten(held, now))
-	case undoOf(f.Claim) == held.Name:
+	case !isGoing && undoOf(f.Claim) == held.Name:
 		return f.takeBack(held, f.undone(a, now))
-	case f.ofNewVolume().lasts(now):
+	case !isGoing && f.ofNewVolume().lasts(now):
 		return f.takeBack(held, f.ofNewVolume().fails(a, "make its volume from "+from(a), now))
-	case !now.Before(deadline):
+	case !isGoing && !now.Before(deadline):
 		message := fmt.Sprintf("it had no volume from %s within %s%s", from(a), f.timeout(), f.whyNoVolume())
 		return f.takeBack(held, &Failure{Key: a.Key, Reason: ReasonRecreateTimedOut, Message: message, Timestamp: metav1.NewTime(now).Rfc3339Copy()})
 	case a.Source == appsv1beta1.SnapshotRecreateSource && !f.asksFor(a.Snapshot):
-		return f.startAnew("it does not ask for snapshot " + a.Snapshot)
+		return f.startAnew(held, "it does not ask for snapshot "+a.Snapshot, now)
 	case volumes.NeedsRecreate(f.Claim, f.Template):
-		return f.startAnew("its template has changed again")
+		return f.startAnew(held, "it is not what its template says", now)
 	default:
 		return pending(wait(ReasonVolumeNotReady, "its new volume is being made from %s%s", from(a), f.ofNewVolume().said()).until(deadline))
 	}
@@ -228,10 +236,10 @@ func (f Facts) awaitVolume(now time.Time) Step {
 // awaitVolumeBack returns the next step of a claim that is to be bound to a volume that it
 // has had before.
 func (f Facts) awaitVolumeBack(held *Volume, now time.Time) Step {
-	name, retried := held.State.Recreate.Volume, f.Claim.CreationTimestamp.Add(unfitPeriod)
+	name, retried := held.State.Recreate.Volume, f.Claim.CreationTimestamp.Add(min(unfitPeriod<<held.State.Restarts, maxUnfitPeriod))
 	switch {
 	case f.barrier(held) != nil, f.Claim.Spec.VolumeName != name:
-		return f.startAnew("it is not bound to volume " + name)
+		return f.deleteUnbound("it is not bound to volume " + name)
 	case !f.isUnfit():
 		step := wait(ReasonVolumeNotReady, "it is being bound to its volume %s", name)
 		step.PodMayRun = unrestored(f.record()) == nil // a user has to say first what it is to have
@@ -239,14 +247,19 @@ func (f Facts) awaitVolumeBack(held *Volume, now time.Time) Step {
 	case now.Before(retried):
 		return wait(ReasonClaimRewritten, "admission changed the claim when it was created, and it cannot have volume %s: its storage class is %q, the volume is of class %q",
 			name, volumehelpers.GetPersistentVolumeClaimClass(f.Claim), volumehelpers.GetPersistentVolumeClass(f.Target.PersistentVolume)).until(retried)
+	case held.State.RestartedClaim != f.Claim.UID:
+		return f.countRestart(held)
 	default:
-		return f.startAnew("admission changed it")
+		return f.deleteUnbound("admission changed it")
 	}
 }
 
 // unfitPeriod is after how long a claim is created again that admission has changed so
-// that it cannot have its volume back.
-const unfitPeriod = time.Minute
+// that it cannot have its volume back: each time after twice as long, up to maxUnfitPeriod.
+const (
+	unfitPeriod    = time.Minute
+	maxUnfitPeriod = 5 * time.Minute
+)
 
 // isUnfit reports whether the claim asks for its volume, and Kubernetes does not bind that
 // to it.
@@ -260,8 +273,36 @@ func pending(step Step) Step {
 	return step
 }
 
-// startAnew returns the step that deletes a claim to which nothing was written.
-func (f Facts) startAnew(why string) Step {
+// maxRestarts is how often a claim is created again that is not what was asked for.
+const maxRestarts = 5
+
+// startAnew returns the next step of a claim without a volume that is not what was asked
+// for: it is created again. If that does not help, the claim gets its old volume back.
+func (f Facts) startAnew(held *Volume, why string, now time.Time) Step {
+	switch {
+	case held.State.RestartedClaim == f.Claim.UID:
+		return f.deleteUnbound(why)
+	case held.State.Restarts < maxRestarts || held.DeletionTimestamp != nil:
+		return f.countRestart(held)
+	default:
+		return f.takeBack(held, &Failure{
+			Key: KeyOf(f.Template, f.Strategy), Reason: ReasonClaimRewritten, Timestamp: metav1.NewTime(now).Rfc3339Copy(),
+			Message: fmt.Sprintf("it was created %d times, and each time something changed it: %s", maxRestarts+1, why),
+		})
+	}
+}
+
+// countRestart returns the step that notes that a claim without a volume is deleted, to be
+// created again.
+func (f Facts) countRestart(held *Volume) Step {
+	step := act(HoldVolume, ReasonClaimRecreating, "it is created again")
+	step.Volume, step.State = held.PersistentVolume, held.State.DeepCopy()
+	step.State.Restarts, step.State.RestartedClaim = min(held.State.Restarts+1, maxRestarts), f.Claim.UID
+	return step
+}
+
+// deleteUnbound returns the step that deletes a claim to which nothing was written.
+func (f Facts) deleteUnbound(why string) Step {
 	step := act(DeleteClaim, ReasonClaimRecreating, "it is deleted before it has a volume, and made again: %s", why)
 	step.Claim = f.Claim
 	return step

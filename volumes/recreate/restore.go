@@ -131,9 +131,9 @@ func (f Facts) awaitRestore() Step {
 	}
 	name := f.Claim.Annotations[appsv1beta1.RestoredFromAnnotation]
 	if f.Snapshot == nil || f.Snapshot.DeletionTimestamp != nil {
-		return f.startAnew("snapshot " + name + ", which it was to be restored from, is gone")
+		return f.deleteUnbound("snapshot " + name + ", which it was to be restored from, is gone")
 	}
-	return pending(wait(ReasonVolumeNotReady, "its volume is being made from snapshot %s", name))
+	return pending(wait(ReasonVolumeNotReady, "its volume is being made from snapshot %s%s", name, f.ofNewVolume().said()))
 }
 
 // isRestored reports whether a claim was made from the snapshot that its template

@@ -114,7 +114,9 @@ const unstagePeriod = 20 * time.Second
 
 // Next returns the next step of a claim. It is None for one that is not being made
 // anew, and of which nothing is left to be tidied up.
-func Next(f Facts, now time.Time) Step {
+func Next(f Facts, now time.Time) Step { return f.next(now).at(now) }
+
+func (f Facts) next(now time.Time) Step {
 	switch {
 	case f.Claim == nil:
 		return f.renew(now)
@@ -165,5 +167,13 @@ func act(action Action, reason, format string, args ...any) Step {
 // until returns the step with the moment at which time changes it.
 func (s Step) until(at time.Time) Step {
 	s.Until = at
+	return s
+}
+
+// at returns the step without a moment that is over: it would be looked at without a pause.
+func (s Step) at(now time.Time) Step {
+	if s.Action == Wait && !s.Until.After(now) {
+		s.Until = time.Time{}
+	}
 	return s
 }

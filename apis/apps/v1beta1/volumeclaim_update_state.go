@@ -172,6 +172,10 @@ type HeldVolumeState struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 	// heldVolumes are those that were on the claim.
 	HeldVolumes []HeldVolume `json:"heldVolumes,omitempty"`
+	// restarts is how often a claim was deleted that had no volume yet, to be created again,
+	// and restartedClaim is the UID of the last one.
+	Restarts       int32     `json:"restarts,omitempty"`
+	RestartedClaim types.UID `json:"restartedClaim,omitempty"`
 	// refusedTimestamp is when the API server first refused the new claim; absent if it did
 	// not.
 	RefusedTimestamp *metav1.Time `json:"refusedTimestamp,omitempty"`
