@@ -152,7 +152,7 @@ func (s *Session) recentVolume(ctx context.Context, name string) (*recreate.Volu
 }
 
 func (s *Session) readUsers(ctx context.Context, claim Claim, facts *recreate.PreflightFacts) error {
-	users, err := s.usersOf(ctx, facts.Claim, nil)
+	users, err := s.usersOf(ctx, facts.Claim, nil, nil)
 	facts.OtherUsers = slices.DeleteFunc(users, func(name string) bool { return claim.Pod != nil && name == claim.Pod.Name })
 	return err
 }

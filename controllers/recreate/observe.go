@@ -11,9 +11,12 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 	"k8s.io/kubectl/pkg/util/podutils"
 	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
@@ -65,8 +68,8 @@ func (s *Session) eventsOf(ctx context.Context, claim *corev1.PersistentVolumeCl
 	list := &corev1.EventList{}
 	err := s.live.List(ctx, list, client.InNamespace(claim.Namespace),
 		client.MatchingFields{"involvedObject.uid": string(claim.UID), "reason": recreate.ProvisioningFailedEvent})
-	if err != nil {
-		return nil, fmt.Errorf("list events of claim %s/%s: %w", claim.Namespace, claim.Name, err)
+	if err != nil { // they only say why: the deadline holds without them
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to list the events of a claim", "PersistentVolumeClaim", klog.KObj(claim))
 	}
 	s.recent.Set(eventsKey{claim.UID}, list.Items, recentPeriod)
 	return list.Items, nil
@@ -83,7 +86,7 @@ func (s *Session) observeTerminating(ctx context.Context, facts *recreate.Facts)
 			return err
 		}
 	}
-	facts.Users, err = s.usersOf(ctx, facts.Claim, s.live)
+	facts.Users, err = s.usersOf(ctx, facts.Claim, s.live, nil)
 	return err
 }
 
@@ -191,7 +194,7 @@ func (s *Session) observeAttempt(ctx context.Context, claim Claim, attempt recre
 	if err := s.observeTrial(ctx, attempt, facts); err != nil || facts.Pod != nil {
 		return err
 	}
-	if facts.Users, err = s.usersOf(ctx, facts.Claim, nil); err != nil {
+	if facts.Users, err = s.usersOf(ctx, facts.Claim, nil, attempt.StoppedTimestamp); err != nil {
 		return err
 	}
 	if facts.Attaches, err = s.attaches(ctx, facts.Volume); err != nil {
@@ -201,11 +204,11 @@ func (s *Session) observeAttempt(ctx context.Context, claim Claim, attempt recre
 	mayGo := attempt.StoppedTimestamp != nil && facts.Volume.State != nil && isSaved
 	switch {
 	case attempt.StoppedTimestamp == nil:
-		return s.observeStop(ctx, facts)
+		return s.observeStop(ctx, attempt, facts)
 	case !mayGo:
 		return nil
 	}
-	if err := s.confirmUnused(ctx, facts); err != nil {
+	if err := s.confirmUnused(ctx, attempt, facts); err != nil {
 		return err
 	}
 	judgement, err := s.judge(ctx, claim, facts.Claim, facts.Snapshot)
@@ -216,11 +219,11 @@ func (s *Session) observeAttempt(ctx context.Context, claim Claim, attempt recre
 // observeStop reads what still uses the volume of a claim whose pod was stopped. What was
 // read for another claim a moment ago may keep this one waiting; that nothing uses the
 // volume is read for each.
-func (s *Session) observeStop(ctx context.Context, facts *recreate.Facts) (err error) {
+func (s *Session) observeStop(ctx context.Context, attempt recreate.Attempt, facts *recreate.Facts) (err error) {
 	if facts.Nodes, err = s.nodesOf(ctx, facts.Volume); err != nil || len(facts.Nodes) > 0 {
 		return err
 	}
-	if err := s.confirmUnused(ctx, facts); err != nil || len(facts.Users) > 0 {
+	if err := s.confirmUnused(ctx, attempt, facts); err != nil || len(facts.Users) > 0 {
 		return err
 	}
 	s.attachments = &memory[[]storagev1.VolumeAttachment]{}
@@ -229,9 +232,9 @@ func (s *Session) observeStop(ctx context.Context, facts *recreate.Facts) (err e
 }
 
 // confirmUnused asks the API server for the pods that use a claim, if the cache shows none.
-func (s *Session) confirmUnused(ctx context.Context, facts *recreate.Facts) (err error) {
+func (s *Session) confirmUnused(ctx context.Context, attempt recreate.Attempt, facts *recreate.Facts) (err error) {
 	if len(facts.Users) == 0 {
-		facts.Users, err = s.usersOf(ctx, facts.Claim, s.live)
+		facts.Users, err = s.usersOf(ctx, facts.Claim, s.live, attempt.StoppedTimestamp)
 	}
 	return err
 }
@@ -391,15 +394,18 @@ func (s *Session) heldBy(ctx context.Context, claim *corev1.PersistentVolumeClai
 }
 
 // usersOf returns the names of the pods on nodes that use a claim: as the cache has
-// it, or as a reader says.
-func (s *Session) usersOf(ctx context.Context, claim *corev1.PersistentVolumeClaim, live client.Reader) ([]string, error) {
+// it, or as a reader says. Those that have ended count if they started after a time: they
+// have written since.
+func (s *Session) usersOf(ctx context.Context, claim *corev1.PersistentVolumeClaim, live client.Reader, since *metav1.Time) ([]string, error) {
 	pods, err := s.podsOf(ctx, claim.Namespace, live)
 	if err != nil {
 		return nil, fmt.Errorf("list pods that use claim %s/%s: %w", claim.Namespace, claim.Name, err)
 	}
 	var users []string
 	for i := range pods {
-		if pod := &pods[i]; pod.Spec.NodeName != "" && !inplace.HasEnded(pod) && workload.Uses(pod, claim.Name) {
+		pod := &pods[i]
+		hasLeft := inplace.HasEnded(pod) && (since == nil || !since.Before(pod.Status.StartTime))
+		if pod.Spec.NodeName != "" && !hasLeft && workload.Uses(pod, claim.Name) {
 			users = append(users, pod.Name)
 		}
 	}

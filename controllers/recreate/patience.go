@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/insitu-dev/insitu/volumes"
@@ -85,6 +86,18 @@ func (s *Session) seen(claim Claim, users []string) string {
 		parts = append(parts, "pod", string(claim.Pod.UID), claim.Pod.ResourceVersion)
 	}
 	return strings.Join(parts, "/")
+}
+
+// stoppedSince returns since when nothing has used the volume of a claim, as its record says;
+// nil if that is not so.
+func stoppedSince(claim Claim) *metav1.Time {
+	if claim.Found == nil {
+		return nil
+	}
+	if attempt := volumes.RecordOf(claim.Found).Recreate; attempt != nil {
+		return attempt.StoppedTimestamp
+	}
+	return nil
 }
 
 // isStopped reports whether the pod of a claim has been stopped for its recreation. Another

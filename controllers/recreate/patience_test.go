@@ -6,6 +6,7 @@ package recreate
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -240,12 +241,84 @@ func TestAPodThatComesIsSeenAtOnce(t *testing.T) {
 	}}}
 	g.Expect(c.cache.Create(t.Context(), pod)).To(Succeed())
 
-	found := &corev1.PersistentVolumeClaim{}
-	g.Expect(c.cache.Get(t.Context(), client.ObjectKeyFromObject(c.claims[0].Template), found)).To(Succeed())
-	c.claims[0].Found = found
+	c.advance(t, now)
+	g.Expect(c.recordOf(t).Recreate).To(BeNil(), "the recreation is given up")
+}
+
+// advance looks at the first claim once.
+func (c *crowd) advance(t *testing.T, now time.Time) Result {
+	t.Helper()
+	g := NewWithT(t)
+	claim := c.claims[0]
+	claim.Found = &corev1.PersistentVolumeClaim{}
+	g.Expect(c.cache.Get(t.Context(), client.ObjectKeyFromObject(claim.Template), claim.Found)).To(Succeed())
 	session := c.recreator.Open(workload.Owner{Object: c.set, Kind: appsv1beta1.StatefulSetKind}, c.set.Spec.VolumeClaimUpdateStrategy, now)
-	_, err := session.Advance(t.Context(), c.claims[0])
+	result, err := session.Advance(t.Context(), claim)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(c.cache.Get(t.Context(), client.ObjectKeyFromObject(found), found)).To(Succeed())
-	g.Expect(volumes.RecordOf(found).Recreate).To(BeNil(), "the recreation is given up")
+	return result
+}
+
+// recordOf returns what is noted on the first claim.
+func (c *crowd) recordOf(t *testing.T) volumes.Record {
+	t.Helper()
+	found := &corev1.PersistentVolumeClaim{}
+	NewWithT(t).Expect(c.cache.Get(t.Context(), client.ObjectKeyFromObject(c.claims[0].Template), found)).To(Succeed())
+	return volumes.RecordOf(found)
+}
+
+// TestAPodThatCameAndEnded: a Job that used the claim after its pod was stopped, and ended
+// before anybody looked, has written what is in no snapshot.
+func TestAPodThatCameAndEnded(t *testing.T) {
+	for name, test := range map[string]struct {
+		started time.Duration
+		givesUp bool
+	}{"after it was stopped": {10 * time.Second, true}, "before": {-time.Minute, false}} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c := newCrowd(g, 1, crowds["the snapshot"])
+			c.advance(t, began.Add(time.Second))
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "job-1"}}
+			pod.Spec.NodeName = "node"
+			pod.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: c.claims[0].Template.Name},
+			}}}
+			pod.Status.Phase, pod.Status.StartTime = corev1.PodSucceeded, ptr.To(metav1.NewTime(began.Add(test.started)))
+			g.Expect(c.cache.Create(t.Context(), pod)).To(Succeed())
+			c.advance(t, began.Add(time.Minute))
+			g.Expect(c.recordOf(t).Recreate == nil).To(Equal(test.givesUp))
+		})
+	}
+}
+
+// TestEventsThatCannotBeListed: events only say why. A claim whose time is over gets its old
+// volume back without them.
+func TestEventsThatCannotBeListed(t *testing.T) {
+	c := newCrowd(NewWithT(t), 1, crowds["the new volume"])
+	live := interceptor.NewClient(c.cache.(client.WithWatch), interceptor.Funcs{ //nolint:forcetypeassert // the fake client is one
+		List: func(ctx context.Context, client client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			if _, isEvents := list.(*corev1.EventList); isEvents {
+				return errors.New("events is forbidden")
+			}
+			return client.List(ctx, list, options...)
+		},
+	})
+	c.recreator = New(c.cache, live, events.NewFakeRecorder(1000))
+	result := c.advance(t, began.Add(25*time.Hour))
+	NewWithT(t).Expect(result.Message).To(ContainSubstring("volume pv-0"), "it gets that back")
+}
+
+// TestPauseBetweenLooks: a claim whose snapshot has a later deadline than its pod is looked at
+// again after a pause.
+func TestPauseBetweenLooks(t *testing.T) {
+	g := NewWithT(t)
+	c := newCrowd(g, 1, crowds["the snapshot"])
+	for _, object := range c.objects {
+		if snapshot, is := object.(*snapshotv1.VolumeSnapshot); is {
+			g.Expect(c.cache.Delete(t.Context(), snapshot)).To(Succeed())
+			snapshot.CreationTimestamp, snapshot.ResourceVersion = metav1.NewTime(began.Add(20*time.Second)), ""
+			g.Expect(c.cache.Create(t.Context(), snapshot)).To(Succeed())
+		}
+	}
+	now := began.Add(24*time.Hour + time.Second)
+	g.Expect(c.reconcile(g, now)).To(BeTemporally(">=", now.Add(time.Second)))
 }

@@ -171,7 +171,7 @@ func (s *Session) Advance(ctx context.Context, claim Claim) (Result, error) {
 			Again: s.now.Add(notPermittedPeriod),
 		}, nil
 	}
-	users, err := s.usersOf(ctx, claim.Template, nil)
+	users, err := s.usersOf(ctx, claim.Template, nil, stoppedSince(claim))
 	if err != nil {
 		return Result{}, err
 	}
