@@ -50,7 +50,6 @@ func (s *Session) Kept(ctx context.Context, claim func(string) *corev1.Persisten
 		}
 		known = read
 		s.recent.Set(keptKey{s.owner.GetUID()}, known, KeptPeriod)
-		s.look()
 	}
 	facts := recreate.KeptFacts{Volumes: known.volumes, Claim: claim, Strategy: func(owner types.UID, claim string) (appsv1beta1.VolumeClaimUpdateStrategy, bool) {
 		return s.strategy, owner == s.owner.GetUID() || owner == "" && isOurs(claim)

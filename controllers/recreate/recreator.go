@@ -207,7 +207,9 @@ func (s *Session) advance(ctx context.Context, claim Claim) (Result, error) {
 		err = s.write(ctx, facts, step)
 		s.held = &memory[[]corev1.PersistentVolume]{} // it may have been one of them
 		s.recent.Delete(keptKey{s.owner.GetUID()})
-		s.recent.Delete(looksKey{s.owner.GetUID()})
+		if step.Action != recreate.CreateClaim { // that ends nothing
+			s.recent.Set(looksKey{s.owner.GetUID()}, s.now, requestsPeriod)
+		}
 		switch {
 		case err == nil:
 			s.report(claim, facts.Claim, step)

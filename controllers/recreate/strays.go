@@ -43,21 +43,11 @@ const requestsPeriod = 2 * time.Minute
 
 type looksKey struct{ owner types.UID }
 
-// look notes that what is kept of the claims of a workload was read.
-func (s *Session) look() {
-	if _, looked := s.recent.Get(looksKey{s.owner.GetUID()}); !looked {
-		s.recent.Set(looksKey{s.owner.GetUID()}, s.now, 24*time.Hour)
-	}
-}
-
 // LooksAgain reports whether what is kept has to be read once more in a KeptPeriod, although
-// nothing is: this manager has begun to look at the workload, or has written something for it,
-// only a moment ago.
+// nothing is: this manager has written something for the workload a moment ago, perhaps to
+// give up what the manager before it had begun.
 func (s *Session) LooksAgain() bool {
 	at, _ := s.recent.Get(looksKey{s.owner.GetUID()})
-	first, looked := at.(time.Time)
-	return s.recreates() && (!looked || s.now.Before(first.Add(requestsPeriod)))
+	written, known := at.(time.Time)
+	return known && s.now.Before(written.Add(requestsPeriod))
 }
-
-// recreates reports whether claims of the workload may be recreated at all.
-func (s *Session) recreates() bool { return !s.NotPermitted && s.strategy.Recreates() }
