@@ -168,8 +168,8 @@ func (p *planner) changeClaims(v *view) (waits bool) {
 		return p.postponeClaims(v, isHeld, ReasonMaxConcurrentClaims, p.claimsMessage())
 	case isHeld && v.Step.TakesOutNext && v.Available && p.unavailable >= p.workload.MaxUnavailable:
 		return p.postponeClaims(v, isHeld, ReasonBudget, p.budgetMessage())
-	case isHeld && p.claimChanges.before(v) != nil:
-		return p.postponeClaims(v, isHeld, ReasonUpdateOrder, turnMessage(p.claimChanges.before(v)))
+	case isHeld && p.awaitsTurn(&p.claimChanges, v) != nil:
+		return p.postponeClaims(v, isHeld, ReasonUpdateOrder, turnMessage(p.awaitsTurn(&p.claimChanges, v)))
 	default:
 		v.claimsStarted = true
 		p.changing++

@@ -63,12 +63,13 @@ func (v *view) isToCome() bool {
 // that it is updated whatever its priority, or a bad revision could not be left.
 const passingPeriod = time.Minute
 
-// awaitsTurn returns the pod that comes before one whose update is about to start; nil if
-// that may start now.
-func (p *planner) awaitsTurn(v *view) *view {
-	first := p.updates.before(v)
+// awaitsTurn returns the pod of a queue that comes before one whose update, or the change
+// of whose claims, is about to start; nil if that may start now. What is out of service for
+// its update goes on: the others wait for it.
+func (p *planner) awaitsTurn(q *queue, v *view) *view {
+	first := q.before(v)
 	switch {
-	case v.asked:
+	case v.asked || v.class == broken || v.class == begun:
 		return nil
 	case first == nil || v.class != unready:
 		return first

@@ -70,6 +70,13 @@ func TestRolesAreWaitedFor(t *testing.T) {
 			moves:    []string{"ChangeClaims r2"},
 			blockers: []string{"r2 UpdatingClaims ClaimChanging", "p Waiting UpdateOrder"},
 		},
+		// The replica waits for the budget, and that for the primary.
+		"a pod that was drained before it became the primary, and then needs a larger claim": {
+			pods: pods{r1, primary(marked(builders.Pod("p", "a", alpineImage).Record(record(entry(latestImage))).Generation(2, 1)))}, limit: 1, at: 1,
+			claims:   claims{claimChanges, claimChanges},
+			moves:    []string{"ChangeClaims p"},
+			blockers: []string{"p UpdatingClaims ClaimChanging", "r1 Waiting MaxConcurrentClaims"},
+		},
 		"claims that all may change at once begin in this order": {
 			pods: pods{r1, r2, p}, claims: claims{claimUnderWay, claimChanges, claimChanges}, limit: 1, at: 3,
 			moves:    []string{"ChangeClaims r2", "ChangeClaims p"},

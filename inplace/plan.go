@@ -259,7 +259,7 @@ func (p *planner) decideDisruption(v *view) {
 	case !v.Available:
 		p.decideUnavailable(v)
 	default:
-		first := p.awaitsTurn(v)
+		first := p.awaitsTurn(&p.updates, v)
 		switch {
 		case p.unavailable >= limit:
 			p.block(v, Waiting, ReasonBudget, p.budgetMessage())
@@ -279,7 +279,7 @@ func (p *planner) decideDisruption(v *view) {
 // by itself.
 func (p *planner) decideUnavailable(v *view) {
 	limit := max(p.workload.MaxUnavailable, 1)
-	first := p.awaitsTurn(v)
+	first := p.awaitsTurn(&p.updates, v)
 	if p.inWork < limit && first == nil {
 		p.inWork++
 		p.start(v, "not available anyway")
@@ -319,8 +319,8 @@ func (p *planner) decideResize(v *view) {
 		p.move(v, "resized before, and not ready since")
 	case p.resizing >= limit:
 		p.block(v, Waiting, ReasonMaxConcurrent, fmt.Sprintf("%d pods are being resized, maxConcurrent is %d", p.resizing, limit))
-	case p.awaitsTurn(v) != nil:
-		p.block(v, Waiting, ReasonUpdateOrder, turnMessage(p.awaitsTurn(v)))
+	case p.awaitsTurn(&p.updates, v) != nil:
+		p.block(v, Waiting, ReasonUpdateOrder, turnMessage(p.awaitsTurn(&p.updates, v)))
 	default:
 		p.move(v, fmt.Sprintf("%d of %d resized at a time", p.resizing+1, limit))
 	}
