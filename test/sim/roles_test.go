@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-var roleSeeds = flag.Int("role-seeds", 40, "how many random runs of databases whose primary is updated last")
+var roleSeeds = flag.Int("role-seeds", 60, "how many random runs of databases whose primary is updated last")
 
 // Random runs of databases, as TestSeeds.
 func TestRoleSeeds(t *testing.T) { runSeeds(t, "FuzzRunRoles", *roleSeeds, RunRoles) }
