@@ -168,7 +168,10 @@ func (p *planner) changeClaims(v *view) (waits bool) {
 		return p.postponeClaims(v, isHeld, ReasonMaxConcurrentClaims, p.claimsMessage())
 	case isHeld && v.Step.TakesOutNext && v.Available && p.unavailable >= p.workload.MaxUnavailable:
 		return p.postponeClaims(v, isHeld, ReasonBudget, p.budgetMessage())
+	case isHeld && p.awaitsTurn(&p.claimChanges, v) != nil:
+		return p.postponeClaims(v, isHeld, ReasonUpdateOrder, turnMessage(p.awaitsTurn(&p.claimChanges, v)))
 	default:
+		v.claimsStarted = true
 		p.changing++
 		why = fmt.Sprintf("claims of %d of %d pods at a time", p.changing, limit)
 	}

@@ -20,7 +20,8 @@
 //     out of service), restart (given another spelling of its image), batch (one
 //     container after the other), resize (given other sizes; sizes tells which),
 //     finish (back into service).
-//   - Priorities tells which pods of an unordered update go first.
+//   - Priorities tells which pods of an unordered update go first; order holds back the
+//     others until those have started.
 //   - MakePlan tells which pods of a workload may take their next step now,
 //     within the budget, and what the others wait for.
 package inplace

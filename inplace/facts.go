@@ -83,6 +83,9 @@ type PodFacts struct {
 	// Held is true for a pod that stays at its revision for now: the partition
 	// keeps it.
 	Held bool
+	// Priority is how early the update of the pod starts: not while that of a pod with a
+	// higher one is still to come. Pods without priorities do not wait for each other.
+	Priority Priority
 	// Refused is set when the API server refuses the change in place that the pod
 	// needs for the target.
 	Refused *Refusal

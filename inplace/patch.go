@@ -133,13 +133,14 @@ func newSpecPatch(pod *corev1.Pod, images []ImageChange) *specPatch {
 // out a MarkReady or MarkNotReady step. The server refuses to mark a pod ready
 // that is no longer the one that the step was decided on: it may have been
 // changed, and its container be about to stop. Marking it not ready is safe at
-// any time, unless it adds to what others have written.
+// any time, unless it adds to what others have written, or it is the pod's turn by its
+// labels.
 func ReadinessPatch(pod *corev1.Pod, step Step, now metav1.Time) ([]byte, error) {
 	metadata, err := lifecycleMetadata(pod, step, now)
 	if err != nil {
 		return nil, err
 	}
-	if step.Action == MarkReady || step.NotReadyKey != "" {
+	if step.Action == MarkReady || step.NotReadyKey != "" || step.Exact {
 		metadata.ResourceVersion = pod.ResourceVersion
 	}
 	return json.Marshal(objectPatch{Metadata: metadata, Status: &statusPatch{Conditions: gateConditions(pod, step, now)}})

@@ -123,6 +123,7 @@ func MakePlan(w Workload, now time.Time) Plan {
 		views = append(views, newView(w, i, now))
 	}
 	p.count(views)
+	p.line(views)
 	for _, v := range inPlanningOrder(views) {
 		if !p.changeClaims(v) && !p.postponeDetach(v) {
 			p.decide(v)
@@ -158,6 +159,9 @@ type planner struct {
 	resizing int
 	// changing is of how many pods the claims are being changed.
 	changing int
+	// updates are those that are still to come, claimChanges those of them whose claims
+	// are to be changed before.
+	updates, claimChanges queue
 	// out holds the names of the pods that are unavailable, for messages.
 	out []string
 }
@@ -253,28 +257,52 @@ func (p *planner) decideDisruption(v *view) {
 	case v.class == begun:
 		p.move(v, "out of service already")
 	case !v.Available:
-		if step := finish(v.facts.past, p.workload.Target, p.now); p.inWork >= max(limit, 1) && (step.Action == MarkReady || step.Action == SetLifecycle) {
-			// A new pod serves at its revision meanwhile.
-			v.Step = step
-			p.move(v, "until its turn comes")
-			return
-		}
-		if p.inWork >= max(limit, 1) {
-			p.block(v, Waiting, ReasonBudget, fmt.Sprintf("%d pods are being updated, maxUnavailable is %d", p.inWork, limit))
-			return
-		}
-		p.inWork++
-		p.move(v, "not available anyway")
+		p.decideUnavailable(v)
 	default:
-		if p.unavailable >= limit {
+		first := p.awaitsTurn(&p.updates, v)
+		switch {
+		case p.unavailable >= limit:
 			p.block(v, Waiting, ReasonBudget, p.budgetMessage())
+			return
+		case first != nil:
+			p.block(v, Waiting, ReasonUpdateOrder, turnMessage(first))
 			return
 		}
 		p.unavailable++
 		p.inWork++
 		p.out = append(p.out, v.Pod.Name)
-		p.move(v, fmt.Sprintf("%d of %d unavailable", p.unavailable, limit))
+		p.start(v, fmt.Sprintf("%d of %d unavailable", p.unavailable, limit))
 	}
+}
+
+// decideUnavailable plans the update of a pod that is not available, and may become so
+// by itself.
+func (p *planner) decideUnavailable(v *view) {
+	limit := max(p.workload.MaxUnavailable, 1)
+	first := p.awaitsTurn(&p.updates, v)
+	if p.inWork < limit && first == nil {
+		p.inWork++
+		p.start(v, "not available anyway")
+		return
+	}
+	// A new pod serves at its revision meanwhile.
+	if step := finish(v.facts.past, p.workload.Target, p.now); step.Action == MarkReady || step.Action == SetLifecycle {
+		v.Step = step
+		p.move(v, "until its turn comes")
+		return
+	}
+	if p.inWork < limit {
+		p.block(v, Waiting, ReasonUpdateOrder, turnMessage(first))
+		return
+	}
+	p.block(v, Waiting, ReasonBudget, fmt.Sprintf("%d pods are being updated, maxUnavailable is %d", p.inWork, p.workload.MaxUnavailable))
+}
+
+// start moves a pod whose turn has come. Where that depends on its labels, nothing is
+// written if they may have changed.
+func (p *planner) start(v *view, why string) {
+	v.Step.Exact = v.facts.Priority != nil
+	p.move(v, why)
 }
 
 // decideResize plans a resize that restarts nothing. It takes nothing away, and is
@@ -291,6 +319,8 @@ func (p *planner) decideResize(v *view) {
 		p.move(v, "resized before, and not ready since")
 	case p.resizing >= limit:
 		p.block(v, Waiting, ReasonMaxConcurrent, fmt.Sprintf("%d pods are being resized, maxConcurrent is %d", p.resizing, limit))
+	case p.awaitsTurn(&p.updates, v) != nil:
+		p.block(v, Waiting, ReasonUpdateOrder, turnMessage(p.awaitsTurn(&p.updates, v)))
 	default:
 		p.move(v, fmt.Sprintf("%d of %d resized at a time", p.resizing+1, limit))
 	}
@@ -317,6 +347,7 @@ func (p *planner) budgetMessage() string {
 }
 
 func (p *planner) move(v *view, why string) {
+	v.started = v.Step.starts()
 	if v.detaches() {
 		p.changing++
 	}

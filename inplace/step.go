@@ -118,6 +118,8 @@ const (
 	ReasonMaxConcurrent = "MaxConcurrent"
 	// ReasonMaxConcurrentClaims: the claims of maxConcurrent pods are being changed.
 	ReasonMaxConcurrentClaims = "MaxConcurrentClaims"
+	// ReasonUpdateOrder: the updates of pods with higher priorities are still to come.
+	ReasonUpdateOrder = "UpdateOrder"
 	// ReasonVolumeNotMountable: the pod is to be recreated, and another one could not
 	// mount its volume.
 	ReasonVolumeNotMountable = "VolumeNotMountable"
@@ -163,6 +165,9 @@ type Step struct {
 	// Evict is true for a Recreate that goes through the eviction API, and for the
 	// hold of a hook before one.
 	Evict bool
+	// Exact is true for a MarkNotReady that is made only if the pod is still as it was
+	// when that was decided.
+	Exact bool
 	// NotReadyKey is what the pod is marked not ready for by KruisePodReady; empty
 	// if it is not.
 	NotReadyKey string
@@ -213,6 +218,12 @@ func (s Step) disrupts() bool {
 // pod out of service.
 func (s Step) takesTurn() bool {
 	return s.disrupts() || len(s.Change.Grow) > 0
+}
+
+// starts reports whether the step begins, or goes on with, what other pods may have to
+// wait for.
+func (s Step) starts() bool {
+	return s.takesTurn() || s.Action == Resize
 }
 
 // IsResize reports whether the step is made, or waits, for the sizes of the pod.

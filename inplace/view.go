@@ -32,6 +32,9 @@ type view struct {
 	// nevertheless: it has grown for what it is to become, or the kubelet restarts
 	// containers of it as soon as there is room for their sizes.
 	reserved bool
+	// started is true when the plan begins the update of the pod, claimsStarted when it
+	// begins that of its claims.
+	started, claimsStarted bool
 }
 
 // class orders the pods that want to change.

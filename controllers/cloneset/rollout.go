@@ -34,14 +34,14 @@ func (r *Reconciler) assess(ctx context.Context, s *scope) error {
 // readFacts reads the facts of the members, and which of them somebody asks to be
 // deleted.
 func (r *Reconciler) readFacts(ctx context.Context, s *scope) error {
-	named := s.namedForDeletion()
+	named, priorityOf := s.namedForDeletion(), inplace.Priorities(s.set.GetPriorityStrategy())
 	for _, m := range s.members {
 		var err error
 		if m.facts, err = workload.Facts(ctx, r.client, s.revisions.History, m.Pod, s.now); err != nil {
 			return err
 		}
 		m.facts.Asked = named.Has(m.Name)
-		m.facts.Claims = s.claimSteps[m.Name]
+		m.facts.Claims, m.facts.Priority = s.claimSteps[m.Name], priorityOf(m.Labels)
 		m.asked = inplace.AsksForDeletion(m.facts)
 	}
 	return nil

@@ -23,14 +23,22 @@ func (s *scope) inUpdateOrder() []*member {
 	case strategy.PriorityStrategy == nil:
 		slices.SortStableFunc(ordered, func(a, b *member) int { return workload.CompareBools(a.healthy, b.healthy) })
 	default:
-		priorityOf := inplace.Priorities(strategy.PriorityStrategy)
-		priorities := make(map[*member]inplace.Priority, len(ordered))
-		for _, m := range ordered {
-			priorities[m] = priorityOf(m.Labels)
-		}
-		slices.SortStableFunc(ordered, func(a, b *member) int { return priorities[a].Compare(priorities[b]) })
+		slices.SortStableFunc(ordered, func(a, b *member) int { return s.priorityOf(a).Compare(s.priorityOf(b)) })
 	}
 	return ordered
+}
+
+// priorityOf returns the priority of a pod by the labels that it has now; nil if the set
+// gives none.
+func (s *scope) priorityOf(m *member) inplace.Priority {
+	strategy := s.set.GetUnorderedUpdate()
+	if strategy == nil || strategy.PriorityStrategy == nil {
+		return nil
+	}
+	if s.priorities == nil {
+		s.priorities = inplace.Priorities(strategy.PriorityStrategy)
+	}
+	return s.priorities(m.Labels)
 }
 
 // heldOrdinals returns the wanted ordinals that the partition keeps at the

@@ -168,7 +168,9 @@ func TestHeldByOrdinal(t *testing.T) {
 
 	s.set.Spec.UpdateStrategy.RollingUpdate.UnorderedUpdate = byTier()
 	s.set.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement
-	g.Expect(s.heldOrdinals()).To(Equal(sets.New(3, 5)), "an order of one's own needs Parallel")
+	g.Expect(s.heldOrdinals()).To(Equal(sets.New(3, 5)), "none is there: of missing pods, those with the lowest ordinals stay old")
+	s.members = []*member{podOfKind("old", 3), podOfKind("old tier=edge", 5), podOfKind("old tier=core", 6)}
+	g.Expect(s.heldOrdinals()).To(Equal(sets.New(3, 6)), "an order of one's own, while pods are created one after the other")
 }
 
 // A typo in replicas asks for two billion pods: the manager looks at the pods that exist,

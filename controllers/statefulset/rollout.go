@@ -86,7 +86,7 @@ func (r *Reconciler) podFacts(ctx context.Context, s *scope) ([]inplace.PodFacts
 		if err != nil {
 			return nil, err
 		}
-		f.Held = s.held.Has(m.ordinal)
+		f.Held, f.Priority = s.held.Has(m.ordinal), s.priorityOf(m)
 		f.Claims = s.claimSteps[m.Name]
 		facts = append(facts, f)
 	}

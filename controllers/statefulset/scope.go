@@ -65,6 +65,8 @@ type scope struct {
 	// held are the wanted ordinals that the partition keeps at the current
 	// revision, whether they have a pod or not.
 	held sets.Set[int]
+	// priorities gives pods with the labels their priority; nil until it is needed.
+	priorities func(labels.Set) inplace.Priority
 
 	// asked is what the planner was told; plan, counts and claimCounts are what came of
 	// it. They are valid when planned is true.

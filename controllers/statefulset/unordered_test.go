@@ -6,6 +6,7 @@ package statefulset_test
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -33,6 +34,14 @@ func byTier() *appsv1beta1.UpdatePriorityStrategy {
 		}
 	}
 	return &appsv1beta1.UpdatePriorityStrategy{WeightPriority: []appsv1beta1.UpdatePriorityWeightTerm{term(20, "core"), term(60, "edge")}}
+}
+
+// primaryLast updates the pod with the role of the primary last.
+func primaryLast() *appsv1beta1.UpdatePriorityStrategy {
+	others := metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: "role", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"primary"}},
+	}}
+	return &appsv1beta1.UpdatePriorityStrategy{WeightPriority: []appsv1beta1.UpdatePriorityWeightTerm{{Weight: 100, MatchSelector: others}}}
 }
 
 // expectAtMost checks that no more pods than max are at the update revision
@@ -90,6 +99,22 @@ var _ = Describe("An unordered update", func() {
 		Expect(w.manager.Writes("patch Pod ")).To(Equal([]string{
 			"patch Pod sample-0", "patch Pod sample-3", "patch Pod sample-1", "patch Pod sample-2",
 		}))
+	})
+
+	It("follows a role that moves in the middle, also with OrderedReady", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.create(unordered(primaryLast()).Replicas(3).MaxUnavailable(1).OrderedReady())
+		w.label("sample-2", "role", "primary")
+		w.manager.Forget()
+		w.setImage("nginx:latest")
+		w.settleWith(func() {
+			if slices.Contains(w.manager.Writes("patch Pod "), "patch Pod sample-1") && w.pod("sample-2").Labels["role"] == "primary" {
+				w.label("sample-2", "role", "replica")
+				w.label("sample-0", "role", "primary")
+			}
+		})
+		w.expectSettled(3)
+		Expect(w.manager.Writes("patch Pod ")).To(Equal([]string{"patch Pod sample-1", "patch Pod sample-2", "patch Pod sample-0"}))
 	})
 
 	It("without priorities begins with what is not available", func(ctx context.Context) {

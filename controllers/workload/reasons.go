@@ -68,6 +68,7 @@ var reasons = sets.New(
 	inplace.ReasonResizeDenied,
 	inplace.ReasonMaxConcurrent,
 	inplace.ReasonMaxConcurrentClaims,
+	inplace.ReasonUpdateOrder,
 	inplace.ReasonVolumeNotMountable,
 	inplace.ReasonBudget,
 	inplace.ReasonDisruptionBudget,

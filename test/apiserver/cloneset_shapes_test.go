@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -32,9 +33,11 @@ func TestSamples(t *testing.T) {
 			raw, err := os.ReadFile(file)
 			must(t, err)
 
-			object := parse(t, string(raw))
-			object.SetNamespace("default")
-			must(t, c.Create(t.Context(), object, client.DryRunAll))
+			for document := range strings.SplitSeq(string(raw), "\n---\n") {
+				object := parse(t, document)
+				object.SetNamespace("default")
+				must(t, c.Create(t.Context(), object, client.DryRunAll))
+			}
 		})
 	}
 }

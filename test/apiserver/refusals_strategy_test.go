@@ -68,8 +68,6 @@ func strategyRefusals() map[string]refusal {
 }
 
 func orderRefusals() map[string]refusal {
-	const unordered = "spec.updateStrategy.rollingUpdate.unorderedUpdate"
-
 	return map[string]refusal{
 		"management policy unknown": {
 			`spec: {podManagementPolicy: Serial}`,
@@ -82,10 +80,6 @@ func orderRefusals() map[string]refusal {
 		"maxUnavailable in percent in the default order": {
 			`spec: {podManagementPolicy: null, updateStrategy: {rollingUpdate: {maxUnavailable: "20%"}}}`,
 			[]string{"spec.updateStrategy.rollingUpdate.maxUnavailable", "must be 1 with podManagementPolicy OrderedReady", "found 20%"},
-		},
-		"unordered in order": {
-			`spec: {podManagementPolicy: OrderedReady, updateStrategy: {rollingUpdate: {unorderedUpdate: {}}}}`,
-			[]string{unordered, "needs podManagementPolicy Parallel", "found OrderedReady"},
 		},
 	}
 }

@@ -51,7 +51,7 @@ spec:
   reserveOrdinals: ["5-3"]
   lifecycle: {preDelete: {finalizersHandler: [drain]}}
   volumeClaimUpdateStrategy: {type: OnDelete, recreate: {}}
-  updateStrategy: {type: OnDelete, rollingUpdate: {maxUnavailable: "0%", unorderedUpdate: {}}}
+  updateStrategy: {type: OnDelete, rollingUpdate: {maxUnavailable: "0%"}}
   template: {spec: {restartPolicy: Never, activeDeadlineSeconds: 1}}
 `
 
@@ -63,7 +63,7 @@ spec:
 			"spec.replicas", "metadata.name must be a DNS label", "serviceName must be the name of a Service",
 			"every label of selector.matchLabels", "from the lower to the higher", "qualified names with a domain",
 			"only accepted with type Recreate", "only accepted with type RollingUpdate", `from "1%" to "100%"`,
-			"unorderedUpdate needs podManagementPolicy Parallel", "template.spec.restartPolicy must be Always",
+			"template.spec.restartPolicy must be Always",
 			"template.spec.activeDeadlineSeconds must be absent",
 		)
 	}

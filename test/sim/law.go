@@ -127,6 +127,7 @@ func (l *law) judge(w write) {
 		l.checkHook(w, l.seenSet)
 		l.checkDisruption(w)
 		l.checkBudget(w)
+		l.checkRole(w)
 		l.checkIsOutOfDate(w)
 	case w.isAbout("create Pod"):
 		l.world.lateArrival = l.world.lateArrival || w.unheard
@@ -163,6 +164,7 @@ func (l *law) judgePatch(w write) {
 		l.checkClaimsFirst(w)
 	}
 	if l.takesOut(w) {
+		l.checkRole(w)
 		l.checkDisruption(w)
 		l.checkBudget(w)
 	}

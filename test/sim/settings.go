@@ -26,7 +26,9 @@ type settings struct {
 	gated, unlisted bool
 	// unordered: the partition is a number of pods, whichever they are.
 	unordered bool
-	clones    clones
+	// roles: the pods are a database, whose primary is updated last.
+	roles  bool
+	clones clones
 	// sidecar: the pods have a native sidecar; keepReady: it restarts in service.
 	sidecar, keepReady bool
 	// deleteScaled: claims go with the pods that a scale-down removes.
@@ -140,7 +142,7 @@ func (s settings) String() string {
 		s.maxStopTime, s.readyTime, s.endpointDelay, s.oldKubelets, s.lag, s.faults, s.deaths) +
 		fmt.Sprintf("; %s; hooked %t: %s, in the template %t, answered within %ds; batches %d, slow %q; reads %t, pulls %t; respects a budget %t, slack %d, lag %ds; unserved %t",
 			s.clones, s.hooked, hookWords(s.hooks.lifecycle()), s.marked, s.hookDelay, s.batches, s.slow, s.reads, s.pulls, s.respects, s.budgetSlack, s.budgetLag, s.unserved) +
-		"; " + s.resizes.String() + "; " + s.volumes.String() + "; " + s.wider.String() + "; " + s.late.String()
+		fmt.Sprintf("; roles %t; ", s.roles) + s.resizes.String() + "; " + s.volumes.String() + "; " + s.wider.String() + "; " + s.late.String()
 }
 
 // slowTime is how much longer a slow container takes.
@@ -289,6 +291,9 @@ func (s settings) set(r revision) *appsv1beta1.StatefulSet {
 	}
 	if s.unordered {
 		set.Spec.UpdateStrategy.RollingUpdate.UnorderedUpdate = &appsv1beta1.UnorderedUpdateStrategy{}
+	}
+	if s.roles {
+		set.Spec.UpdateStrategy.RollingUpdate.UnorderedUpdate.PriorityStrategy = primaryLast()
 	}
 	if s.deleteScaled {
 		set.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1beta1.StatefulSetPersistentVolumeClaimRetentionPolicy{

@@ -107,5 +107,8 @@ func (w *World) possibleDisturbances() []disturbance {
 	if w.settings.wider.again.on {
 		possible = append(possible, againDisturbances...)
 	}
+	if w.settings.roles {
+		possible = slices.DeleteFunc(append(possible, roleDisturbances...), func(d disturbance) bool { return slices.Contains(unlessRoles, d.name) })
+	}
 	return possible
 }

@@ -92,12 +92,8 @@ func (s *StatefulSet) GetScaleMaxUnavailable() (int32, bool) {
 }
 
 // GetUnorderedUpdate returns the order that replaces the one by ordinal, and nil
-// if there is none. There is none without podManagementPolicy Parallel.
+// if there is none.
 func (s *StatefulSet) GetUnorderedUpdate() *UnorderedUpdateStrategy {
-	if s.GetPodManagementPolicy() != appsv1.ParallelPodManagement {
-		return nil
-	}
-
 	return s.rollingUpdate().UnorderedUpdate
 }
 

@@ -85,7 +85,8 @@ type RollingUpdateStatefulSetStrategy struct {
 	Paused bool `json:"paused,omitempty"`
 
 	// unorderedUpdate replaces the order by ordinal (the highest first) by one
-	// of the user's choice. Needs podManagementPolicy Parallel.
+	// of the user's choice. It is the order of updates only: podManagementPolicy
+	// says in which order pods are created.
 	//
 	// +optional
 	UnorderedUpdate *UnorderedUpdateStrategy `json:"unorderedUpdate,omitempty"`
@@ -123,9 +124,11 @@ const (
 
 // UnorderedUpdateStrategy replaces the order by ordinal.
 type UnorderedUpdateStrategy struct {
-	// priorityStrategy orders the pods by their labels, equal ones by ordinal,
-	// the highest first. Pods that are not ready go before those that serve.
-	// Absent, pods that are not available go first.
+	// priorityStrategy orders the pods by the labels that they have now, equal
+	// ones by ordinal, the highest first. No pod starts its update while a pod
+	// of a higher priority can. Pods that cannot become ready, or have not been
+	// ready for a minute, do not wait. Absent, pods that are not available go
+	// first.
 	//
 	// +optional
 	PriorityStrategy *UpdatePriorityStrategy `json:"priorityStrategy,omitempty"`

@@ -116,6 +116,7 @@ var advice = map[string]string{
 	inplace.ReasonResizeDenied:        "Mend the quota, the limit range or the policy that the message names, or go back: `kubectl insitu undo KIND/NAME`",
 	inplace.ReasonMaxConcurrent:       waitTurn,
 	inplace.ReasonMaxConcurrentClaims: waitTurn,
+	inplace.ReasonUpdateOrder:         waitTurn,
 	inplace.ReasonVolumeNotMountable:  "Mend the volume first, since another pod could not mount it: `kubectl describe pvc CLAIM`",
 	inplace.ReasonBudget:              waitTurn,
 	inplace.ReasonDisruptionBudget:    "Nothing, if the budget allows it again; else see which pods are not ready: `kubectl get poddisruptionbudgets -n NAMESPACE`",

@@ -36,7 +36,7 @@ exec /usr/lib/postgresql/*/bin/"${0##*/}" "$@"
 func postgres(tag, cacheDir string) DebOptions {
 	files := append(databaseFiles("postgres:"+tag, "/var/lib/postgresql/data", "/run/postgresql"),
 		File{Path: "/usr/bin/entrypoint", Mode: 0o755, Content: []byte(postgresEntrypoint)})
-	for _, program := range []string{"initdb", "pg_isready", "postgres", "psql"} {
+	for _, program := range []string{"initdb", "pg_basebackup", "pg_isready", "postgres", "psql"} {
 		files = append(files, File{Path: "/usr/bin/" + program, Mode: 0o755, Content: []byte(postgresProgram)})
 	}
 	return DebOptions{
