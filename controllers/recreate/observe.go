@@ -57,6 +57,9 @@ func (s *Session) observe(ctx context.Context, claim Claim) (recreate.Facts, err
 
 type eventsKey struct{ claim types.UID }
 
+// noEventsPeriod is for how long it is believed that nothing is said of a claim.
+const noEventsPeriod = 5 * time.Second
+
 // eventsOf returns the events that say why a claim has no volume, of up to a recentPeriod
 // ago: they matter when they last for minutes.
 func (s *Session) eventsOf(ctx context.Context, claim *corev1.PersistentVolumeClaim) ([]corev1.Event, error) {
@@ -71,7 +74,11 @@ func (s *Session) eventsOf(ctx context.Context, claim *corev1.PersistentVolumeCl
 	if err != nil { // they only say why: the deadline holds without them
 		ctrl.LoggerFrom(ctx).Error(err, "Failed to list the events of a claim", "PersistentVolumeClaim", klog.KObj(claim))
 	}
-	s.recent.Set(eventsKey{claim.UID}, list.Items, recentPeriod)
+	period := recentPeriod
+	if len(list.Items) == 0 {
+		period = noEventsPeriod
+	}
+	s.recent.Set(eventsKey{claim.UID}, list.Items, period)
 	return list.Items, nil
 }
 
