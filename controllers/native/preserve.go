@@ -21,7 +21,6 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/inplace"
 )
 
@@ -162,6 +161,6 @@ func (w deployment) createEmpty(ctx context.Context, r *Reconciler, keeper *repl
 func hashOf(keeper *replicaSet) string {
 	h := fnv.New32a()
 	// Writes to a hash never fail.
-	_, _ = h.Write([]byte(string(keeper.UID) + " " + keeper.Annotations[native.PreviousRevisionAnnotation]))
+	_, _ = h.Write([]byte(string(keeper.UID) + " " + keeper.previous().String()))
 	return rand.SafeEncodeString(strconv.FormatUint(uint64(h.Sum32()), 10))
 }

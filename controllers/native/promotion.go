@@ -34,10 +34,10 @@ func (w deployment) conclude(ctx context.Context, r *Reconciler, s *scope) (bool
 		return false, nil
 	}
 	s.isConcluding = true
+	if err := r.withdraw(ctx, s); err != nil {
+		return false, err
+	}
 	if !s.keeper.isPromoted() {
-		if err := r.withdraw(ctx, s); err != nil {
-			return false, err
-		}
 		return false, w.promote(ctx, r, s)
 	}
 	if err := w.preserve(ctx, r, s); err != nil {
@@ -63,8 +63,11 @@ func (w deployment) clean(ctx context.Context, r *Reconciler, s *scope) error {
 }
 
 // tidy ends a promotion that the end of the hold has overtaken: the history is to be
-// true all the same.
+// true all the same. It takes off what kubectl rollout undo has brought of another one.
 func (w deployment) tidy(ctx context.Context, r *Reconciler, s *scope) error {
+	if err := r.withdraw(ctx, s); err != nil {
+		return err
+	}
 	if _, err := w.observeReplicaSets(ctx, r, s); err != nil || s.keeper == nil || !s.keeper.isPromoted() {
 		return err
 	}
@@ -99,7 +102,7 @@ func (w deployment) promote(ctx context.Context, r *Reconciler, s *scope) error 
 		number:   s.keeper.Annotations[revisionAnnotation], cause: s.keeper.Annotations[changeCauseAnnotation],
 	}
 	return patchTemplate(ctx, r.client, s.keeper.ReplicaSet, &w.Spec.Template, map[string]any{
-		native.PreviousRevisionAnnotation: before.String(), changeCauseAnnotation: nil,
+		native.PreviousRevisionAnnotation: s.keeper.promotionFrom(before), changeCauseAnnotation: nil,
 	})
 }
 
@@ -119,12 +122,28 @@ func (p previous) String() string {
 // isPromoted reports whether a ReplicaSet has got its template here, and others are to
 // be changed for that.
 func (rs *replicaSet) isPromoted() bool {
-	return rs.Annotations[native.PreviousRevisionAnnotation] != ""
+	return rs.previous().revision != ""
 }
 
-// previous returns what a promoted ReplicaSet was before; the zero value for others.
+// promotionFrom returns what says that a ReplicaSet is promoted. It names the
+// ReplicaSet, so that a copy on another one says nothing.
+func (rs *replicaSet) promotionFrom(before previous) string {
+	return string(rs.UID) + " " + before.String()
+}
+
+// previous returns what a promoted ReplicaSet was before; the zero value for others. An
+// annotation that names another ReplicaSet was copied, by way of the Deployment.
 func (rs *replicaSet) previous() previous {
-	parts := append(strings.SplitN(rs.Annotations[native.PreviousRevisionAnnotation], " ", 3), "", "")
+	text := rs.Annotations[native.PreviousRevisionAnnotation]
+	parts := append(strings.SplitN(text, " ", 4), "", "", "")
+	if parts[0] == string(rs.UID) {
+		return previous{parts[1], parts[2], parts[3]}
+	}
+	// Releases before this one named no ReplicaSet: the number came second.
+	if _, err := strconv.Atoi(parts[1]); err != nil {
+		return previous{}
+	}
+	parts = append(strings.SplitN(text, " ", 3), "")
 	return previous{parts[0], parts[1], parts[2]}
 }
 

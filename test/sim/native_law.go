@@ -278,8 +278,9 @@ func (l *nativeLaw) whatIsWrongWithHistory() []string {
 		if *rs.Spec.Replicas > 0 {
 			live, at = live+1, number
 		}
-		// Once the user has opted out, nobody may finish that.
-		if rs.Annotations[native.PreviousRevisionAnnotation] != "" && l.n.wish.policy != "" {
+		// Once the user has opted out, nobody may finish that. What was copied from
+		// another ReplicaSet means nothing.
+		if strings.HasPrefix(rs.Annotations[native.PreviousRevisionAnnotation], string(rs.UID)+" ") && l.n.wish.policy != "" {
 			words = append(words, rs.Name+" is still promoted")
 		}
 	}
