@@ -81,7 +81,8 @@ func (w deployment) tidy(ctx context.Context, r *Reconciler, s *scope) error {
 }
 
 // isComplete reports whether the keeper has all its pods, as it is now, and they are
-// the ones that were observed.
+// the ones that were observed. Those that cannot be made are not waited for: with the
+// new template, they may be.
 func (s *scope) isComplete() bool {
 	pods := 0
 	for i := range s.pods {
@@ -90,7 +91,10 @@ func (s *scope) isComplete() bool {
 		}
 	}
 	status := s.keeper.Status
-	return status.ObservedGeneration >= s.keeper.Generation && status.Replicas == ptr.Deref(s.keeper.Spec.Replicas, 1) && int(status.Replicas) == pods
+	if status.ObservedGeneration < s.keeper.Generation || int(status.Replicas) != pods {
+		return false
+	}
+	return status.Replicas == ptr.Deref(s.keeper.Spec.Replicas, 1) || s.keeper.failure() != nil
 }
 
 // promote gives the keeper the template of the Deployment. Its number in the history
