@@ -71,8 +71,18 @@ func (w daemonSet) setTarget(s *scope) {
 }
 
 // conclude waits until Kubernetes counts the updated pods, as that of a StatefulSet does.
+// The status of a DaemonSet does not tell whether the update before was finished.
 func (w daemonSet) conclude(_ context.Context, _ *Reconciler, s *scope) (bool, error) {
-	return s.ahead || int(w.Status.UpdatedNumberScheduled) >= s.atTarget(), nil
+	switch {
+	case s.ahead:
+		return true, nil
+	case w.Status.ObservedGeneration < w.Generation, int(w.Status.UpdatedNumberScheduled) < s.atTarget():
+		return false, nil
+	case s.isReturn(s.history.GetByHash(s.target.Name)):
+		return s.isSeen(), nil
+	default:
+		return true, nil
+	}
 }
 
 func (w daemonSet) tidy(context.Context, *Reconciler, *scope) error {

@@ -73,17 +73,6 @@ type ending struct {
 	eventType, reason, note string
 }
 
-// atTarget returns how many of the pods that stay are at the target.
-func (s *scope) atTarget() int {
-	count := 0
-	for _, facts := range s.pods {
-		if facts.Pod.DeletionTimestamp == nil && podRevision(facts.Pod) == s.target.Name {
-			count++
-		}
-	}
-	return count
-}
-
 func newScope(obj client.Object, kind Kind, now time.Time) *scope {
 	w := workloadOf(obj)
 	return &scope{
