@@ -5,12 +5,15 @@ package native
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/controllers/history"
 	workloads "github.com/insitu-dev/insitu/controllers/workload"
@@ -99,13 +102,30 @@ func (s *scope) isComplete() bool {
 
 // promote gives the keeper the template of the Deployment. Its number in the history
 // is given by the controller of Deployments; the one that it had is kept for the
-// template that it had.
+// template that it had. Of fields that are newer than this program nobody knows whether
+// they can change in place: where one changes, Kubernetes recreates the pods.
 func (w deployment) promote(ctx context.Context, r *Reconciler, s *scope) error {
+	whole, newer, err := r.readWhole(ctx, string(Deployment), w.Deployment, &w.Spec.Template)
+	if err != nil {
+		return err
+	}
+	_, newerBefore, err := r.readWhole(ctx, replicaSetKind, s.keeper.ReplicaSet, &s.keeper.Spec.Template)
+	if err != nil {
+		return err
+	}
+	if path := differing(newerBefore, newer, ""); path != "" {
+		why := fmt.Sprintf("field %s of the template is newer than this release of Insitu, and changes", strings.TrimPrefix(path, "."))
+		if s.options.policy == appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
+			return errors.New(why)
+		}
+		s.ending = recreated(s, why)
+		return r.release(ctx, s)
+	}
 	before := previous{
 		revision: s.history.Find(s.keeper.template).Name(),
 		number:   s.keeper.Annotations[revisionAnnotation], cause: s.keeper.Annotations[changeCauseAnnotation],
 	}
-	return patchTemplate(ctx, r.client, s.keeper.ReplicaSet, &w.Spec.Template, map[string]any{
+	return patchTemplate(ctx, r.client, s.keeper.ReplicaSet, whole, map[string]any{
 		native.PreviousRevisionAnnotation: s.keeper.promotionFrom(before), changeCauseAnnotation: nil,
 	})
 }

@@ -132,7 +132,12 @@ func (w *world) deployment(change func(*appsv1.Deployment)) *appsv1.Deployment {
 // it has the pods that it is to have.
 func (w *world) replicaSet(owner *appsv1.Deployment, hash, image string, replicas int32) *appsv1.ReplicaSet {
 	GinkgoHelper()
-	t := template(image)
+	return w.replicaSetWith(owner, hash, replicas, template(image))
+}
+
+// replicaSetWith is replicaSet with any template.
+func (w *world) replicaSetWith(owner *appsv1.Deployment, hash string, replicas int32, t corev1.PodTemplateSpec) *appsv1.ReplicaSet {
+	GinkgoHelper()
 	t.Labels[appsv1.DefaultDeploymentUniqueLabelKey] = hash
 	rs := create(w, &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{
