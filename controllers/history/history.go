@@ -118,6 +118,14 @@ func (h *History) Find(template *inplace.Template) *Revision {
 	return nil
 }
 
+// Newest returns the revision with the highest number, nil if there is none.
+func (h *History) Newest() *Revision {
+	if len(h.revisions) == 0 {
+		return nil
+	}
+	return h.revisions[len(h.revisions)-1]
+}
+
 // HasYounger reports whether another revision was created when this one was there
 // already, or in the same second.
 func (h *History) HasYounger(than *Revision) bool {

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/insitu-dev/insitu/apis/native"
+	"github.com/insitu-dev/insitu/controllers/history"
 	"github.com/insitu-dev/insitu/inplace"
 )
 
@@ -61,13 +62,32 @@ func (w daemonSet) observe(ctx context.Context, r *Reconciler, s *scope) error {
 
 // setTarget says what the pods become, if Kubernetes has a revision for it.
 func (w daemonSet) setTarget(s *scope) {
-	switch update := s.history.Find(s.template); {
+	switch update := s.updateRevision(); {
 	case s.ahead:
 		s.setTargetAhead()
 	case w.Status.ObservedGeneration < w.Generation: // it has not seen the template yet
 	case update != nil:
 		s.setTarget(update.Hash(), update.Template.Native())
 	}
+}
+
+// updateRevision returns the revision that Kubernetes has made of the template; nil if
+// there is none. That is the newest one, and may have fields that our types lose of
+// the template.
+func (s *scope) updateRevision() *history.Revision {
+	if newest := s.history.Newest(); newest != nil {
+		known, err := podTemplate(newest.Template)
+		if err == nil && s.isTemplate(known) {
+			return newest
+		}
+	}
+	return s.history.Find(s.template)
+}
+
+// isTemplate reports whether a template says what that of the spec says.
+func (s *scope) isTemplate(other *corev1.PodTemplateSpec) bool {
+	template, err := inplace.NewTemplate(other)
+	return err == nil && template.Equal(s.template)
 }
 
 // conclude waits until Kubernetes counts the updated pods, as that of a StatefulSet does.
