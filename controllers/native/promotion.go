@@ -125,8 +125,11 @@ func (w deployment) promote(ctx context.Context, r *Reconciler, s *scope) error 
 		revision: s.history.Find(s.keeper.template).Name(),
 		number:   s.keeper.Annotations[revisionAnnotation], cause: s.keeper.Annotations[changeCauseAnnotation],
 	}
+	if s.isNumberTwice {
+		before.number = strconv.Itoa(s.lastNumber + 1)
+	}
 	return patchTemplate(ctx, r.client, s.keeper.ReplicaSet, whole, map[string]any{
-		native.PreviousRevisionAnnotation: s.keeper.promotionFrom(before), changeCauseAnnotation: nil,
+		native.PreviousRevisionAnnotation: s.keeper.promotionFrom(before), changeCauseAnnotation: nil, revisionAnnotation: before.number,
 	})
 }
 

@@ -96,6 +96,15 @@ func lastNumber(objects []appsv1.ReplicaSet) int {
 	return last
 }
 
+// countNumbers returns how many ReplicaSets have each number in the history.
+func countNumbers(objects []appsv1.ReplicaSet) map[string]int {
+	counts := map[string]int{}
+	for i := range objects {
+		counts[objects[i].Annotations[revisionAnnotation]]++
+	}
+	return counts
+}
+
 func isLive(rs *appsv1.ReplicaSet) bool {
 	return rs.DeletionTimestamp == nil && (ptr.Deref(rs.Spec.Replicas, 1) > 0 || rs.Status.Replicas > 0)
 }
