@@ -39,8 +39,9 @@ const StatusAnnotation = "insitu.dev/status"
 
 // PreviousRevisionAnnotation is on a ReplicaSet that has got the template of its
 // Deployment because its pods were updated in place, until the ReplicaSets of the
-// Deployment's history are as they should be: the name of the revision that it had
-// before, its number in the history, and its change cause.
+// Deployment's history are as they should be: its UID, the name of the revision that it
+// had before, its number in the history, and its change cause. Elsewhere it means
+// nothing: kubectl rollout undo copies annotations.
 const PreviousRevisionAnnotation = "insitu.dev/previous-revision"
 
 // OptionPrefix begins the annotations that are options.

@@ -118,6 +118,30 @@ func (h *History) Find(template *inplace.Template) *Revision {
 	return nil
 }
 
+// Newest returns the revision with the highest number, nil if there is none.
+func (h *History) Newest() *Revision {
+	if len(h.revisions) == 0 {
+		return nil
+	}
+	return h.revisions[len(h.revisions)-1]
+}
+
+// HasYounger reports whether another revision was created when this one was there
+// already, or in the same second.
+func (h *History) HasYounger(than *Revision) bool {
+	return slices.ContainsFunc(h.revisions, func(r *Revision) bool {
+		return r != than && !r.object.CreationTimestamp.Before(&than.object.CreationTimestamp)
+	})
+}
+
+// HasBetween reports whether a revision was the newest after the first of the two was,
+// and before the second.
+func (h *History) HasBetween(first, second *Revision) bool {
+	return slices.ContainsFunc(h.revisions, func(r *Revision) bool {
+		return r.object.Revision > first.object.Revision && r.object.Revision < second.object.Revision
+	})
+}
+
 // Keeper reads and writes revisions.
 type Keeper struct {
 	client client.Client

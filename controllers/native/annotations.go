@@ -66,12 +66,12 @@ func replacing(before, after map[string]string) map[string]any {
 }
 
 // staleAnnotations returns the patch by which a ReplicaSet has none of our annotations
-// that its Deployment does not have; empty if it has none.
+// that its Deployment does not have, and is not promoted; empty if it has none.
 func (w deployment) staleAnnotations(rs *replicaSet) map[string]any {
 	patch := map[string]any{}
 	for key := range rs.Annotations {
 		_, isOption := w.Annotations[key]
-		if strings.HasPrefix(key, native.OptionPrefix) && !isOption {
+		if strings.HasPrefix(key, native.OptionPrefix) && (!isOption || key == native.PreviousRevisionAnnotation) {
 			patch[key] = nil
 		}
 	}

@@ -12,13 +12,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/insitu-dev/insitu/controllers/history"
 	"github.com/insitu-dev/insitu/inplace"
 )
 
 // A hold ends when Kubernetes counts all pods that were updated, and not before: what it
-// still sees at another revision it would delete. Pods that end do not count.
+// still sees at another revision it would delete. Pods that end do not count, those that
+// are to be deleted do.
 func TestHoldsEndWhenKubernetesCountsTheUpdatedPods(t *testing.T) {
-	s := &scope{target: &inplace.Revision{Name: "new"}}
+	s := &scope{target: &inplace.Revision{Name: "new"}, history: &history.History{}}
 	for _, pod := range []metav1.ObjectMeta{
 		{Name: "web-0", Labels: map[string]string{appsv1.ControllerRevisionHashLabelKey: "old"}},
 		{Name: "web-1", Labels: map[string]string{appsv1.ControllerRevisionHashLabelKey: "new"}},
@@ -27,7 +29,9 @@ func TestHoldsEndWhenKubernetesCountsTheUpdatedPods(t *testing.T) {
 	} {
 		s.pods = append(s.pods, inplace.PodFacts{Pod: &corev1.Pod{ObjectMeta: pod}})
 	}
-	for counted, ends := range map[int32]bool{0: false, 1: false, 2: true, 3: true} {
+	s.condemned = append(s.condemned, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{appsv1.ControllerRevisionHashLabelKey: "new"}}})
+	unseen := metav1.ObjectMeta{Generation: 1}
+	for counted, ends := range map[int32]bool{0: false, 1: false, 2: false, 3: true, 4: true} {
 		for _, w := range []workload{
 			statefulSet{&appsv1.StatefulSet{Status: appsv1.StatefulSetStatus{UpdatedReplicas: counted}}},
 			daemonSet{&appsv1.DaemonSet{Status: appsv1.DaemonSetStatus{UpdatedNumberScheduled: counted}}},
@@ -35,6 +39,14 @@ func TestHoldsEndWhenKubernetesCountsTheUpdatedPods(t *testing.T) {
 			concluded, err := w.conclude(t.Context(), nil, s)
 			NewWithT(t).Expect(err).NotTo(HaveOccurred())
 			NewWithT(t).Expect(concluded).To(Equal(ends), "%T: %d are counted", w, counted)
+		}
+		for _, w := range []workload{
+			statefulSet{&appsv1.StatefulSet{ObjectMeta: unseen, Status: appsv1.StatefulSetStatus{UpdatedReplicas: counted}}},
+			daemonSet{&appsv1.DaemonSet{ObjectMeta: unseen, Status: appsv1.DaemonSetStatus{UpdatedNumberScheduled: counted}}},
+		} {
+			concluded, err := w.conclude(t.Context(), nil, s)
+			NewWithT(t).Expect(err).NotTo(HaveOccurred())
+			NewWithT(t).Expect(concluded).To(BeFalse(), "%T: what is counted is of another generation", w)
 		}
 	}
 }

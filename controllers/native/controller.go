@@ -17,6 +17,7 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -235,5 +236,5 @@ func (s *scope) recreation() *ending {
 	if refused != nil && (others == 0 || s.kind == Deployment) {
 		return recreated(s, refused.Message)
 	}
-	return s.blockedByOthers()
+	return cmp.Or(s.blockedByOthers(), s.blockedByMissing())
 }

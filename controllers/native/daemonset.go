@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/insitu-dev/insitu/apis/native"
+	"github.com/insitu-dev/insitu/controllers/history"
 	"github.com/insitu-dev/insitu/inplace"
 )
 
@@ -61,7 +62,7 @@ func (w daemonSet) observe(ctx context.Context, r *Reconciler, s *scope) error {
 
 // setTarget says what the pods become, if Kubernetes has a revision for it.
 func (w daemonSet) setTarget(s *scope) {
-	switch update := s.history.Find(s.template); {
+	switch update := s.updateRevision(); {
 	case s.ahead:
 		s.setTargetAhead()
 	case w.Status.ObservedGeneration < w.Generation: // it has not seen the template yet
@@ -70,9 +71,38 @@ func (w daemonSet) setTarget(s *scope) {
 	}
 }
 
+// updateRevision returns the revision that Kubernetes has made of the template; nil if
+// there is none. That is the newest one, and may have fields that our types lose of
+// the template.
+func (s *scope) updateRevision() *history.Revision {
+	if newest := s.history.Newest(); newest != nil {
+		known, err := podTemplate(newest.Template)
+		if err == nil && s.isTemplate(known) {
+			return newest
+		}
+	}
+	return s.history.Find(s.template)
+}
+
+// isTemplate reports whether a template says what that of the spec says.
+func (s *scope) isTemplate(other *corev1.PodTemplateSpec) bool {
+	template, err := inplace.NewTemplate(other)
+	return err == nil && template.Equal(s.template)
+}
+
 // conclude waits until Kubernetes counts the updated pods, as that of a StatefulSet does.
+// The status of a DaemonSet does not tell whether the update before was finished.
 func (w daemonSet) conclude(_ context.Context, _ *Reconciler, s *scope) (bool, error) {
-	return s.ahead || int(w.Status.UpdatedNumberScheduled) >= s.atTarget(), nil
+	switch {
+	case s.ahead:
+		return true, nil
+	case w.Status.ObservedGeneration < w.Generation, int(w.Status.UpdatedNumberScheduled) < s.atTarget():
+		return false, nil
+	case s.isReturn(s.history.GetByHash(s.target.Name)):
+		return s.isSeen(), nil
+	default:
+		return true, nil
+	}
 }
 
 func (w daemonSet) tidy(context.Context, *Reconciler, *scope) error {

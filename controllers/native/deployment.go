@@ -91,11 +91,13 @@ func (w deployment) observeReplicaSets(ctx context.Context, r *Reconciler, s *sc
 		return nil, err
 	}
 	s.lastNumber = lastNumber(list.Items)
+	numbers := countNumbers(list.Items)
 	if err := readPromoted(ctx, r.live, list.Items); err != nil {
 		return nil, err
 	}
 	live, err := liveReplicaSets(list.Items)
 	s.keeper = chooseKeeper(live, s.spec.template)
+	s.isNumberTwice = s.keeper != nil && numbers[s.keeper.Annotations[revisionAnnotation]] > 1
 	return live, err
 }
 

@@ -86,13 +86,30 @@ func TestPreviousIsReadAsItIsWritten(t *testing.T) {
 		"bare":          {"web-5d8f", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			set := rs("web", "nginx:1", 1, 1)
-			set.Annotations["insitu.dev/previous-revision"] = before.String()
+			g := NewWithT(t)
+			set, other := rs("web", "nginx:1", 1, 1), rs("other", "nginx:1", 1, 1)
+			set.UID, other.UID = "a", "b"
+			text := set.promotionFrom(before)
+			set.Annotations["insitu.dev/previous-revision"], other.Annotations["insitu.dev/previous-revision"] = text, text
 
-			NewWithT(t).Expect(set.previous()).To(Equal(before))
+			g.Expect(set.previous()).To(Equal(before))
+			g.Expect(other.isPromoted()).To(BeFalse(), "it was copied")
 		})
 	}
 	NewWithT(t).Expect(rs("web", "nginx:1", 1, 1).previous()).To(Equal(previous{}))
+}
+
+// A promotion that a release before this one began is brought to its end, with the empty
+// ReplicaSet that it may have made.
+func TestPreviousOfReleasesThatNamedNoReplicaSet(t *testing.T) {
+	g := NewWithT(t)
+	set, now := rs("web", "nginx:1", 1, 1), rs("web", "nginx:1", 1, 1)
+	set.UID, now.UID = "a", "a"
+	set.Annotations["insitu.dev/previous-revision"] = "web-5d8f 3 two words"
+
+	g.Expect(set.previous()).To(Equal(previous{"web-5d8f", "3", "two words"}))
+	now.Annotations["insitu.dev/previous-revision"] = now.promotionFrom(set.previous())
+	g.Expect(hashOf(now)).To(Equal(hashOf(set)))
 }
 
 func TestAnnotationsInHistory(t *testing.T) {

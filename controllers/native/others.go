@@ -28,6 +28,25 @@ func (s *scope) blockedByOthers() *ending {
 	return recreated(s, "pod "+stuck+" of an unfinished rollout is not ready, and takes the room of maxUnavailable")
 }
 
+// blockedByMissing returns the end of a hold in which nothing moves, since pods that
+// cannot be made take all the room of maxUnavailable: those come from the ReplicaSet of
+// the next template only. It returns nil if there is no such thing. What fails may mend
+// itself within a while, so it asks for another look then.
+func (s *scope) blockedByMissing() *ending {
+	if s.keeper == nil || len(s.plan.Moves) > 0 || !s.waitsForRoom() {
+		return nil
+	}
+	failure := s.keeper.failure()
+	if failure == nil {
+		return nil
+	}
+	if left := failure.LastTransitionTime.Add(unfinishedTime).Sub(s.now); left > 0 {
+		s.requeue.Within(left)
+		return nil
+	}
+	return recreated(s, "ReplicaSet "+s.keeper.Name+" cannot make its pods, and what is missing takes the room of maxUnavailable: "+failure.Message)
+}
+
 // stuckOther returns the name of a pod of another ReplicaSet that does not become
 // ready. If one may have to be called that later, it asks for another look then.
 func (s *scope) stuckOther() string {

@@ -16,12 +16,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/inplace"
 )
 
@@ -37,13 +38,17 @@ func (w deployment) preserve(ctx context.Context, r *Reconciler, s *scope) error
 	if err != nil {
 		return err
 	}
+	template, err := w.templateBefore(ctx, r, s.keeper, before.Template)
+	if err != nil {
+		return err
+	}
 	empty = slices.DeleteFunc(empty, func(rs *replicaSet) bool { return rs.UID == s.keeper.UID })
 	isPreserved := slices.ContainsFunc(empty, func(rs *replicaSet) bool { return rs.template.Equal(before.Template) })
 	for _, twin := range empty {
 		if !twin.isOf(&s.keeper.Spec.Template) || isPreserved && compareAge(twin, s.keeper) > 0 {
 			continue
 		}
-		if err := w.giveTemplate(ctx, r, twin, s.keeper, before.Template); err != nil {
+		if err := w.giveTemplate(ctx, r, twin, s.keeper, template); err != nil {
 			return err
 		}
 		isPreserved = true
@@ -51,7 +56,7 @@ func (w deployment) preserve(ctx context.Context, r *Reconciler, s *scope) error
 	if isPreserved || ptr.Deref(w.Spec.RevisionHistoryLimit, 1) == 0 {
 		return nil
 	}
-	return w.createEmpty(ctx, r, s.keeper, before.Template)
+	return w.createEmpty(ctx, r, s.keeper, template)
 }
 
 // emptyReplicaSets reads those without pods, with their templates, from the API
@@ -74,13 +79,28 @@ func (w deployment) emptyReplicaSets(ctx context.Context, r *Reconciler) ([]*rep
 }
 
 // giveTemplate makes an empty ReplicaSet what the keeper was in the history.
-func (w deployment) giveTemplate(ctx context.Context, r *Reconciler, to, keeper *replicaSet, before *inplace.Template) error {
+func (w deployment) giveTemplate(ctx context.Context, r *Reconciler, to, keeper *replicaSet, before map[string]any) error {
+	annotations := replacing(to.Annotations, w.annotationsInHistory(keeper.previous()))
+	return patchTemplate(ctx, r.client, to.ReplicaSet, before, annotations)
+}
+
+// templateBefore returns what the template of the keeper was. What is newer than this
+// program is as it was, see promote, and no revision that we have made has it.
+func (w deployment) templateBefore(ctx context.Context, r *Reconciler, keeper *replicaSet, before *inplace.Template) (map[string]any, error) {
+	_, newer, err := r.readWhole(ctx, replicaSetKind, keeper.ReplicaSet, &keeper.Spec.Template)
+	if err != nil {
+		return nil, err
+	}
 	template, err := podTemplate(before)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	annotations := replacing(to.Annotations, w.annotationsInHistory(keeper.previous()))
-	return patchTemplate(ctx, r.client, to.ReplicaSet, template, annotations)
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(template)
+	if err != nil {
+		return nil, fmt.Errorf("convert template of the history: %w", err)
+	}
+	with(fields, newer)
+	return fields, nil
 }
 
 // podTemplate returns a template of the history as that of a ReplicaSet.
@@ -98,17 +118,9 @@ func podTemplate(template *inplace.Template) (*corev1.PodTemplateSpec, error) {
 
 // patchTemplate replaces the template of a ReplicaSet, but for the label by which it
 // selects its pods, if it still is as it was read.
-func patchTemplate(
-	ctx context.Context, c client.Writer, rs *appsv1.ReplicaSet, template *corev1.PodTemplateSpec, annotations map[string]any,
-) error {
-	template = template.DeepCopy()
-	metav1.SetMetaDataLabel(&template.ObjectMeta, appsv1.DefaultDeploymentUniqueLabelKey, rs.Spec.Selector.MatchLabels[appsv1.DefaultDeploymentUniqueLabelKey])
-	raw, err := json.Marshal(template)
-	if err != nil {
-		return err
-	}
-	fields := map[string]any{}
-	if err := json.Unmarshal(raw, &fields); err != nil {
+func patchTemplate(ctx context.Context, c client.Writer, rs *appsv1.ReplicaSet, template, annotations map[string]any) error {
+	fields := runtime.DeepCopyJSON(template)
+	if err := setTemplateHash(fields, rs.Spec.Selector.MatchLabels[appsv1.DefaultDeploymentUniqueLabelKey]); err != nil {
 		return err
 	}
 	fields["$patch"] = "replace"
@@ -125,33 +137,40 @@ func patchTemplate(
 	return nil
 }
 
+func setTemplateHash(template map[string]any, hash string) error {
+	return unstructured.SetNestedField(template, hash, "metadata", "labels", appsv1.DefaultDeploymentUniqueLabelKey)
+}
+
 // reference names a ReplicaSet for a write, whose answer goes into it.
 func (rs *replicaSet) reference() *appsv1.ReplicaSet {
 	return &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: rs.Namespace, Name: rs.Name}}
 }
 
 // createEmpty makes an empty ReplicaSet that is what the keeper was in the history.
-func (w deployment) createEmpty(ctx context.Context, r *Reconciler, keeper *replicaSet, before *inplace.Template) error {
-	template, err := podTemplate(before)
-	if err != nil {
+func (w deployment) createEmpty(ctx context.Context, r *Reconciler, keeper *replicaSet, before map[string]any) error {
+	hash := hashOf(keeper)
+	if err := setTemplateHash(before, hash); err != nil {
 		return err
 	}
-	hash := hashOf(keeper)
-	metav1.SetMetaDataLabel(&template.ObjectMeta, appsv1.DefaultDeploymentUniqueLabelKey, hash)
 	selector := w.Spec.Selector.DeepCopy()
 	metav1.AddLabelToSelector(selector, appsv1.DefaultDeploymentUniqueLabelKey, hash)
 	rs := &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: w.Name + "-" + hash, Namespace: w.Namespace,
-			Labels:          maps.Clone(template.Labels),
 			Annotations:     w.annotationsInHistory(keeper.previous()),
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(w.Deployment, Deployment.groupVersionKind())},
 		},
-		Spec: appsv1.ReplicaSetSpec{
-			Replicas: ptr.To[int32](0), MinReadySeconds: w.Spec.MinReadySeconds, Selector: selector, Template: *template,
-		},
+		Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To[int32](0), MinReadySeconds: w.Spec.MinReadySeconds, Selector: selector},
 	}
-	if err := r.client.Create(ctx, rs); err != nil && !apierrors.IsAlreadyExists(err) {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(before, &rs.Spec.Template); err != nil {
+		return fmt.Errorf("read template of the history: %w", err)
+	}
+	rs.Labels = maps.Clone(rs.Spec.Template.Labels)
+	obj, err := wholeReplicaSet(rs, before)
+	if err != nil {
+		return err
+	}
+	if err := r.client.Create(ctx, obj); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create ReplicaSet %s/%s: %w", rs.Namespace, rs.Name, err)
 	}
 	return nil
@@ -162,6 +181,6 @@ func (w deployment) createEmpty(ctx context.Context, r *Reconciler, keeper *repl
 func hashOf(keeper *replicaSet) string {
 	h := fnv.New32a()
 	// Writes to a hash never fail.
-	_, _ = h.Write([]byte(string(keeper.UID) + " " + keeper.Annotations[native.PreviousRevisionAnnotation]))
+	_, _ = h.Write([]byte(string(keeper.UID) + " " + keeper.previous().String()))
 	return rand.SafeEncodeString(strconv.FormatUint(uint64(h.Sum32()), 10))
 }

@@ -5,12 +5,15 @@ package native
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/controllers/history"
 	workloads "github.com/insitu-dev/insitu/controllers/workload"
@@ -34,10 +37,10 @@ func (w deployment) conclude(ctx context.Context, r *Reconciler, s *scope) (bool
 		return false, nil
 	}
 	s.isConcluding = true
+	if err := r.withdraw(ctx, s); err != nil {
+		return false, err
+	}
 	if !s.keeper.isPromoted() {
-		if err := r.withdraw(ctx, s); err != nil {
-			return false, err
-		}
 		return false, w.promote(ctx, r, s)
 	}
 	if err := w.preserve(ctx, r, s); err != nil {
@@ -63,8 +66,11 @@ func (w deployment) clean(ctx context.Context, r *Reconciler, s *scope) error {
 }
 
 // tidy ends a promotion that the end of the hold has overtaken: the history is to be
-// true all the same.
+// true all the same. It takes off what kubectl rollout undo has brought of another one.
 func (w deployment) tidy(ctx context.Context, r *Reconciler, s *scope) error {
+	if err := r.withdraw(ctx, s); err != nil {
+		return err
+	}
 	if _, err := w.observeReplicaSets(ctx, r, s); err != nil || s.keeper == nil || !s.keeper.isPromoted() {
 		return err
 	}
@@ -78,7 +84,8 @@ func (w deployment) tidy(ctx context.Context, r *Reconciler, s *scope) error {
 }
 
 // isComplete reports whether the keeper has all its pods, as it is now, and they are
-// the ones that were observed.
+// the ones that were observed. Those that cannot be made are not waited for: with the
+// new template, they may be.
 func (s *scope) isComplete() bool {
 	pods := 0
 	for i := range s.pods {
@@ -87,19 +94,42 @@ func (s *scope) isComplete() bool {
 		}
 	}
 	status := s.keeper.Status
-	return status.ObservedGeneration >= s.keeper.Generation && status.Replicas == ptr.Deref(s.keeper.Spec.Replicas, 1) && int(status.Replicas) == pods
+	if status.ObservedGeneration < s.keeper.Generation || int(status.Replicas) != pods {
+		return false
+	}
+	return status.Replicas == ptr.Deref(s.keeper.Spec.Replicas, 1) || s.keeper.failure() != nil
 }
 
 // promote gives the keeper the template of the Deployment. Its number in the history
 // is given by the controller of Deployments; the one that it had is kept for the
-// template that it had.
+// template that it had. Of fields that are newer than this program nobody knows whether
+// they can change in place: where one changes, Kubernetes recreates the pods.
 func (w deployment) promote(ctx context.Context, r *Reconciler, s *scope) error {
+	whole, newer, err := r.readWhole(ctx, string(Deployment), w.Deployment, &w.Spec.Template)
+	if err != nil {
+		return err
+	}
+	_, newerBefore, err := r.readWhole(ctx, replicaSetKind, s.keeper.ReplicaSet, &s.keeper.Spec.Template)
+	if err != nil {
+		return err
+	}
+	if path := differing(newerBefore, newer, ""); path != "" {
+		why := fmt.Sprintf("field %s of the template is newer than this release of Insitu, and changes", strings.TrimPrefix(path, "."))
+		if s.options.policy == appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
+			return errors.New(why)
+		}
+		s.ending = recreated(s, why)
+		return r.release(ctx, s)
+	}
 	before := previous{
 		revision: s.history.Find(s.keeper.template).Name(),
 		number:   s.keeper.Annotations[revisionAnnotation], cause: s.keeper.Annotations[changeCauseAnnotation],
 	}
-	return patchTemplate(ctx, r.client, s.keeper.ReplicaSet, &w.Spec.Template, map[string]any{
-		native.PreviousRevisionAnnotation: before.String(), changeCauseAnnotation: nil,
+	if s.isNumberTwice {
+		before.number = strconv.Itoa(s.lastNumber + 1)
+	}
+	return patchTemplate(ctx, r.client, s.keeper.ReplicaSet, whole, map[string]any{
+		native.PreviousRevisionAnnotation: s.keeper.promotionFrom(before), changeCauseAnnotation: nil, revisionAnnotation: before.number,
 	})
 }
 
@@ -119,12 +149,28 @@ func (p previous) String() string {
 // isPromoted reports whether a ReplicaSet has got its template here, and others are to
 // be changed for that.
 func (rs *replicaSet) isPromoted() bool {
-	return rs.Annotations[native.PreviousRevisionAnnotation] != ""
+	return rs.previous().revision != ""
 }
 
-// previous returns what a promoted ReplicaSet was before; the zero value for others.
+// promotionFrom returns what says that a ReplicaSet is promoted. It names the
+// ReplicaSet, so that a copy on another one says nothing.
+func (rs *replicaSet) promotionFrom(before previous) string {
+	return string(rs.UID) + " " + before.String()
+}
+
+// previous returns what a promoted ReplicaSet was before; the zero value for others. An
+// annotation that names another ReplicaSet was copied, by way of the Deployment.
 func (rs *replicaSet) previous() previous {
-	parts := append(strings.SplitN(rs.Annotations[native.PreviousRevisionAnnotation], " ", 3), "", "")
+	text := rs.Annotations[native.PreviousRevisionAnnotation]
+	parts := append(strings.SplitN(text, " ", 4), "", "", "")
+	if parts[0] == string(rs.UID) {
+		return previous{parts[1], parts[2], parts[3]}
+	}
+	// Releases before this one named no ReplicaSet: the number came second.
+	if _, err := strconv.Atoi(parts[1]); err != nil {
+		return previous{}
+	}
+	parts = append(strings.SplitN(text, " ", 3), "")
 	return previous{parts[0], parts[1], parts[2]}
 }
 

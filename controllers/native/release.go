@@ -63,7 +63,11 @@ func lost(s *scope) *ending {
 
 // release ends the hold, if the workload still is as it was read.
 func (r *Reconciler) release(ctx context.Context, s *scope) error {
-	if err := r.patchMetadata(ctx, s, map[string]any{"labels": map[string]any{native.HeldLabel: native.Release}}); err != nil {
+	fields := map[string]any{"labels": map[string]any{native.HeldLabel: native.Release}}
+	if _, ok := s.object.GetAnnotations()[native.PreviousRevisionAnnotation]; ok {
+		fields["annotations"] = map[string]any{native.PreviousRevisionAnnotation: nil}
+	}
+	if err := r.patchMetadata(ctx, s, fields); err != nil {
 		return fmt.Errorf("release %s: %w", s.owner, err)
 	}
 	r.metrics.Released(s.ending.reason)
@@ -83,7 +87,7 @@ func (r *Reconciler) unhold(ctx context.Context, s *scope) error {
 			"labels": map[string]any{native.HeldLabel: nil},
 			"annotations": map[string]any{
 				native.HeldPartitionAnnotation: nil, native.HeldMaxUnavailableAnnotation: nil, native.HeldMaxSurgeAnnotation: nil,
-				native.StatusAnnotation: nil,
+				native.StatusAnnotation: nil, native.PreviousRevisionAnnotation: nil,
 			},
 		},
 	}

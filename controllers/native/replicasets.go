@@ -36,6 +36,18 @@ func (rs *replicaSet) isOf(template *corev1.PodTemplateSpec) bool {
 	return apiequality.Semantic.DeepEqual(a, b)
 }
 
+// failure returns what says that a ReplicaSet cannot make the pods that it lacks: a
+// quota, a policy or a webhook refuses them. It is nil for others.
+func (rs *replicaSet) failure() *appsv1.ReplicaSetCondition {
+	i := slices.IndexFunc(rs.Status.Conditions, func(c appsv1.ReplicaSetCondition) bool {
+		return c.Type == appsv1.ReplicaSetReplicaFailure && c.Status == corev1.ConditionTrue
+	})
+	if i < 0 || rs.Status.Replicas >= ptr.Deref(rs.Spec.Replicas, 1) {
+		return nil // there are too many pods, and one cannot be deleted
+	}
+	return &rs.Status.Conditions[i]
+}
+
 // replicaSets returns ReplicaSets with their templates.
 func replicaSets(objects []appsv1.ReplicaSet) ([]*replicaSet, error) {
 	found := make([]*replicaSet, 0, len(objects))
@@ -82,6 +94,15 @@ func lastNumber(objects []appsv1.ReplicaSet) int {
 		}
 	}
 	return last
+}
+
+// countNumbers returns how many ReplicaSets have each number in the history.
+func countNumbers(objects []appsv1.ReplicaSet) map[string]int {
+	counts := map[string]int{}
+	for i := range objects {
+		counts[objects[i].Annotations[revisionAnnotation]]++
+	}
+	return counts
 }
 
 func isLive(rs *appsv1.ReplicaSet) bool {

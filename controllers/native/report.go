@@ -59,14 +59,20 @@ func (r *Reconciler) report(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// withdraw takes the report off. The controller of Deployments copies annotations to
-// the ReplicaSet that it takes for the present one, and kubectl rollout undo brings
-// them back from there.
+// withdraw takes the report off, and what only a ReplicaSet may have. The controller of
+// Deployments copies annotations to the ReplicaSet that it takes for the present one,
+// and kubectl rollout undo brings them back from there.
 func (r *Reconciler) withdraw(ctx context.Context, s *scope) error {
-	if _, ok := s.object.GetAnnotations()[native.StatusAnnotation]; !ok {
+	patch := map[string]any{}
+	for _, key := range []string{native.StatusAnnotation, native.PreviousRevisionAnnotation} {
+		if _, ok := s.object.GetAnnotations()[key]; ok {
+			patch[key] = nil
+		}
+	}
+	if len(patch) == 0 {
 		return nil
 	}
-	return r.patchMetadata(ctx, s, map[string]any{"annotations": map[string]any{native.StatusAnnotation: nil}})
+	return r.patchMetadata(ctx, s, map[string]any{"annotations": patch})
 }
 
 // tell records events for what was not reported before.

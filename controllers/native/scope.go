@@ -48,8 +48,10 @@ type scope struct {
 	// keeper is the ReplicaSet of a Deployment whose pods are updated; nil if there is
 	// none, and for other kinds.
 	keeper *replicaSet
-	// lastNumber is the last one in the history of a Deployment.
-	lastNumber int
+	// lastNumber is the last one in the history of a Deployment. isNumberTwice: another
+	// ReplicaSet has that of the keeper, which was promoted and not numbered since.
+	lastNumber    int
+	isNumberTwice bool
 
 	// asked is what the planner was told, plan what came of it, where planned is true.
 	asked   inplace.Workload
@@ -71,17 +73,6 @@ type scope struct {
 type ending struct {
 	// eventType, reason and note are what is told.
 	eventType, reason, note string
-}
-
-// atTarget returns how many of the pods that stay are at the target.
-func (s *scope) atTarget() int {
-	count := 0
-	for _, facts := range s.pods {
-		if facts.Pod.DeletionTimestamp == nil && podRevision(facts.Pod) == s.target.Name {
-			count++
-		}
-	}
-	return count
 }
 
 func newScope(obj client.Object, kind Kind, now time.Time) *scope {

@@ -79,7 +79,25 @@ func (w statefulSet) setTarget(s *scope) {
 // conclude waits until Kubernetes counts the updated pods: one that it still sees at the
 // revision before, it would delete.
 func (w statefulSet) conclude(_ context.Context, _ *Reconciler, s *scope) (bool, error) {
-	return s.ahead || int(w.Status.UpdatedReplicas) >= s.atTarget(), nil
+	switch {
+	case s.ahead:
+		return true, nil
+	case w.Status.ObservedGeneration < w.Generation, int(w.Status.UpdatedReplicas) < s.atTarget():
+		return false, nil
+	case w.isOvertaken(s):
+		return s.isSeen(), nil
+	default:
+		return true, nil
+	}
+}
+
+// isOvertaken reports whether pods may have been at the target before this update, and
+// left it in one that was never finished: the present revision of a StatefulSet is the
+// last one that all its pods had.
+func (w statefulSet) isOvertaken(s *scope) bool {
+	current := s.history.Get(w.Status.CurrentRevision)
+	target := s.history.Get(s.target.Name)
+	return s.isReturn(target) && (current == nil || current == target || s.history.HasBetween(current, target))
 }
 
 func (w statefulSet) tidy(context.Context, *Reconciler, *scope) error {

@@ -132,12 +132,21 @@ func (w *world) deployment(change func(*appsv1.Deployment)) *appsv1.Deployment {
 // it has the pods that it is to have.
 func (w *world) replicaSet(owner *appsv1.Deployment, hash, image string, replicas int32) *appsv1.ReplicaSet {
 	GinkgoHelper()
-	t := template(image)
+	return w.replicaSetWith(owner, hash, replicas, template(image))
+}
+
+// replicaSetWith is replicaSet with any template.
+func (w *world) replicaSetWith(owner *appsv1.Deployment, hash string, replicas int32, t corev1.PodTemplateSpec) *appsv1.ReplicaSet {
+	GinkgoHelper()
 	t.Labels[appsv1.DefaultDeploymentUniqueLabelKey] = hash
+	number := "1"
+	if hash != "old" {
+		number = "0" // no two have the same
+	}
 	rs := create(w, &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: w.namespace, Name: w.name + "-" + hash, Labels: t.Labels,
-			Annotations:     map[string]string{"deployment.kubernetes.io/revision": "1", "kubernetes.io/change-cause": "first"},
+			Annotations:     map[string]string{"deployment.kubernetes.io/revision": number, "kubernetes.io/change-cause": "first"},
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, appsv1.SchemeGroupVersion.WithKind("Deployment"))},
 		},
 		Spec: appsv1.ReplicaSetSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: t.Labels}, Template: t},

@@ -34,7 +34,7 @@ func HasTemplate(replicaSet *appsv1.ReplicaSet) bool {
 //     tell a revision of a Deployment, and ours;
 //   - how many pods it is to have, its selector, and its template while it has pods
 //     or is to have some;
-//   - how many pods of which kind it has.
+//   - how many pods of which kind it has, and whether it fails to make them.
 //
 // A Deployment keeps ten empty ReplicaSets by default, each with the template of a
 // revision. Nobody reads those but for a rollback, and for that from the API server.
@@ -50,12 +50,24 @@ func trimReplicaSet(in any) (any, error) {
 		Spec:       appsv1.ReplicaSetSpec{Replicas: whole.Spec.Replicas, Selector: whole.Spec.Selector},
 		Status:     whole.Status,
 	}
-	trimmed.Status.Conditions = nil
+	trimmed.Status.Conditions = failures(whole.Status.Conditions)
 	if ptr.Deref(whole.Spec.Replicas, 1) > 0 || whole.Status.Replicas > 0 {
 		trimmed.Spec.Template = whole.Spec.Template
 	}
 
 	return trimmed, nil
+}
+
+// failures returns of conditions the one that says that pods cannot be made; nil if
+// there is none. Few ReplicaSets have it.
+func failures(conditions []appsv1.ReplicaSetCondition) []appsv1.ReplicaSetCondition {
+	for _, condition := range conditions {
+		if condition.Type == appsv1.ReplicaSetReplicaFailure {
+			return []appsv1.ReplicaSetCondition{condition}
+		}
+	}
+
+	return nil
 }
 
 func replicaSetMeta(whole *metav1.ObjectMeta) metav1.ObjectMeta {

@@ -59,6 +59,20 @@ func TestTrimReplicaSetKeepsWhatIsReadAndNothingElse(t *testing.T) {
 	g.Expect(replicaSet.Status).To(Equal(*status))
 }
 
+func TestTrimReplicaSetKeepsThatPodsCannotBeMade(t *testing.T) {
+	g := NewWithT(t)
+	failure := appsv1.ReplicaSetCondition{
+		Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", Message: "exceeded quota", LastTransitionTime: metav1.Now(),
+	}
+	whole := fullReplicaSet()
+	whole.Status.Conditions = []appsv1.ReplicaSetCondition{{Type: "Other"}, failure}
+
+	trimmed, err := trimReplicaSet(whole)
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(trimmed.(*appsv1.ReplicaSet).Status.Conditions).To(ConsistOf(failure))
+}
+
 func TestTrimReplicaSetKeepsTheTemplateOfOneWithPods(t *testing.T) {
 	for name, test := range map[string]struct {
 		desired *int32

@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -347,6 +348,11 @@ func (r *liveReader) Get(_ context.Context, key client.ObjectKey, obj client.Obj
 		partial.SetGeneration(found.GetGeneration())
 		partial.SetDeletionTimestamp(found.GetDeletionTimestamp())
 		return nil
+	}
+	if whole, ok := obj.(*unstructured.Unstructured); ok {
+		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(found)
+		whole.Object = fields
+		return err
 	}
 	copyInto(obj, found)
 	return nil

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/sets"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,6 +40,9 @@ type nativeWorkload struct {
 	ids, collisions int
 	// late is what the controllers of Kubernetes see; nil where they see what there is.
 	late *lateCache
+	// refused are the names of the revisions of which admission lets no ReplicaSet make
+	// pods.
+	refused sets.Set[string]
 }
 
 // shown returns the state of the server that the controllers of Kubernetes see.
@@ -81,7 +85,7 @@ func newNativeWorld(choices *Choices, s settings, kind nativecontroller.Kind, fi
 		story: newStory(), coverage: NewCoverage(),
 	}
 	w.server = newServer(w.clock)
-	n := &nativeWorkload{world: w, kind: kind, wish: first}
+	n := &nativeWorkload{world: w, kind: kind, wish: first, refused: sets.New[string]()}
 	w.native = n
 	w.slices, w.law, w.hook, w.server.budget = newEndpoints(w), newLaw(w), newHookController(w), newBudget(w)
 	n.law = newNativeLaw(n, w.law)

@@ -37,9 +37,6 @@ type nativeLaw struct {
 	// updated are the pods of a workload that was released as updated, until the user
 	// asks for something else.
 	updated sets.Set[types.UID]
-	// overtaken: the user asked for something else in the middle of an update, which
-	// Kubernetes may see late, see openFindings.
-	overtaken bool
 }
 
 // newNativeLaw shares with the law of other sets which pods are out by our doing.
@@ -142,13 +139,11 @@ func budgetOf(obj client.Object) (replicas, budget int) {
 // asked is told that the user asks for something.
 func (l *nativeLaw) asked() {
 	l.updated = nil
-	obj := l.n.object()
-	l.overtaken = l.n.late != nil && obj != nil && isHeld(obj)
 }
 
 // tell is told of the events of the operator.
 func (l *nativeLaw) tell(reason string) {
-	if reason != "UpdatedInPlace" || l.overtaken {
+	if reason != "UpdatedInPlace" {
 		return
 	}
 	l.updated = sets.New[types.UID]()
@@ -278,8 +273,9 @@ func (l *nativeLaw) whatIsWrongWithHistory() []string {
 		if *rs.Spec.Replicas > 0 {
 			live, at = live+1, number
 		}
-		// Once the user has opted out, nobody may finish that.
-		if rs.Annotations[native.PreviousRevisionAnnotation] != "" && l.n.wish.policy != "" {
+		// Once the user has opted out, nobody may finish that. What was copied from
+		// another ReplicaSet means nothing.
+		if strings.HasPrefix(rs.Annotations[native.PreviousRevisionAnnotation], string(rs.UID)+" ") && l.n.wish.policy != "" {
 			words = append(words, rs.Name+" is still promoted")
 		}
 	}

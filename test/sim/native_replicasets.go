@@ -10,6 +10,9 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	nativecontroller "github.com/insitu-dev/insitu/controllers/native"
 )
 
 // stepReplicaSets is one sync of the controller of ReplicaSets, for each.
@@ -23,8 +26,9 @@ func (n *nativeWorkload) stepReplicaSets() {
 			continue
 		}
 		pods, expects := n.podsOf(rs), n.late.expects(rs)
+		isRefused := false
 		for range int(*rs.Spec.Replicas) - len(pods) {
-			if expects {
+			if isRefused = n.refuses(rs); expects || isRefused {
 				break
 			}
 			n.createPod(rs, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), &rs.Spec.Template, fmt.Sprintf("%s-%05d", rs.Name, n.nextID()), nil)
@@ -45,8 +49,44 @@ func (n *nativeWorkload) stepReplicaSets() {
 				status.AvailableReplicas++
 			}
 		}
+		if isRefused {
+			status.Conditions = n.failureOf(rs)
+		}
 		mutateStatus(n.world.server, rs.Name, func(rs *appsv1.ReplicaSet) { rs.Status = status })
 	}
+}
+
+// refusePods lets admission refuse the pods of one template, or of none any more.
+func (n *nativeWorkload) refusePods() {
+	if !n.world.settings.refusesPods || n.kind != nativecontroller.Deployment {
+		return
+	}
+	n.refused.Clear()
+	if r := pick(n.world.choices, revisions); n.world.choices.oneIn(3) {
+		n.world.say("admission: accepts pods again")
+	} else {
+		n.world.say("admission: refuses pods of revision %s", r.name)
+		n.refused.Insert(r.name)
+	}
+}
+
+// refuses reports whether admission refuses the pods of a ReplicaSet: their template
+// takes more than a quota has, or names what is not there.
+func (n *nativeWorkload) refuses(rs *appsv1.ReplicaSet) bool {
+	r := n.revisionIn(&rs.Spec.Template)
+	return r != nil && n.refused.Has(r.name)
+}
+
+// failureOf returns the condition of a ReplicaSet whose pods are refused.
+func (n *nativeWorkload) failureOf(rs *appsv1.ReplicaSet) []appsv1.ReplicaSetCondition {
+	if len(rs.Status.Conditions) > 0 {
+		return rs.Status.Conditions
+	}
+	n.say("cannot create pods of %s: they are refused", rs.Name)
+	return []appsv1.ReplicaSetCondition{{
+		Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", Message: "exceeded quota: compute",
+		LastTransitionTime: metav1.NewTime(n.world.clock.Now()),
+	}}
 }
 
 // compareForDeletion orders pods by how well a ReplicaSet can do without them.

@@ -46,6 +46,7 @@ var nativeDisturbances = []nativeDisturbance{
 	{"pod forced away", ofWorld((*World).forcePod), 1},
 	{"update refused", ofWorld((*World).togglePolicy), 1},
 	{"operator killed", ofWorld((*World).killManager), 2},
+	{"pods refused", (*nativeWorkload).refusePods, 2},
 }
 
 // disturb does one of them.
@@ -82,6 +83,10 @@ func (n *nativeWorkload) to(r revision) {
 func (n *nativeWorkload) changeRevision() { n.to(pick(n.world.choices, revisions)) }
 
 func (n *nativeWorkload) undo() {
+	if sets := n.replicaSets(); n.world.settings.undoesAll && len(sets) > 0 {
+		n.rolloutUndo(pick(n.world.choices, sets))
+		return
+	}
 	if n.world.previous.name != "" {
 		n.to(n.world.previous)
 	}
@@ -159,6 +164,7 @@ func (n *nativeWorkload) calmDown(last revision) {
 		node.silentUntil = time.Time{}
 	}
 	n.wish.revision, n.wish.paused, n.wish.partition = last, false, 0
+	n.refused.Delete(last.name)
 	if n.wish.policy != "" {
 		n.wish.policy = appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType
 	}
@@ -191,6 +197,7 @@ func chosenNative(c *Choices) (settings, nativecontroller.Kind, wish) {
 		first.policy = appsv1beta1.InPlaceOnlyPodUpdateStrategyType
 	}
 	s.late = chosenLate(c)
+	s.refusesPods, s.undoesAll = c.oneIn(3), c.oneIn(3)
 	return s, kind, first
 }
 

@@ -19,6 +19,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
@@ -74,6 +75,8 @@ func newServer(clock clock.PassiveClock) *server {
 // kindOf returns the kind of an object or of a list of such objects.
 func kindOf(obj any) string {
 	switch typed := obj.(type) {
+	case *unstructured.Unstructured:
+		return typed.GetKind()
 	case *corev1.Pod, *corev1.PodList:
 		return "Pod"
 	case *corev1.PersistentVolumeClaim, *corev1.PersistentVolumeClaimList:

@@ -54,6 +54,9 @@ type settings struct {
 	volumes  volumes
 	wider    wider
 	late     late
+	// refusesPods: pods of single templates are refused at times; undoesAll: users of
+	// Deployments go back by kubectl rollout undo, which brings annotations.
+	refusesPods, undoesAll bool
 
 	// How long containers take to stop, and to become ready, and EndpointSlices
 	// to follow at most.

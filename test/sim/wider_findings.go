@@ -34,11 +34,6 @@ var openFindings = []finding{
 		func(s *settings) { s.resizes.mayRepeat = s.clones.is },
 	},
 	{
-		"an update that goes back, of which Kubernetes sees nothing yet",
-		"native StatefulSets and DaemonSets that are overtaken where Kubernetes sees pods late, see nativeLaw.overtaken: it counts pods as updated that were so before",
-		nil,
-	},
-	{
 		"a Deployment that its controller sees late",
 		"Kubernetes sees the Deployment itself late, see lateKinds: the numbers of its history skip one. Where it sees ReplicaSets late, and an update overtakes " +
 			"another, two have the same number, see nativeLaw.whatIsWrongWithHistory",

@@ -424,19 +424,32 @@ var mutants = []mutant{
 	{
 		// Kubernetes is let go on before it sees that pods were updated: it deletes them.
 		"native-release-not-awaited", "controllers/native/statefulset.go",
-		"s.ahead || int(w.Status.UpdatedReplicas) >= s.atTarget()",
-		"s.ahead || s.atTarget() >= 0",
+		"int(w.Status.UpdatedReplicas) < s.atTarget()",
+		"s.atTarget() < 0",
 	},
 	{
 		// The same of a DaemonSet.
 		"native-daemons-not-awaited", "controllers/native/daemonset.go",
-		"s.ahead || int(w.Status.UpdatedNumberScheduled) >= s.atTarget()",
-		"s.ahead || s.atTarget() >= 0",
+		"int(w.Status.UpdatedNumberScheduled) < s.atTarget()",
+		"s.atTarget() < 0",
+	},
+	{
+		// An update that goes back is released while Kubernetes may still count the pods
+		// as they were before.
+		"native-return-not-awaited", "controllers/native/seen.go",
+		"return left <= 0",
+		"return true",
+	},
+	{
+		// A promotion waits for pods that the server refuses to create.
+		"native-missing-awaited", "controllers/native/promotion.go",
+		" || s.keeper.failure() != nil",
+		"",
 	},
 	{
 		// A Deployment is let go on before Kubernetes sees the new template of its ReplicaSet.
 		"native-keeper-not-observed", "controllers/native/promotion.go",
-		"return status.ObservedGeneration >= s.keeper.Generation && ",
-		"return ",
+		"status.ObservedGeneration < s.keeper.Generation || ",
+		"",
 	},
 }

@@ -1,0 +1,42 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	nativecontroller "github.com/insitu-dev/insitu/controllers/native"
+)
+
+// The pods of the template before are refused by now, so those that are missing never
+// come back. The next template mends that, also where it is updated in place. Where the
+// missing ones take all of maxUnavailable, nothing can be, and Kubernetes recreates.
+func TestNativeTemplatesOfWhichPodsAreMissing(t *testing.T) {
+	for missing := 1; missing <= 3; missing++ {
+		for maxUnavailable := int32(1); maxUnavailable <= 2; maxUnavailable++ {
+			t.Run(fmt.Sprintf("%d missing, maxUnavailable %d", missing, maxUnavailable), func(t *testing.T) {
+				g := NewWithT(t)
+				r := nativeRollout{kind: nativecontroller.Deployment, wish: func(w *wish) { w.maxUnavailable = maxUnavailable }, change: func(n *nativeWorkload) {
+					n.refused.Insert("a")
+					for _, pod := range n.pods()[:missing] {
+						_ = n.world.server.delete(objectKey{"Pod", pod.Name}, nil) // it is there
+					}
+					n.stepFor(patient)
+					toNative("b")(n)
+				}}
+				w, before := r.begin(g)
+				r.rest(g, w, "mended")
+				kept := 0
+				if missing < int(maxUnavailable) {
+					kept = 3 - missing
+				}
+				g.Expect(r.outcome(w, before)).To(HavePrefix(fmt.Sprintf("%d kept", kept)), w.story.String())
+				g.Expect(r.outcome(w, before)).To(HaveSuffix("2 app:b with 3"))
+			})
+		}
+	}
+}
