@@ -139,7 +139,7 @@ func holdBack(plan inplace.Plan, but *corev1.Pod, why string, recheck time.Time)
 			continue
 		}
 		plan.Block(inplace.Blocker{
-			Pod: move.Pod, State: inplace.Waiting, Reason: inplace.ReasonDisruptionBudget, Message: "podDisruptionBudget Respect: " + why,
+			Pod: move.Pod, State: inplace.Waiting, Reason: inplace.ReasonDisruptionBudget, Message: "PodDisruptionBudgets are respected: " + why,
 		})
 	}
 	plan.Moves = moves
