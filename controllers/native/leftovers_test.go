@@ -245,3 +245,20 @@ func TestLeftovers(t *testing.T) {
 		})
 	}
 }
+
+// The cache may be late: a workload is held that is not by the cache.
+func TestLeftoversOfAHoldThatTheCacheHasNotSeen(t *testing.T) {
+	g := NewWithT(t)
+	l := newLeft(g)
+	var evicted []string
+	cached := l.client(g, &evicted)
+	l = newLeft(g)
+	l.deployment.Labels = map[string]string{native.UpdatePolicyLabel: "InPlaceIfPossible", native.HeldLabel: native.Held}
+	controller := NewLeftovers(cached, l.client(g, &evicted), events.NewFakeRecorder(10), clocktesting.NewFakePassiveClock(time.Now()))
+
+	result, err := controller.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(l.replicaSet)})
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(evicted).To(BeEmpty())
+	g.Expect(result.RequeueAfter).To(Equal(leftoverPeriod), "no event may come of a hold that the cache does not see")
+}
