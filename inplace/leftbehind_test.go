@@ -27,7 +27,7 @@ func TestLeftBehind(t *testing.T) {
 	image := func(image string) *Template {
 		return template(func(t *corev1.PodTemplateSpec) { t.Spec.Containers[0].Image = image })
 	}
-	labelled := func(value string) *Template {
+	labeled := func(value string) *Template {
 		return template(func(t *corev1.PodTemplateSpec) { t.Labels = map[string]string{"tier": value} })
 	}
 	sized := func(cpu string) *Template {
@@ -46,8 +46,8 @@ func TestLeftBehind(t *testing.T) {
 		"somebody changed it by hand":           {pod("app:c"), image("app:b"), image("app:b"), ""},
 		"somebody put it right by hand":         {pod("app:a"), image("app:b"), image("app:a"), ""},
 		"its revision is not known":             {pod("app:b"), nil, image("app:a"), ""},
-		"a label":                               {pod("app:a").Label("tier", "new"), labelled("new"), labelled("old"), "labels or annotations"},
-		"a label of somebody else":              {pod("app:a").Label("team", "x"), labelled("new"), labelled("new"), ""},
+		"a label":                               {pod("app:a").Label("tier", "new"), labeled("new"), labeled("old"), "labels or annotations"},
+		"a label of somebody else":              {pod("app:a").Label("team", "x"), labeled("new"), labeled("new"), ""},
 		"a default of a newer Kubernetes": {pod("app:b"), image("app:b"), template(func(t *corev1.PodTemplateSpec) {
 			t.Spec.Containers[0].Image, t.Spec.Overhead = "app:b", corev1.ResourceList{}
 			t.Spec.SchedulerName, t.Spec.PreemptionPolicy = "another", new(corev1.PreemptLowerPriority)

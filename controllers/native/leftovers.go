@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -84,16 +85,18 @@ func templateAt(ctx context.Context, reader client.Reader, rs *replicaSet, hash 
 	}
 	revision := &appsv1.ControllerRevision{}
 	err := reader.Get(ctx, client.ObjectKey{Namespace: rs.Namespace, Name: owner.Name + "-" + hash}, revision)
-	if client.IgnoreNotFound(err) != nil {
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
 		return nil, fmt.Errorf("get ControllerRevision %s/%s-%s: %w", rs.Namespace, owner.Name, hash, err)
 	}
-	controller := metav1.GetControllerOfNoCopy(revision)
-	if err != nil || controller != nil && controller.UID != owner.UID {
+	if controller := metav1.GetControllerOfNoCopy(revision); controller != nil && controller.UID != owner.UID {
 		return nil, nil
 	}
 	content, err := history.Decode(revision)
 	if err != nil {
-		return nil, nil // what it says is as little known as if it were gone
+		return nil, err
 	}
 	return content.Template.Native(), nil
 }

@@ -149,7 +149,7 @@ func (r *remains) next() *leftover {
 		}
 	}
 	s := deployment{r.deployment}.spec()
-	if !r.isAlone || serving-1 < s.replicas-max(s.maxUnavailable, 1) {
+	if !r.isAlone || serving <= s.replicas-max(s.maxUnavailable, 1) {
 		return nil
 	}
 	return first

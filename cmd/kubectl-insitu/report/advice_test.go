@@ -75,7 +75,7 @@ func TestRefString(t *testing.T) {
 // Advice on workloads of Kubernetes names their labels and annotations.
 func TestAdviceOnNativeKindsNamesNoFieldsThatTheyLack(t *testing.T) {
 	g := NewWithT(t)
-	lacking := regexp.MustCompile("podUpdatePolicy|inPlaceUpdateStrategy|resize\\.on")
+	lacking := regexp.MustCompile(`podUpdatePolicy|inPlaceUpdateStrategy|resize\.on`)
 	for _, kind := range []string{"Deployment", "StatefulSet", "DaemonSet"} {
 		web := Ref{APIVersion: "apps/v1", Kind: kind, Namespace: "shop", Name: "web"}
 		for _, reason := range Reasons() {
