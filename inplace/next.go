@@ -102,7 +102,7 @@ func compareFacts(facts PodFacts, before *past, target Target) (Change, *Refusal
 	recreates := target.Policy != appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType &&
 		target.Policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType
 	if refused == nil && recreates && !judged.equal {
-		refused = &Refusal{Reason: ReasonPolicyReCreate, Message: "podUpdatePolicy is ReCreate"}
+		refused = &Refusal{Reason: ReasonPolicyReCreate, Message: policyReCreates}
 	}
 	return change, refused
 }
@@ -125,7 +125,7 @@ func refuse(before *past, target Target, refused *Refusal, now time.Time) Step {
 		return remove(before.pod, target, Step{Reason: refused.Reason, Message: refused.Message}, now)
 	}
 	return stuck(before, target, refused,
-		"podUpdatePolicy InPlaceOnly keeps the pod as it is: revert the field, or allow recreation with InPlaceIfPossible", now)
+		target.policyIs(target.Policy)+" keeps the pod as it is: revert the field, or allow recreation with InPlaceIfPossible", now)
 }
 
 // stuck keeps a pod as it is, in service, that would have to be recreated.

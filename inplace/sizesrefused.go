@@ -51,12 +51,12 @@ func refuseSizes(before *past, target Target, refused *Refusal, now time.Time) S
 
 // kept says of a pod that stays at its old size why, and what to do.
 func (t Target) kept(reason, why string) string {
-	field := "onError"
+	option := "onError"
 	if reason == ReasonResizeInfeasible || reason == string(resize.NodeUnsupported) {
-		field = "onInfeasible"
+		option = "onInfeasible"
 	}
 	if t.Policy == appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
-		return why + "; podUpdatePolicy InPlaceOnly keeps the pod at its old size: change the size in the template"
+		return fmt.Sprintf("%s; %s keeps the pod at its old size: change the size in the template", why, t.policyIs(t.Policy))
 	}
 	if reason == ReasonResizeError {
 		why += "; the size is in force when the container is started anew"
@@ -64,6 +64,5 @@ func (t Target) kept(reason, why string) string {
 	if t.irreplaceable != nil {
 		return fmt.Sprintf("%s; the pod keeps its old size, since the API server would not accept a new pod: %s", why, t.irreplaceable.Message)
 	}
-	return fmt.Sprintf("%s; the pod keeps its old size: change the size in the template, or allow recreation with "+
-		"inPlaceUpdateStrategy.resize.%s Recreate", why, field)
+	return fmt.Sprintf("%s; the pod keeps its old size: change the size in the template, or allow recreation with %s", why, t.recreatesOn(option))
 }

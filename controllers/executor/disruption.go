@@ -75,12 +75,12 @@ func (e *Executor) askBudgets(ctx context.Context, plan inplace.Plan, now time.T
 	if next := latest(e.permissions.next(pod.Namespace), countedAt(plan, now)); now.Before(next) {
 		return holdBack(plan, nil, "another pod of the namespace was taken out of service just now, and is to be counted first", next)
 	}
-	err := evict(ctx, e.client, pod, client.DryRunAll)
+	err := Evict(ctx, e.client, pod, client.DryRunAll)
 	if changedMeanwhile(err) {
 		return holdBack(plan, nil, fmt.Sprintf("pod %s changed meanwhile", pod.Name), now.Add(time.Second))
 	}
 	if err != nil {
-		return holdBack(plan, nil, refusalOf(err), now.Add(budgetPeriod))
+		return holdBack(plan, nil, RefusalOf(err), now.Add(budgetPeriod))
 	}
 	e.permissions.give(pod.Namespace, now)
 	return holdBack(plan, pod, fmt.Sprintf("pod %s goes before", pod.Name), now.Add(countingPause))
@@ -139,7 +139,7 @@ func holdBack(plan inplace.Plan, but *corev1.Pod, why string, recheck time.Time)
 			continue
 		}
 		plan.Block(inplace.Blocker{
-			Pod: move.Pod, State: inplace.Waiting, Reason: inplace.ReasonDisruptionBudget, Message: "podDisruptionBudget Respect: " + why,
+			Pod: move.Pod, State: inplace.Waiting, Reason: inplace.ReasonDisruptionBudget, Message: "PodDisruptionBudgets are respected: " + why,
 		})
 	}
 	plan.Moves = moves
@@ -149,9 +149,9 @@ func holdBack(plan inplace.Plan, but *corev1.Pod, why string, recheck time.Time)
 	return plan
 }
 
-// evict evicts a pod if it is still the one that the decision was made on, and its
+// Evict evicts a pod if it is still the one that the decision was made on, and its
 // PodDisruptionBudgets allow it.
-func evict(ctx context.Context, c client.Client, pod *corev1.Pod, options ...client.SubResourceCreateOption) error {
+func Evict(ctx context.Context, c client.Client, pod *corev1.Pod, options ...client.SubResourceCreateOption) error {
 	eviction := &policyv1.Eviction{
 		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion}},
@@ -159,9 +159,9 @@ func evict(ctx context.Context, c client.Client, pod *corev1.Pod, options ...cli
 	return c.SubResource("eviction").Create(ctx, reference(pod), eviction, options...)
 }
 
-// refusalOf says why an eviction was refused, in the words of the server: those of
+// RefusalOf says why an eviction was refused, in the words of the server: those of
 // the budget, if it names one.
-func refusalOf(err error) string {
+func RefusalOf(err error) string {
 	status := apierrors.APIStatus(nil)
 	if !errors.As(err, &status) {
 		return err.Error()

@@ -233,7 +233,7 @@ func (e *Executor) recreate(ctx context.Context, move inplace.Move) error {
 func (e *Executor) delete(ctx context.Context, move inplace.Move) error {
 	pod := move.Pod
 	if move.Evict {
-		if err := evict(ctx, e.client, pod); err != nil {
+		if err := Evict(ctx, e.client, pod); err != nil {
 			return fmt.Errorf("evict pod %s/%s: %w", pod.Namespace, pod.Name, err)
 		}
 		return nil

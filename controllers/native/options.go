@@ -150,7 +150,7 @@ func isCount(value string) bool {
 }
 
 // resizeValues are the accepted values of the fields of a ResizePolicy.
-const resizeValues = `accepted is JSON as of the field "resize" of inPlaceUpdateStrategy: ` +
+const resizeValues = `accepted is JSON of these keys and values: ` +
 	`{"onDeferred":"Wait" or "Recreate","onInfeasible":"Keep" or "Recreate","onError":"Keep" or "Recreate",` +
 	`"deferredTimeoutSeconds":from 1,"maxConcurrent":from 1 or "1%" to "100%","drift":"Leave" or "Enforce"}`
 

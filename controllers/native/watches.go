@@ -43,7 +43,7 @@ type Options struct {
 	Metrics metrics.Metrics
 }
 
-// Add adds the controllers of all kinds to a manager, whose client must show its own
+// Add adds the controllers of all kinds, and that of [Leftovers], to a manager, whose client must show its own
 // writes and whose cache must be as package podcache says.
 func Add(mgr ctrl.Manager, options Options) error {
 	for _, kind := range []Kind{Deployment, StatefulSet, DaemonSet} {
@@ -51,7 +51,7 @@ func Add(mgr ctrl.Manager, options Options) error {
 			return fmt.Errorf("add controller of kind %s: %w", kind, err)
 		}
 	}
-	return nil
+	return addLeftovers(mgr)
 }
 
 func add(mgr ctrl.Manager, kind Kind, options Options) error {

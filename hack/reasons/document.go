@@ -19,6 +19,9 @@ Every pod, claim and workload that waits says why, in one word and in a sentence
 events, metrics and ` + "`kubectl insitu`" + `. ` + "`kubectl insitu why KIND/NAME`" + ` prints what is below for what blocks a workload now, with the names
 filled in for KIND/NAME, POD, CLAIM and NAMESPACE; the sentence beside it names the field, the node, or what the API server said.
 
+Deployments, StatefulSets and DaemonSets of Kubernetes have the label ` + "`insitu.dev/update-policy`" + ` where ` + "`podUpdatePolicy`" + ` is named here, and the
+annotation ` + "`insitu.dev/resize`" + ` where ` + "`resize`" + ` is. What the command prints for them names these.
+
 `
 
 const kubernetes = `

@@ -330,6 +330,8 @@ func (e *evictionClient) Create(_ context.Context, pod, sub client.Object, opts 
 // liveReader reads from the server.
 type liveReader struct {
 	server *server
+	// listed is told what is read by a list; nil for nobody.
+	listed func(client.ObjectList)
 }
 
 func (r *liveReader) Get(_ context.Context, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
@@ -371,7 +373,11 @@ func (r *liveReader) List(_ context.Context, list client.ObjectList, opts ...cli
 			found = append(found, obj.DeepCopyObject())
 		}
 	}
-	return meta.SetList(list, found)
+	if err := meta.SetList(list, found); err != nil || r.listed == nil {
+		return err
+	}
+	r.listed(list)
+	return nil
 }
 
 // copyInto makes dst a copy of src, which has the same type.

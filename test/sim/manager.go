@@ -36,6 +36,8 @@ type manager struct {
 	measured metrics.Metrics
 	// gates opens gates of native pods; nil for other sets.
 	gates reconcile.Reconciler
+	// leftovers evicts native pods that were left behind; nil for other sets.
+	leftovers reconcile.Reconciler
 	// due is when the set is reconciled next; zero for not at all.
 	due time.Time
 	// retries counts the failures in a row.
@@ -73,6 +75,7 @@ func (m *manager) newReconciler() reconcile.Reconciler {
 	live, events := &liveReader{server: w.server}, &recorder{w}
 	if w.native != nil {
 		m.gates = gates.NewReconciler(m.client, live, w.clock)
+		m.leftovers = nativecontroller.NewLeftovers(m.client, &liveReader{server: w.server, listed: w.native.law.noticeLive}, events, w.clock)
 		r := nativecontroller.NewReconciler(w.native.kind, m.client, live, events, w.clock)
 		r.Measure(m.measured)
 		r.WriteInOrder()
@@ -181,6 +184,7 @@ func (m *manager) step() {
 	}
 	if m.gates != nil {
 		m.openGates()
+		m.evictLeftovers()
 	}
 }
 
@@ -195,6 +199,25 @@ func (m *manager) openGates() {
 			m.world.say("opening gates failed: %v", err)
 		}
 	}
+	m.startAgain()
+}
+
+// evictLeftovers lets pods be evicted that an update left behind. It is asked every second,
+// as openGates. Nothing is chosen here: the runs that are kept stay what they are.
+func (m *manager) evictLeftovers() {
+	for _, obj := range m.cache.list("ReplicaSet") {
+		if m.client.dead {
+			break
+		}
+		if _, err := m.leftovers.Reconcile(m.ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(obj)}); err != nil && !m.client.dead {
+			m.world.say("evicting leftovers failed: %v", err)
+		}
+	}
+	m.startAgain()
+}
+
+// startAgain says when the next manager starts, if this one died and that is not said yet.
+func (m *manager) startAgain() {
 	if m.client.dead && m.startsAt.Before(m.world.clock.Now()) {
 		m.startsAt = m.world.clock.Now().Add(m.world.choices.seconds(20))
 	}

@@ -19,9 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/insitu-dev/insitu/apis/native"
-	"github.com/insitu-dev/insitu/controllers/history"
 	nativecontroller "github.com/insitu-dev/insitu/controllers/native"
-	"github.com/insitu-dev/insitu/inplace"
 )
 
 // nativeLaw is what is asserted of native workloads: our acts stay within the
@@ -50,15 +48,27 @@ func (l *nativeLaw) begin() {
 }
 
 func (l *nativeLaw) notice(list client.ObjectList) {
-	if _, ok := list.(*corev1.PodList); !ok {
-		return
+	if _, ok := list.(*corev1.PodList); ok {
+		l.show(l.n.world.manager.cache.objects)
 	}
-	cache := l.n.world.manager.cache
+}
+
+// noticeLive is notice for what was read from the API server.
+func (l *nativeLaw) noticeLive(list client.ObjectList) {
+	if _, ok := list.(*corev1.PodList); ok {
+		l.show(l.n.world.server.objects)
+	}
+}
+
+// show notes what the operator is shown.
+func (l *nativeLaw) show(objects map[objectKey]client.Object) {
 	l.seen = map[string]*corev1.Pod{}
-	for _, obj := range cache.list("Pod") {
-		l.seen[obj.GetName()], _ = obj.(*corev1.Pod)
+	for key, obj := range objects {
+		if pod, ok := obj.(*corev1.Pod); ok {
+			l.seen[key.name] = pod
+		}
 	}
-	l.seenObject = cache.objects[l.n.key()]
+	l.seenObject = objects[l.n.key()]
 }
 
 func (l *nativeLaw) end()       {}
@@ -205,9 +215,7 @@ func (l *nativeLaw) whatIsMissing() string {
 		say("there are %d pods instead of %d", len(pods), l.n.replicas())
 	}
 	for _, pod := range pods {
-		if !l.isLeftBehind(pod) {
-			missing = append(missing, l.whatIsWrong(pod)...)
-		}
+		missing = append(missing, l.whatIsWrong(pod)...)
 		if !l.n.world.isAvailable(pod) || !l.n.world.settings.unserved && !l.n.world.slices.sendsTo(pod) {
 			say("%s does not serve", pod.Name)
 		}
@@ -216,23 +224,6 @@ func (l *nativeLaw) whatIsMissing() string {
 		missing = append(missing, l.whatIsWrongWithHistory()...)
 	}
 	return strings.Join(missing, "; ")
-}
-
-// isLeftBehind reports whether a pod of a Deployment went ahead in place to another
-// revision, and nobody brings it back: the update was ended in the middle, and the user
-// has opted out. Where the template is that of its ReplicaSet again, Kubernetes takes it
-// for updated, see docs/native.md. What it is then, it says itself by its label.
-func (l *nativeLaw) isLeftBehind(pod *corev1.Pod) bool {
-	if l.n.kind != nativecontroller.Deployment || l.n.wish.policy != "" || revisionOf(pod) == "" {
-		return false
-	}
-	r, ok := get[*appsv1.ControllerRevision](l.n.world.server, setName+"-"+revisionOf(pod))
-	if !ok {
-		return true
-	}
-	says, err := history.Decode(r)
-	wanted, wantedErr := inplace.NewTemplate(l.n.world.settings.template(l.n.wish.revision))
-	return err == nil && wantedErr == nil && !says.Template.Native().Equal(wanted.Native())
 }
 
 // whatIsWrong says what of a pod is not as the template says.

@@ -160,13 +160,23 @@ func (p *planner) take(found workload.Inspection) error {
 	p.plan.Claims = report.PlannedClaims(found.Workload)
 	p.refusals(found.Plan)
 	p.size(found)
-	if found.Workload.Stopped {
+	if found.Workload.Stopped && isOurs(p.changed) {
 		p.note("updateStrategy OnDelete: pods get the new revision when they are deleted")
 	}
 	if missing := found.Workload.Replicas - len(found.Plan.Pods); missing > 0 {
 		p.note("%d pods are created", missing)
 	}
 	return nil
+}
+
+// isOurs reports whether a workload is of one of our kinds, and not of Kubernetes.
+func isOurs(object client.Object) bool {
+	switch object.(type) {
+	case *appsv1beta1.StatefulSet, *appsv1beta1.CloneSet:
+		return true
+	default:
+		return false
+	}
 }
 
 // refusals notes what the API server refuses, once for all pods of which it says the same.

@@ -6,8 +6,12 @@ package report
 import (
 	"maps"
 	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/resize"
 	"github.com/insitu-dev/insitu/volumes"
@@ -183,9 +187,21 @@ var advice = map[string]string{
 	"ReleasedForRecreation": "Nothing: Kubernetes recreates the pods; the message says why",
 	"UpdatedInPlace":        nothingDone,
 	"HoldLost":              "See whether the admission policies of Insitu are installed, and who changes the workload: `kubectl get mutatingadmissionpolicies`",
+	"LeftBehind":            "Nothing, if the message says that pods are evicted; else make room in their PodDisruptionBudget, or delete them: `kubectl delete pod POD`",
 	"InvalidOptions":        "Correct the label or annotation that the message names: `kubectl edit KIND/NAME`",
 	"Stalled":               "Do what its pods need, or mend what the API server says in the message: `kubectl insitu why KIND/NAME`",
 }
+
+// nativeSpelling names the label and the annotations of workloads of Kubernetes where advice
+// names fields of ours.
+var nativeSpelling = strings.NewReplacer(
+	"podUpdatePolicy "+inPlaceIfPossible, "the label "+native.UpdatePolicyLabel+"="+inPlaceIfPossible,
+	"resize.onDeferred Recreate", `"onDeferred":"Recreate" in the annotation `+native.ResizeAnnotation,
+	"resize.onInfeasible Recreate", `"onInfeasible":"Recreate" in the annotation `+native.ResizeAnnotation,
+	"resize.onError Recreate", `"onError":"Recreate" in the annotation `+native.ResizeAnnotation,
+)
+
+const inPlaceIfPossible = string(appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType)
 
 // Advice says in a sentence what to do about a reason: one of ours, or one that a
 // kubelet gives for a container that does not run. The words KIND/NAME, POD, CLAIM
@@ -203,9 +219,14 @@ func Advice(reason string) string {
 }
 
 // AdviceOn is Advice for a workload, a pod and a claim of it: its commands can be run as
-// they are. Names that are empty are not filled in.
+// they are. Names that are empty are not filled in. Workloads of Kubernetes have a label and
+// annotations in the place of fields.
 func AdviceOn(reason string, workload Ref, pod, claim string) string {
-	text := replaceWord(Advice(reason), namespaceWord, workload.Namespace)
+	text := Advice(reason)
+	if workload.APIVersion == appsv1.SchemeGroupVersion.String() {
+		text = nativeSpelling.Replace(text)
+	}
+	text = replaceWord(text, namespaceWord, workload.Namespace)
 	for word, name := range map[string]string{workloadWord: workload.String(), podWord: pod, claimWord: claim} {
 		if name != "" {
 			text = replaceWord(text, word, name+" -n "+workload.Namespace)

@@ -71,3 +71,19 @@ func TestRefString(t *testing.T) {
 	g.Expect(db.String()).To(Equal("statefulset.apps.kruise.io/db"))
 	g.Expect(Ref{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}.String()).To(Equal("deployment.apps/web"))
 }
+
+// Advice on workloads of Kubernetes names their labels and annotations.
+func TestAdviceOnNativeKindsNamesNoFieldsThatTheyLack(t *testing.T) {
+	g := NewWithT(t)
+	lacking := regexp.MustCompile(`podUpdatePolicy|inPlaceUpdateStrategy|resize\.on`)
+	for _, kind := range []string{"Deployment", "StatefulSet", "DaemonSet"} {
+		web := Ref{APIVersion: "apps/v1", Kind: kind, Namespace: "shop", Name: "web"}
+		for _, reason := range Reasons() {
+			g.Expect(AdviceOn(reason, web, "web-0", "")).NotTo(MatchRegexp(lacking.String()), reason)
+		}
+	}
+	web := Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
+	g.Expect(AdviceOn(inplace.ReasonFieldImmutable, web, "web-0", "")).To(HavePrefix("Allow recreation with the label insitu.dev/update-policy=InPlaceIfPossible, or"))
+	g.Expect(AdviceOn(inplace.ReasonResizeInfeasible, web, "web-0", "")).To(ContainSubstring(`recreated by "onInfeasible":"Recreate" in the annotation insitu.dev/resize, or`))
+	g.Expect(AdviceOn(inplace.ReasonFieldImmutable, db, "db-0", "")).To(HavePrefix("Allow recreation with podUpdatePolicy InPlaceIfPossible, or"))
+}

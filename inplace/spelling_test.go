@@ -1,0 +1,49 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inplace
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/resize"
+	"github.com/insitu-dev/insitu/test/builders"
+)
+
+// Workloads of Kubernetes are told of their labels and annotations, and ours of their
+// fields.
+func TestMessagesNameWhatTheirKindHas(t *testing.T) {
+	ours, err := NewTemplate(corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "app:a"}}}})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	pod := builders.Pod("web-0", "a", "app:a").Build()
+	only := appsv1beta1.InPlaceOnlyPodUpdateStrategyType
+	for name, tc := range map[string]struct {
+		policy       appsv1beta1.PodUpdateStrategyType
+		say          func(Target) string
+		ours, native string
+	}{
+		"refused": {only, func(target Target) string {
+			return refuse(pastOf(pod, after(0)), target, &Refusal{Reason: ReasonFieldImmutable, Message: "no"}, after(0)).Message
+		}, "podUpdatePolicy InPlaceOnly keeps the pod as it is", "label insitu.dev/update-policy=InPlaceOnly keeps the pod as it is"},
+		"its size is refused": {only, func(target Target) string { return target.kept(ReasonResizeDenied, "no") },
+			"podUpdatePolicy InPlaceOnly keeps the pod at its old size", "label insitu.dev/update-policy=InPlaceOnly keeps the pod at its old size"},
+		"a node cannot": {"", func(target Target) string { return target.kept(string(resize.NodeUnsupported), "no") },
+			"inPlaceUpdateStrategy.resize.onInfeasible Recreate", `annotation insitu.dev/resize and "onInfeasible":"Recreate"`},
+		"a node has no room": {"", func(target Target) string { return target.kept(ReasonResizeInfeasible, "no") },
+			"inPlaceUpdateStrategy.resize.onInfeasible Recreate", `annotation insitu.dev/resize and "onInfeasible":"Recreate"`},
+		"a node fails": {"", func(target Target) string { return target.kept(ReasonResizeError, "no") },
+			"inPlaceUpdateStrategy.resize.onError Recreate", `annotation insitu.dev/resize and "onError":"Recreate"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			g.Expect(tc.say(Target{Revision: Revision{Name: "b", Template: ours}, Policy: tc.policy})).To(ContainSubstring(tc.ours))
+			said := tc.say(Target{Revision: Revision{Name: "b", Template: ours.Native()}, Policy: tc.policy})
+			g.Expect(said).To(ContainSubstring(tc.native))
+			g.Expect(said).NotTo(Or(ContainSubstring("podUpdatePolicy"), ContainSubstring("inPlaceUpdateStrategy")))
+		})
+	}
+}
