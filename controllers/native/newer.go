@@ -24,26 +24,24 @@ import (
 // A server may be newer than this program: templates then have fields that our types
 // lose. A template is never written from a type alone.
 
-const replicaSetKind = "ReplicaSet"
-
 // readWhole reads the template of an object as the API server has it, if the object
 // still is as it was read. newer is what the types did not show of it.
-func (r *Reconciler) readWhole(ctx context.Context, kind string, obj client.Object, shown *corev1.PodTemplateSpec) (whole, newer map[string]any, err error) {
+func (r *Reconciler) readWhole(ctx context.Context, kind schema.GroupVersionKind, obj client.Object, shown *corev1.PodTemplateSpec) (whole, newer map[string]any, err error) {
 	found := &unstructured.Unstructured{}
-	found.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind(kind))
+	found.SetGroupVersionKind(kind)
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(obj), found); err != nil {
-		return nil, nil, fmt.Errorf("get %s %s/%s: %w", kind, obj.GetNamespace(), obj.GetName(), err)
+		return nil, nil, fmt.Errorf("get %s %s/%s: %w", kind.Kind, obj.GetNamespace(), obj.GetName(), err)
 	}
 	if found.GetUID() != obj.GetUID() || found.GetResourceVersion() != obj.GetResourceVersion() {
-		return nil, nil, apierrors.NewConflict(schema.GroupResource{Group: appsv1.GroupName, Resource: kind}, obj.GetName(), errors.New("it has changed"))
+		return nil, nil, apierrors.NewConflict(schema.GroupResource{Group: appsv1.GroupName, Resource: kind.Kind}, obj.GetName(), errors.New("it has changed"))
 	}
 	whole, _, err = unstructured.NestedMap(found.Object, "spec", "template")
 	if err != nil {
-		return nil, nil, fmt.Errorf("read template of %s %s/%s: %w", kind, obj.GetNamespace(), obj.GetName(), err)
+		return nil, nil, fmt.Errorf("read template of %s %s/%s: %w", kind.Kind, obj.GetNamespace(), obj.GetName(), err)
 	}
 	known, err := runtime.DefaultUnstructuredConverter.ToUnstructured(shown)
 	if err != nil {
-		return nil, nil, fmt.Errorf("convert template of %s %s/%s: %w", kind, obj.GetNamespace(), obj.GetName(), err)
+		return nil, nil, fmt.Errorf("convert template of %s %s/%s: %w", kind.Kind, obj.GetNamespace(), obj.GetName(), err)
 	}
 	newer, _ = without(whole, known).(map[string]any)
 	return whole, newer, nil
@@ -64,7 +62,7 @@ func wholeReplicaSet(rs *appsv1.ReplicaSet, template map[string]any) (client.Obj
 		return nil, fmt.Errorf("write template of ReplicaSet %s/%s: %w", rs.Namespace, rs.Name, err)
 	}
 	whole := &unstructured.Unstructured{Object: fields}
-	whole.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind(replicaSetKind))
+	whole.SetGroupVersionKind(replicaSetKind)
 	return whole, nil
 }
 

@@ -105,7 +105,7 @@ func (s *scope) isComplete() bool {
 // template that it had. Of fields that are newer than this program nobody knows whether
 // they can change in place: where one changes, Kubernetes recreates the pods.
 func (w deployment) promote(ctx context.Context, r *Reconciler, s *scope) error {
-	whole, newer, err := r.readWhole(ctx, string(Deployment), w.Deployment, &w.Spec.Template)
+	whole, newer, err := r.readWhole(ctx, Deployment.groupVersionKind(), w.Deployment, &w.Spec.Template)
 	if err != nil {
 		return err
 	}
