@@ -33,19 +33,13 @@ const (
 // Install creates the policies of config/policies and their bindings, and returns
 // when the API server acts by them.
 func Install(ctx context.Context, c client.Client) error {
-	files, err := fs.Glob(manifests.Manifests, "*.yaml")
+	objects, err := Objects()
 	if err != nil {
 		return err
 	}
-	for _, file := range files {
-		objects, err := objectsIn(file)
-		if err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-		for _, obj := range objects {
-			if err := c.Create(ctx, obj); err != nil {
-				return fmt.Errorf("install policy: %w", err)
-			}
+	for _, obj := range objects {
+		if err := c.Create(ctx, obj); err != nil {
+			return fmt.Errorf("install policy: %w", err)
 		}
 	}
 	cases, err := Cases()
@@ -59,6 +53,24 @@ func Install(ctx context.Context, c client.Client) error {
 	}
 
 	return nil
+}
+
+// Objects returns the policies of config/policies and their bindings.
+func Objects() ([]*unstructured.Unstructured, error) {
+	files, err := fs.Glob(manifests.Manifests, "*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	var all []*unstructured.Unstructured
+	for _, file := range files {
+		objects, err := objectsIn(file)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		all = append(all, objects...)
+	}
+
+	return all, nil
 }
 
 // objectsIn returns the objects of a manifest.
