@@ -5,10 +5,12 @@ package charts_test
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -31,7 +33,7 @@ func TestPolicies(t *testing.T) {
 	}
 
 	g.Expect(specsOf(t, got)).To(Equal(specsOf(t, policiesOf(files))))
-	g.Expect(got).To(HaveLen(6))
+	g.Expect(got).To(HaveLen(18))
 
 	output, err := runTool(t, kustomize, "build", "config/default")
 	g.Expect(err).NotTo(HaveOccurred(), output)
@@ -45,19 +47,53 @@ func TestPoliciesAreLeftOut(t *testing.T) {
 	g.Expect(policiesOf(render(t, withoutCRDs, withPolicies, "--set=holdPolicies.install=false"))).To(BeEmpty())
 }
 
-// TestPoliciesHoldWhereTheManagerActs looks at the namespaces of the policies.
+// TestPoliciesHoldWhereTheManagerActs looks at the namespaces of the policies, and at the
+// switch. Names are the same in all releases, so that Helm refuses a second one.
 func TestPoliciesHoldWhereTheManagerActs(t *testing.T) {
-	g := NewWithT(t)
 	for _, kind := range []string{"deployments", "statefulsets", "daemonsets"} {
-		var binding admissionregistrationv1.MutatingAdmissionPolicyBinding
-		render(t, withoutCRDs, withPolicies, "--set=manager.enabled=false,config.namespaces={shop,bank}", "--set=fullnameOverride=changer").
-			find(t, "MutatingAdmissionPolicyBinding", "changer-hold-"+kind, &binding)
+		for _, policy := range []string{"insitu-hold-" + kind, "insitu-keep-" + kind} {
+			g := NewWithT(t)
+			var binding admissionregistrationv1.MutatingAdmissionPolicyBinding
+			render(t, withoutCRDs, withPolicies, "--set=manager.enabled=false,config.namespaces={shop,bank}", "--set=fullnameOverride=changer").
+				find(t, "MutatingAdmissionPolicyBinding", policy, &binding)
 
-		g.Expect(binding.Spec.PolicyName).To(Equal("changer-hold-" + kind))
-		g.Expect(binding.Spec.MatchResources.NamespaceSelector.MatchExpressions).To(HaveLen(1))
-		requirement := binding.Spec.MatchResources.NamespaceSelector.MatchExpressions[0]
-		g.Expect(requirement.Key).To(Equal("kubernetes.io/metadata.name"))
-		g.Expect(requirement.Values).To(Equal([]string{"shop", "bank"}))
+			g.Expect(binding.Spec.PolicyName).To(Equal(policy))
+			g.Expect(binding.Spec.MatchResources.NamespaceSelector.MatchExpressions).To(HaveLen(1))
+			requirement := binding.Spec.MatchResources.NamespaceSelector.MatchExpressions[0]
+			g.Expect(requirement.Key).To(Equal("kubernetes.io/metadata.name"))
+			g.Expect(requirement.Values).To(Equal([]string{"shop", "bank"}))
+			g.Expect(*binding.Spec.ParamRef).To(HaveField("Name", "insitu-holds"))
+			g.Expect(binding.Spec.ParamRef.Namespace).To(BeEmpty(), "it is that of the workload")
+		}
+	}
+}
+
+// TestSwitch holds that the switch is where the policies look for it.
+func TestSwitch(t *testing.T) {
+	g := NewWithT(t)
+	var binding admissionregistrationv1.MutatingAdmissionPolicyBinding
+	all := render(t, withoutCRDs, withPolicies, "--namespace=tools")
+	all.find(t, "MutatingAdmissionPolicyBinding", "insitu-hold-deployments", &binding)
+	g.Expect(binding.Spec.ParamRef.Namespace).To(Equal("tools"))
+	var account corev1.ServiceAccount
+	all.find(t, "ServiceAccount", "insitu-holds", &account)
+	g.Expect(account.Namespace).To(Equal("tools"))
+
+	render(t, namespaced, "--set=config.namespaces={shop}").find(t, "ServiceAccount", "insitu-holds", &account)
+	g.Expect(account.Namespace).To(Equal("shop"), "where the manager acts")
+}
+
+// TestReleaseStays holds that what releases is not deleted by an uninstall, acts everywhere,
+// and needs no parameter.
+func TestReleaseStays(t *testing.T) {
+	g := NewWithT(t)
+	all := render(t, withoutCRDs, withPolicies, "--set=config.namespaces={shop}")
+	for _, obj := range policiesOf(all) {
+		isRelease := strings.HasPrefix(obj.GetName(), "insitu-release-")
+		g.Expect(obj.GetAnnotations()["helm.sh/resource-policy"] == "keep").To(Equal(isRelease), obj.GetName())
+		if isRelease {
+			g.Expect(obj.Object["spec"]).NotTo(Or(HaveKey("paramKind"), HaveKey("paramRef"), HaveKey("matchResources")), obj.GetName())
+		}
 	}
 }
 

@@ -4,7 +4,7 @@
 // Package eval evaluates admission policies in process, with the compiler and the
 // dispatchers of the API server: the same expressions, selectors, parameters, failure
 // policies and second pass. What it does not have is what comes before admission and
-// after it: defaults, validation, storage, and other plugins.
+// after it: most defaults, validation, storage, and other plugins.
 package eval
 
 import (
@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"slices"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -43,7 +45,23 @@ type Request struct {
 	Order []string
 	// Webhook is what mutating webhooks make of the object between the two passes; nil
 	// if there are none.
-	Webhook func(client.Object)
+	Webhook func(client.Object) error
+}
+
+// Strict returns the set with policies that refuse what they cannot judge, so that no
+// failure of an expression goes unseen.
+func (s *Set) Strict() *Set {
+	strict := &Set{mutating: slices.Clone(s.mutating), validating: slices.Clone(s.validating)}
+	for i, hook := range strict.mutating {
+		strict.mutating[i].Policy = hook.Policy.DeepCopy()
+		strict.mutating[i].Policy.Spec.FailurePolicy = ptr.To(admissionregistrationv1.Fail)
+	}
+	for i, hook := range strict.validating {
+		strict.validating[i].Policy = hook.Policy.DeepCopy()
+		strict.validating[i].Policy.Spec.FailurePolicy = ptr.To(admissionregistrationv1.Fail)
+	}
+
+	return strict
 }
 
 // Names returns the names of the mutating policies, sorted.
@@ -99,7 +117,9 @@ func (s *Set) mutate(ctx context.Context, r Request, attributes admission.Attrib
 		if !isObject {
 			return errors.New("admit: webhooks take no such object")
 		}
-		r.Webhook(written)
+		if err := r.Webhook(written); err != nil {
+			return fmt.Errorf("admit: %w", err)
+		}
 		again.SetShouldReinvoke()
 	}
 	if !again.ShouldReinvoke() {
@@ -141,7 +161,10 @@ func attributesOf(r Request) (admission.Attributes, error) {
 		operation, old, options = admission.Create, nil, &metav1.CreateOptions{FieldManager: r.FieldManager}
 	}
 
-	return admission.NewAttributesRecord(r.New.DeepCopyObject(), old, appsv1.SchemeGroupVersion.WithKind(kind), r.New.GetNamespace(), r.New.GetName(),
+	written := r.New.DeepCopyObject()
+	interfaces.GetObjectDefaulter().Default(written)
+
+	return admission.NewAttributesRecord(written, old, appsv1.SchemeGroupVersion.WithKind(kind), r.New.GetNamespace(), r.New.GetName(),
 		appsv1.SchemeGroupVersion.WithResource(resource), "", operation, options, false, &user.DefaultInfo{Name: "user"}), nil
 }
 

@@ -58,6 +58,8 @@ func (o objectInterfaces) GetObjectConvertor() runtime.ObjectConvertor {
 	return convertor{o.ObjectInterfaces.GetObjectConvertor()}
 }
 
+func (objectInterfaces) GetObjectDefaulter() runtime.ObjectDefaulter { return defaulter{} }
+
 type convertor struct {
 	runtime.ObjectConvertor
 }
