@@ -97,15 +97,18 @@ func TestReleaseStays(t *testing.T) {
 	}
 }
 
-// TestAuditAnnotations compares the policies of the chart with those of config/audit and
-// config/claims, and holds that the first can refuse nothing.
+// TestAuditAnnotations compares the policies of the chart with those of config/audit,
+// config/claims and config/options, and holds that the first can refuse nothing.
 func TestAuditAnnotations(t *testing.T) {
 	g := NewWithT(t)
 	kinds := []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
 	got := render(t, withoutCRDs).ofKind(kinds...)
 
-	g.Expect(specsOf(t, got)).To(Equal(specsOf(t, append(
-		decode(t, readFile(t, "../config/audit/policy.yaml")), decode(t, readFile(t, "../config/claims/policy.yaml"))...))))
+	var files objects
+	for _, folder := range []string{"audit", "claims", "options"} {
+		files = append(files, decode(t, readFile(t, "../config/"+folder+"/policy.yaml"))...)
+	}
+	g.Expect(specsOf(t, got)).To(Equal(specsOf(t, files)))
 	var policy admissionregistrationv1.ValidatingAdmissionPolicy
 	got.find(t, "ValidatingAdmissionPolicy", "insitu-audit", &policy)
 	g.Expect(*policy.Spec.FailurePolicy).To(Equal(admissionregistrationv1.Ignore))
@@ -117,7 +120,7 @@ func TestAuditAnnotations(t *testing.T) {
 	output, err := runTool(t, kustomize, "build", "config/default")
 	g.Expect(err).NotTo(HaveOccurred(), output)
 	g.Expect(specsOf(t, decode(t, output).ofKind(kinds...))).To(Equal(specsOf(t, got)))
-	g.Expect(render(t, withoutCRDs, "--set=auditAnnotations.enabled=false,claimGuard.enabled=false").ofKind(kinds...)).To(BeEmpty())
+	g.Expect(render(t, withoutCRDs, "--set=auditAnnotations.enabled=false,claimGuard.enabled=false,holdPolicies.install=false").ofKind(kinds...)).To(BeEmpty())
 
 	other := render(t, withoutCRDs, "--namespace=tools", "--set=serviceAccount.name=changer")
 	other.find(t, "ValidatingAdmissionPolicy", "insitu-audit", &policy)

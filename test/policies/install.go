@@ -96,6 +96,11 @@ func objectsIn(file string) ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
+
+	return decodeAll(data)
+}
+
+func decodeAll(data []byte) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	for reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data))); ; {
 		document, err := reader.Read()
