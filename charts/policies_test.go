@@ -89,11 +89,13 @@ func TestReleaseStays(t *testing.T) {
 	g := NewWithT(t)
 	all := render(t, withoutCRDs, withPolicies, "--set=config.namespaces={shop}")
 	for _, obj := range policiesOf(all) {
-		isRelease := strings.HasPrefix(obj.GetName(), "insitu-release-")
-		g.Expect(obj.GetAnnotations()["helm.sh/resource-policy"] == "keep").To(Equal(isRelease), obj.GetName())
-		if isRelease {
-			g.Expect(obj.Object["spec"]).NotTo(Or(HaveKey("paramKind"), HaveKey("paramRef"), HaveKey("matchResources")), obj.GetName())
+		stays := HaveKeyWithValue("helm.sh/resource-policy", "keep")
+		if !strings.HasPrefix(obj.GetName(), "insitu-release-") {
+			g.Expect(obj.GetAnnotations()).NotTo(stays, obj.GetName())
+			continue
 		}
+		g.Expect(obj.GetAnnotations()).To(stays, obj.GetName())
+		g.Expect(obj.Object["spec"]).NotTo(Or(HaveKey("paramKind"), HaveKey("paramRef"), HaveKey("matchResources")), obj.GetName())
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/policy/generic"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/matching"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes/scheme"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,7 +28,7 @@ import (
 var (
 	matcher       = matching.NewMatcher(namespaces{}, nil)
 	policyMatcher = generic.NewPolicyMatcher(matcher)
-	interfaces    = objectInterfaces{admission.NewObjectInterfacesFromScheme(scheme.Scheme)}
+	interfaces    = objectInterfaces{admission.NewObjectInterfacesFromScheme(clientgoscheme.Scheme)}
 )
 
 // namespaces has every namespace, with the label that the API server gives it.
