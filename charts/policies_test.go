@@ -5,10 +5,12 @@ package charts_test
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -31,7 +33,7 @@ func TestPolicies(t *testing.T) {
 	}
 
 	g.Expect(specsOf(t, got)).To(Equal(specsOf(t, policiesOf(files))))
-	g.Expect(got).To(HaveLen(6))
+	g.Expect(got).To(HaveLen(18))
 
 	output, err := runTool(t, kustomize, "build", "config/default")
 	g.Expect(err).NotTo(HaveOccurred(), output)
@@ -45,31 +47,70 @@ func TestPoliciesAreLeftOut(t *testing.T) {
 	g.Expect(policiesOf(render(t, withoutCRDs, withPolicies, "--set=holdPolicies.install=false"))).To(BeEmpty())
 }
 
-// TestPoliciesHoldWhereTheManagerActs looks at the namespaces of the policies.
+// TestPoliciesHoldWhereTheManagerActs looks at the namespaces of the policies, and at the
+// switch. Names are the same in all releases, so that Helm refuses a second one.
 func TestPoliciesHoldWhereTheManagerActs(t *testing.T) {
-	g := NewWithT(t)
 	for _, kind := range []string{"deployments", "statefulsets", "daemonsets"} {
-		var binding admissionregistrationv1.MutatingAdmissionPolicyBinding
-		render(t, withoutCRDs, withPolicies, "--set=manager.enabled=false,config.namespaces={shop,bank}", "--set=fullnameOverride=changer").
-			find(t, "MutatingAdmissionPolicyBinding", "changer-hold-"+kind, &binding)
+		for _, policy := range []string{"insitu-hold-" + kind, "insitu-keep-" + kind} {
+			g := NewWithT(t)
+			var binding admissionregistrationv1.MutatingAdmissionPolicyBinding
+			render(t, withoutCRDs, withPolicies, "--set=manager.enabled=false,config.namespaces={shop,bank}", "--set=fullnameOverride=changer").
+				find(t, "MutatingAdmissionPolicyBinding", policy, &binding)
 
-		g.Expect(binding.Spec.PolicyName).To(Equal("changer-hold-" + kind))
-		g.Expect(binding.Spec.MatchResources.NamespaceSelector.MatchExpressions).To(HaveLen(1))
-		requirement := binding.Spec.MatchResources.NamespaceSelector.MatchExpressions[0]
-		g.Expect(requirement.Key).To(Equal("kubernetes.io/metadata.name"))
-		g.Expect(requirement.Values).To(Equal([]string{"shop", "bank"}))
+			g.Expect(binding.Spec.PolicyName).To(Equal(policy))
+			g.Expect(binding.Spec.MatchResources.NamespaceSelector.MatchExpressions).To(HaveLen(1))
+			requirement := binding.Spec.MatchResources.NamespaceSelector.MatchExpressions[0]
+			g.Expect(requirement.Key).To(Equal("kubernetes.io/metadata.name"))
+			g.Expect(requirement.Values).To(Equal([]string{"shop", "bank"}))
+			g.Expect(*binding.Spec.ParamRef).To(HaveField("Name", "insitu-holds"))
+			g.Expect(binding.Spec.ParamRef.Namespace).To(BeEmpty(), "it is that of the workload")
+		}
 	}
 }
 
-// TestAuditAnnotations compares the policies of the chart with those of config/audit and
-// config/claims, and holds that the first can refuse nothing.
+// TestSwitch holds that the switch is where the policies look for it.
+func TestSwitch(t *testing.T) {
+	g := NewWithT(t)
+	var binding admissionregistrationv1.MutatingAdmissionPolicyBinding
+	all := render(t, withoutCRDs, withPolicies, "--namespace=tools")
+	all.find(t, "MutatingAdmissionPolicyBinding", "insitu-hold-deployments", &binding)
+	g.Expect(binding.Spec.ParamRef.Namespace).To(Equal("tools"))
+	var account corev1.ServiceAccount
+	all.find(t, "ServiceAccount", "insitu-holds", &account)
+	g.Expect(account.Namespace).To(Equal("tools"))
+
+	render(t, namespaced, "--set=config.namespaces={shop}").find(t, "ServiceAccount", "insitu-holds", &account)
+	g.Expect(account.Namespace).To(Equal("shop"), "where the manager acts")
+}
+
+// TestReleaseStays holds that what releases is not deleted by an uninstall, acts everywhere,
+// and needs no parameter.
+func TestReleaseStays(t *testing.T) {
+	g := NewWithT(t)
+	all := render(t, withoutCRDs, withPolicies, "--set=config.namespaces={shop}")
+	for _, obj := range policiesOf(all) {
+		stays := HaveKeyWithValue("helm.sh/resource-policy", "keep")
+		if !strings.HasPrefix(obj.GetName(), "insitu-release-") {
+			g.Expect(obj.GetAnnotations()).NotTo(stays, obj.GetName())
+			continue
+		}
+		g.Expect(obj.GetAnnotations()).To(stays, obj.GetName())
+		g.Expect(obj.Object["spec"]).NotTo(Or(HaveKey("paramKind"), HaveKey("paramRef"), HaveKey("matchResources")), obj.GetName())
+	}
+}
+
+// TestAuditAnnotations compares the policies of the chart with those of config/audit,
+// config/claims and config/options, and holds that the first can refuse nothing.
 func TestAuditAnnotations(t *testing.T) {
 	g := NewWithT(t)
 	kinds := []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
 	got := render(t, withoutCRDs).ofKind(kinds...)
 
-	g.Expect(specsOf(t, got)).To(Equal(specsOf(t, append(
-		decode(t, readFile(t, "../config/audit/policy.yaml")), decode(t, readFile(t, "../config/claims/policy.yaml"))...))))
+	var files objects
+	for _, folder := range []string{"audit", "claims", "options"} {
+		files = append(files, decode(t, readFile(t, "../config/"+folder+"/policy.yaml"))...)
+	}
+	g.Expect(specsOf(t, got)).To(Equal(specsOf(t, files)))
 	var policy admissionregistrationv1.ValidatingAdmissionPolicy
 	got.find(t, "ValidatingAdmissionPolicy", "insitu-audit", &policy)
 	g.Expect(*policy.Spec.FailurePolicy).To(Equal(admissionregistrationv1.Ignore))
@@ -81,7 +122,7 @@ func TestAuditAnnotations(t *testing.T) {
 	output, err := runTool(t, kustomize, "build", "config/default")
 	g.Expect(err).NotTo(HaveOccurred(), output)
 	g.Expect(specsOf(t, decode(t, output).ofKind(kinds...))).To(Equal(specsOf(t, got)))
-	g.Expect(render(t, withoutCRDs, "--set=auditAnnotations.enabled=false,claimGuard.enabled=false").ofKind(kinds...)).To(BeEmpty())
+	g.Expect(render(t, withoutCRDs, "--set=auditAnnotations.enabled=false,claimGuard.enabled=false,holdPolicies.install=false").ofKind(kinds...)).To(BeEmpty())
 
 	other := render(t, withoutCRDs, "--namespace=tools", "--set=serviceAccount.name=changer")
 	other.find(t, "ValidatingAdmissionPolicy", "insitu-audit", &policy)

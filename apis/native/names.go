@@ -17,6 +17,13 @@ const (
 	HeldLabel = "insitu.dev/held"
 )
 
+// PartOfLabel is on the pod templates of Insitu itself: such workloads are never held.
+const PartOfLabel = "insitu.dev/part-of"
+
+// SwitchName is the ServiceAccount in the namespace of the manager without which the
+// policies hold nothing more. What is held can still be released.
+const SwitchName = "insitu-holds"
+
 // Values of HeldLabel.
 const (
 	// Held: the workload is held.

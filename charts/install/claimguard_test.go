@@ -38,7 +38,8 @@ func TestClaimGuard(t *testing.T) {
 	g := NewWithT(t)
 	c := newClient(t)
 	helm := newHelm(t)
-	helm("install", "claims", "charts/insitu", "--create-namespace", "--set=crds.install=false", "--set=rbac.create=false", "--set=fullnameOverride=guarded")
+	helm("install", "claims", "charts/insitu", "--create-namespace", "--set=holdPolicies.install=false,crds.install=false,rbac.create=false",
+		"--set=fullnameOverride=guarded")
 	defer helm("uninstall", "claims", "--no-hooks")
 	for name, grows := range map[string]*bool{"fixed": ptr.To(false), "silent": nil, "growing": ptr.To(true)} {
 		class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: "example.io/none", AllowVolumeExpansion: grows}

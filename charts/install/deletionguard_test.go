@@ -31,7 +31,7 @@ func TestDeletionGuard(t *testing.T) {
 	g := NewWithT(t)
 	c := newClient(t)
 	helm := newHelm(t)
-	helm("install", "guarded", "charts/insitu", "--create-namespace", "--set=deletionGuard.enabled=true", "--set=crds.install=false",
+	helm("install", "guarded", "charts/insitu", "--create-namespace", "--set=holdPolicies.install=false,deletionGuard.enabled=true,crds.install=false",
 		"--set=rbac.create=false", "--set=fullnameOverride=guarded")
 	defer helm("uninstall", "guarded", "--no-hooks")
 	everybody := &rbacv1.ClusterRoleBinding{

@@ -53,7 +53,8 @@ func TestUninstallKeepsWorkloads(t *testing.T) {
 		g.Eventually(func() bool { return apierrors.IsNotFound(getDefinition(t, c, name)) }, "20s").Should(BeTrue())
 	}
 
-	helm("install", "insitu", "charts/insitu", "--create-namespace")
+	// Other tests have left behind what releases workloads.
+	helm("install", "insitu", "charts/insitu", "--create-namespace", "--take-ownership")
 	g.Eventually(func() error { return c.Create(t.Context(), workload()) }, "20s").Should(Succeed())
 	helm("upgrade", "insitu", "charts/insitu", "--set=replicas=1")
 	helm("uninstall", "insitu", "--no-hooks") // there is no node to run them
@@ -67,6 +68,21 @@ func TestUninstallKeepsWorkloads(t *testing.T) {
 
 	helm("install", "insitu", "charts/insitu")
 	g.Expect(c.Get(t.Context(), account, &corev1.ServiceAccount{})).To(Succeed(), "what was kept is no obstacle")
+}
+
+// TestSecondInstallation is refused: it would hold, too, and release what the first one
+// holds.
+func TestSecondInstallation(t *testing.T) {
+	g := NewWithT(t)
+	helm := newHelm(t)
+	const first = "second-installation"
+	helm("install", first, "charts/insitu", "--create-namespace", "--set=crds.install=false", "--take-ownership")
+	defer helm("uninstall", first, "--no-hooks")
+
+	output, err := newHelmThatMayFail(t)("install", "other", "charts/insitu", "--set=crds.install=false,rbac.create=false", "--set=fullnameOverride=other")
+
+	g.Expect(err).To(HaveOccurred())
+	g.Expect(output).To(ContainSubstring(`key "meta.helm.sh/release-name" must equal "other": current value is "` + first + `"`))
 }
 
 func workload() *appsv1beta1.StatefulSet {
@@ -110,6 +126,21 @@ func newClient(t *testing.T) client.Client {
 // what it printed.
 func newHelm(t *testing.T) func(args ...string) string {
 	t.Helper()
+	run := newHelmThatMayFail(t)
+
+	return func(args ...string) string {
+		t.Helper()
+		output, err := run(args...)
+		if err != nil {
+			t.Fatalf("helm %s: %v\n%s", strings.Join(args, " "), err, output)
+		}
+
+		return output
+	}
+}
+
+func newHelmThatMayFail(t *testing.T) func(args ...string) (string, error) {
+	t.Helper()
 	path, err := exec.CommandContext(t.Context(), "go", "tool", "-modfile=../../go.tools.mod", "-n", "helm").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -117,17 +148,13 @@ func newHelm(t *testing.T) func(args ...string) string {
 	folder := t.TempDir()
 	kubeconfig := writeKubeconfig(t, folder)
 
-	return func(args ...string) string {
-		t.Helper()
+	return func(args ...string) (string, error) {
 		command := exec.CommandContext(t.Context(), strings.TrimSpace(string(path)), append(args, "--namespace="+namespace)...)
 		command.Dir = "../.."
 		command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "HELM_CACHE_HOME="+folder, "HELM_CONFIG_HOME="+folder, "HELM_DATA_HOME="+folder)
 		output, err := command.CombinedOutput()
-		if err != nil {
-			t.Fatalf("helm %s: %v\n%s", strings.Join(args, " "), err, output)
-		}
 
-		return string(output)
+		return string(output), err
 	}
 }
 

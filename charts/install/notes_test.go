@@ -17,7 +17,7 @@ func TestNotesAboutHolds(t *testing.T) {
 	helm := newHelm(t)
 	notes := func(flags ...string) string {
 		// Under a name of its own: another test leaves a release behind.
-		return helm(append([]string{"install", "notes", "charts/insitu", "--dry-run=server", "--set=crds.install=false"}, flags...)...)
+		return helm(append([]string{"install", "notes", "charts/insitu", "--dry-run=server", "--take-ownership", "--set=crds.install=false"}, flags...)...)
 	}
 	const held = "kubectl get deployments,statefulsets.apps,daemonsets "
 	const release = "kubectl label deployments,statefulsets.apps,daemonsets "

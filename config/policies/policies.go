@@ -10,7 +10,8 @@ import (
 	"embed"
 )
 
-// Manifests holds one YAML file per kind: the policy and its binding.
+// Manifests holds one YAML file per policy, with its binding. Those that hold and keep do
+// nothing without the ServiceAccount insitu-holds in the namespace insitu-system.
 //
 //go:embed *.yaml
 var Manifests embed.FS

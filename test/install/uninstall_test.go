@@ -68,9 +68,15 @@ var _ = Describe("An uninstall in the middle of rollouts", Ordered, func() {
 
 	It("leaves nothing else of the chart", func(ctx context.Context) {
 		const chartLabel = "app.kubernetes.io/instance=" + release
-		Expect(objects(ctx, "--namespaced=false", "-l", chartLabel)).To(ConsistOf(
+		stay := []string{
 			"customresourcedefinition.apiextensions.k8s.io/statefulsets.apps.kruise.io",
-			"customresourcedefinition.apiextensions.k8s.io/clonesets.apps.kruise.io"))
+			"customresourcedefinition.apiextensions.k8s.io/clonesets.apps.kruise.io",
+		}
+		for _, kind := range []string{"deployments", "statefulsets", "daemonsets"} { // what releases works without the rest
+			stay = append(stay, "mutatingadmissionpolicy.admissionregistration.k8s.io/insitu-release-"+kind,
+				"mutatingadmissionpolicybinding.admissionregistration.k8s.io/insitu-release-"+kind)
+		}
+		Expect(objects(ctx, "--namespaced=false", "-l", chartLabel)).To(ConsistOf(stay))
 		Expect(objects(ctx, "--namespaced=true", "-l", chartLabel, "--all-namespaces")).To(BeEmpty())
 		// What the manager made itself: the Lease of its replicas.
 		Expect(objects(ctx, "--namespaced=true", "--namespace", releaseNamespace)).To(ConsistOf(

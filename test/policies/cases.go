@@ -6,12 +6,15 @@
 package policies
 
 import (
+	"context"
 	"embed"
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 )
@@ -25,6 +28,16 @@ type Case struct {
 	Name string
 	// Old is stored, New is written. Both have no name and no namespace.
 	Old, New client.Object
+	// Manager is the field manager of the write; empty if it says none.
+	Manager string
+	// Webhook is what webhooks make of the object, after all policies had it once; nil if
+	// there is none.
+	Webhook func(client.Object) error
+	// Spoilt says that the annotations of Old are not as policies write them.
+	Spoilt bool
+	// Gate is a feature gate of the API server without which New is not accepted; empty
+	// if none is needed.
+	Gate string
 	// Want is stored afterwards, unless the write is refused.
 	Want client.Object
 	// Refused is what the API server says of the write; empty if it accepts it.
@@ -46,7 +59,11 @@ var kinds = []struct {
 type row struct {
 	Name    string          `json:"name"`
 	Old     json.RawMessage `json:"old"`
+	Manager string          `json:"manager"`
+	Gate    string          `json:"gate"`
+	Spoilt  bool            `json:"spoilt"`
 	Write   json.RawMessage `json:"write"`
+	Webhook json.RawMessage `json:"webhook"`
 	Want    json.RawMessage `json:"want"`
 	Refused string          `json:"refused"`
 }
@@ -92,12 +109,15 @@ func read(file string, into any) error {
 
 // on makes the objects of a case.
 func (r row) on(base json.RawMessage, empty func() client.Object) (Case, error) {
-	c := Case{Name: r.Name, Old: empty(), New: empty(), Want: empty(), Refused: r.Refused}
+	c := Case{Name: r.Name, Old: empty(), New: empty(), Manager: r.Manager, Gate: r.Gate, Spoilt: r.Spoilt, Want: empty(), Refused: r.Refused}
+	if len(r.Webhook) > 0 {
+		c.Webhook = func(obj client.Object) error { return mergeInto(obj, r.Webhook) }
+	}
 	document := base
 	for _, step := range []struct {
 		patch json.RawMessage
 		into  client.Object
-	}{{r.Old, c.Old}, {r.Write, c.New}, {r.Want, c.Want}} {
+	}{{r.Old, c.Old}, {r.Write, c.New}, {r.Webhook, empty()}, {r.Want, c.Want}} {
 		if len(step.patch) > 0 {
 			merged, err := jsonpatch.MergePatch(document, step.patch)
 			if err != nil {
@@ -111,4 +131,62 @@ func (r row) on(base json.RawMessage, empty func() client.Object) (Case, error) 
 	}
 
 	return c, nil
+}
+
+// mergeInto applies a merge patch to an object.
+func mergeInto(obj client.Object, patch json.RawMessage) error {
+	document, err := json.Marshal(obj)
+	if err != nil {
+		return fmt.Errorf("encode: %w", err)
+	}
+	merged, err := jsonpatch.MergePatch(document, patch)
+	if err != nil {
+		return fmt.Errorf("merge: %w", err)
+	}
+	value := reflect.ValueOf(obj).Elem()
+	value.SetZero()
+
+	return json.Unmarshal(merged, obj)
+}
+
+// Create creates a workload, and writes the status that it has: no workload without pods
+// is held.
+func Create(ctx context.Context, c client.Client, workload client.Object) error {
+	described, isObject := workload.DeepCopyObject().(client.Object)
+	if !isObject {
+		return fmt.Errorf("create %s: it is a %T", workload.GetName(), workload)
+	}
+	if err := c.Create(ctx, workload); err != nil {
+		return err
+	}
+	described.SetName(workload.GetName())
+	described.SetUID(workload.GetUID())
+	described.SetResourceVersion(workload.GetResourceVersion())
+	if err := c.Status().Update(ctx, described); err != nil {
+		return fmt.Errorf("write the status: %w", err)
+	}
+	workload.SetResourceVersion(described.GetResourceVersion())
+
+	return nil
+}
+
+// GivePods writes into the status of a workload of Kubernetes that it has pods, all of its
+// template, as its controller does where there is one.
+func GivePods(ctx context.Context, c client.Client, workload client.Object) error {
+	switch typed := workload.(type) {
+	case *appsv1.Deployment:
+		n := ptr.Deref(typed.Spec.Replicas, 1)
+		typed.Status = appsv1.DeploymentStatus{ObservedGeneration: typed.Generation, Replicas: n, UpdatedReplicas: n}
+	case *appsv1.StatefulSet:
+		n := ptr.Deref(typed.Spec.Replicas, 1)
+		typed.Status = appsv1.StatefulSetStatus{ObservedGeneration: typed.Generation, Replicas: n, UpdatedReplicas: n}
+	case *appsv1.DaemonSet:
+		typed.Status = appsv1.DaemonSetStatus{
+			ObservedGeneration: typed.Generation, CurrentNumberScheduled: 1, DesiredNumberScheduled: 1, UpdatedNumberScheduled: 1,
+		}
+	default:
+		return nil
+	}
+
+	return c.Status().Update(ctx, workload)
 }

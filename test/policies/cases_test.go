@@ -27,6 +27,9 @@ func TestCases(t *testing.T) {
 		for _, one := range ofKind {
 			NewWithT(t).Expect(names).NotTo(HaveKey(kind + one.Name))
 			names[kind+one.Name] = true
+			if one.Webhook != nil || one.Gate != "" {
+				continue // this server has neither; test/policies/eval has all
+			}
 			t.Run(kind+"/"+one.Name, func(t *testing.T) {
 				check(t, c, one)
 			})
@@ -41,7 +44,7 @@ func check(t *testing.T, c client.Client, one policies.Case) {
 	stored := one.Old.DeepCopyObject().(client.Object)
 	stored.SetNamespace(metav1.NamespaceDefault)
 	stored.SetGenerateName("case-")
-	g.Expect(c.Create(t.Context(), stored)).To(Succeed())
+	g.Expect(policies.Create(t.Context(), c, stored)).To(Succeed())
 	ctx := context.WithoutCancel(t.Context()) // that of the test ends before its cleanup
 	t.Cleanup(func() { g.Expect(client.IgnoreNotFound(c.Delete(ctx, stored))).To(Succeed()) })
 	expectSame(t, stored, one.Old)
@@ -50,7 +53,7 @@ func check(t *testing.T, c client.Client, one policies.Case) {
 	written.SetNamespace(stored.GetNamespace())
 	written.SetName(stored.GetName())
 	written.SetResourceVersion(stored.GetResourceVersion())
-	err := c.Update(t.Context(), written)
+	err := c.Update(t.Context(), written, client.FieldOwner(one.Manager))
 
 	if one.Refused != "" {
 		g.Expect(err).To(MatchError(ContainSubstring(one.Refused)))

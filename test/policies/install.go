@@ -7,12 +7,14 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -24,35 +26,39 @@ import (
 	manifests "github.com/insitu-dev/insitu/config/policies"
 )
 
+// SwitchNamespace is where config/policies looks for the switch.
+const SwitchNamespace = "insitu-system"
+
 // The API server takes up policies when its watch shows them.
 const (
 	patience = 30 * time.Second
 	pause    = 100 * time.Millisecond
 )
 
-// Install creates the policies of config/policies and their bindings, and returns
-// when the API server acts by them.
+// Install creates the policies of config/policies, their bindings and the switch, and
+// returns when the API server acts by them.
 func Install(ctx context.Context, c client.Client) error {
-	files, err := fs.Glob(manifests.Manifests, "*.yaml")
+	objects, err := Objects()
 	if err != nil {
 		return err
 	}
-	for _, file := range files {
-		objects, err := objectsIn(file)
-		if err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-		for _, obj := range objects {
-			if err := c.Create(ctx, obj); err != nil {
-				return fmt.Errorf("install policy: %w", err)
-			}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: SwitchNamespace}}
+	if err := client.IgnoreAlreadyExists(c.Create(ctx, namespace)); err != nil {
+		return fmt.Errorf("create namespace %s: %w", SwitchNamespace, err)
+	}
+	if err := c.Create(ctx, Switch()); err != nil {
+		return fmt.Errorf("create the switch: %w", err)
+	}
+	for _, obj := range objects {
+		if err := c.Create(ctx, obj); err != nil {
+			return fmt.Errorf("install policy: %w", err)
 		}
 	}
 	cases, err := Cases()
 	if err != nil {
 		return err
 	}
-	for _, kind := range kinds {
+	for _, kind := range kinds { // each kind has policies of its own
 		if err := awaitHold(ctx, c, cases[kind.name][0].Old); err != nil {
 			return fmt.Errorf("wait until a %s is held: %w", kind.name, err)
 		}
@@ -61,12 +67,40 @@ func Install(ctx context.Context, c client.Client) error {
 	return nil
 }
 
+// Switch returns the object without which nothing is held.
+func Switch() client.Object {
+	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: SwitchNamespace, Name: native.SwitchName}}
+}
+
+// Objects returns the policies of config/policies and their bindings.
+func Objects() ([]*unstructured.Unstructured, error) {
+	files, err := fs.Glob(manifests.Manifests, "*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	var all []*unstructured.Unstructured
+	for _, file := range files {
+		objects, err := objectsIn(file)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		all = append(all, objects...)
+	}
+
+	return all, nil
+}
+
 // objectsIn returns the objects of a manifest.
 func objectsIn(file string) ([]*unstructured.Unstructured, error) {
 	data, err := manifests.Manifests.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
+
+	return decodeAll(data)
+}
+
+func decodeAll(data []byte) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	for reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data))); ; {
 		document, err := reader.Read()
@@ -88,12 +122,14 @@ func objectsIn(file string) ([]*unstructured.Unstructured, error) {
 func awaitHold(ctx context.Context, c client.Client, workload client.Object) error {
 	workload.SetNamespace(metav1.NamespaceDefault)
 	workload.SetName("is-there-a-policy")
-	if err := c.Create(ctx, workload); err != nil {
+	if err := Create(ctx, c, workload); err != nil {
 		return err
 	}
 	held := func(ctx context.Context) (bool, error) {
 		probe := workload.DeepCopyObject().(client.Object)
-		probe.GetLabels()[native.HeldLabel] = "probe"
+		if err := mergeInto(probe, json.RawMessage(`{"spec":{"template":{"metadata":{"labels":{"probe":""}}}}}`)); err != nil {
+			return false, err
+		}
 		err := c.Update(ctx, probe, client.DryRunAll)
 
 		return probe.GetLabels()[native.HeldLabel] == native.Held, err

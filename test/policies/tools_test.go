@@ -30,7 +30,7 @@ func base(t *testing.T, c client.Client, kind, name string) client.Object {
 	obj := cases[kind][0].Old
 	obj.SetNamespace(metav1.NamespaceDefault)
 	obj.SetName(name)
-	must(t, c.Create(t.Context(), obj))
+	must(t, policies.Create(t.Context(), c, obj))
 	t.Cleanup(func() {
 		if err := client.IgnoreNotFound(c.Delete(context.WithoutCancel(t.Context()), obj)); err != nil {
 			t.Errorf("delete: %v", err)
@@ -65,10 +65,13 @@ func TestKubectl(t *testing.T) {
 			u.expectHeld(workload, "after set image")
 			if kind == "Deployment" {
 				u.kubectl(nil, "rollout", "resume", resource)
+				g.Expect(u.get(workload).GetLabels()).To(Equal(atRest.GetLabels()), "a resume is a release")
+				g.Expect(u.get(workload).Object["spec"]).NotTo(HaveKey("paused"))
+				u.kubectl(nil, "set", "image", resource, "main=nginx:3")
 			} else {
 				u.kubectl(nil, "rollout", "restart", resource)
 			}
-			u.expectHeld(workload, "after that")
+			u.expectHeld(workload, "after another change")
 			u.kubectl(nil, "label", resource, "insitu.dev/held-")
 			u.expectHeld(workload, "after the label was taken away")
 

@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 )
 
@@ -108,10 +109,16 @@ func (l life) free() string {
 	return l.remains(l.get(workload))
 }
 
-// begin writes a workload for the first time.
+// begin writes a workload for the first time, and the status that its controller would.
 func (l life) begin(workload *unstructured.Unstructured) {
 	l.t.Helper()
 	l.write(l.user, workload)
+	status := `{"status": {"replicas": 1}}`
+	if l.kind == "DaemonSet" {
+		status = `{"status": {"currentNumberScheduled": 1, "desiredNumberScheduled": 1}}`
+	}
+	must(l.t, l.c.Status().Patch(l.t.Context(), workload.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(status)),
+		client.FieldOwner("kube-controller-manager")))
 	l.t.Cleanup(func() {
 		if err := l.c.Delete(context.WithoutCancel(l.t.Context()), workload); err != nil {
 			l.t.Errorf("delete: %v", err)

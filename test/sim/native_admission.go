@@ -5,6 +5,7 @@ package sim
 
 import (
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -23,14 +24,55 @@ func admitNative(before, after client.Object) {
 	if strategy == nil || !wasOptedIn && !isOptedIn || after.GetDeletionTimestamp() != nil {
 		return
 	}
-	isHeld := before.GetLabels()[native.HeldLabel] != ""
-	switch asked := after.GetLabels()[native.HeldLabel]; {
-	case isHeld && (!isOptedIn || asked == native.Release):
+	asked := after.GetLabels()[native.HeldLabel]
+	switch isAsked := !isOptedIn || asked == native.Release || strategy.isManager(); {
+	case isHeld(before) && isAsked:
 		strategy.release(before)
-	case isHeld, isOptedIn && strategy.rolls() && strategyOf(before).isChangedBy(after):
-		strategy.hold(before, isHeld)
+	case isHeld(before):
+		if !strategy.isHeld() {
+			keepStatusAnnotation(before, after)
+		}
+		strategy.hold(before, true)
 		labelHeld(after)
+	case !isAsked && hasPods(before) && strategy.begins(before):
+		strategy.hold(before, false)
+		labelHeld(after)
+	case asked != "":
+		strategy.strip(before)
 	}
+}
+
+// hasPods reports whether a workload has pods, by its status.
+func hasPods(obj client.Object) bool {
+	switch typed := obj.(type) {
+	case *appsv1.Deployment:
+		return typed.Status.Replicas > 0
+	case *appsv1.StatefulSet:
+		return typed.Status.Replicas > 0
+	case *appsv1.DaemonSet:
+		return typed.Status.CurrentNumberScheduled > 0
+	default:
+		return false
+	}
+}
+
+// isOfManager reports whether pods of a template are the manager's own.
+func isOfManager(template corev1.PodTemplateSpec) bool {
+	_, is := template.Labels[native.PartOfLabel]
+	return is
+}
+
+// keepStatusAnnotation gives a write the status that the hold had before.
+func keepStatusAnnotation(before, after client.Object) {
+	annotations := after.GetAnnotations()
+	delete(annotations, native.StatusAnnotation)
+	if status, ok := before.GetAnnotations()[native.StatusAnnotation]; ok {
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[native.StatusAnnotation] = status
+	}
+	after.SetAnnotations(annotations)
 }
 
 func labelHeld(obj client.Object) {
@@ -41,13 +83,17 @@ func labelHeld(obj client.Object) {
 
 // strategy is that part of a workload by which it recreates pods or does not.
 type strategy interface {
-	// rolls reports whether pods would be recreated for the template.
-	rolls() bool
-	// isChangedBy reports whether another state of the workload may begin it.
-	isChangedBy(after client.Object) bool
+	// isHeld reports whether no pods would be recreated for the template, as in a hold.
+	isHeld() bool
+	// isManager reports whether the pods are the manager's.
+	isManager() bool
+	// begins reports whether a write, which was not of a held workload, begins a rollout.
+	begins(before client.Object) bool
 	// hold keeps the workload from recreating pods; again, if it was held before.
 	hold(before client.Object, again bool)
 	release(before client.Object)
+	// strip removes a hold that the write brings along.
+	strip(before client.Object)
 }
 
 // strategyOf returns the strategy of a workload, which is changed with it; nil for
@@ -67,13 +113,27 @@ func strategyOf(obj client.Object) strategy {
 
 type deploymentStrategy struct{ *appsv1.Deployment }
 
-func (s deploymentStrategy) rolls() bool {
-	return !s.Spec.Paused && s.Spec.Strategy.Type == appsv1.RollingUpdateDeploymentStrategyType
+func (s deploymentStrategy) isHeld() bool    { return s.Spec.Paused }
+func (s deploymentStrategy) isManager() bool { return isOfManager(s.Spec.Template) }
+
+func (s deploymentStrategy) begins(before client.Object) bool {
+	old, _ := before.(*appsv1.Deployment)
+	if s.Spec.Strategy.Type != appsv1.RollingUpdateDeploymentStrategyType || s.Spec.Paused && !s.isByHand(old) {
+		return false
+	}
+	return old.Spec.Paused || old.Spec.Strategy.Type != s.Spec.Strategy.Type || !apiequality.Semantic.DeepEqual(old.Spec.Template, s.Spec.Template)
 }
 
-func (s deploymentStrategy) isChangedBy(after client.Object) bool {
-	other, _ := after.(*appsv1.Deployment)
-	return s.Spec.Paused || !apiequality.Semantic.DeepEqual(s.Spec.Template, other.Spec.Template) || s.Spec.Strategy.Type != other.Spec.Strategy.Type
+// isByHand reports whether a write pauses and says that this is a hold.
+func (s deploymentStrategy) isByHand(old *appsv1.Deployment) bool {
+	return s.Labels[native.HeldLabel] == native.Held && s.Spec.Paused && !old.Spec.Paused
+}
+
+func (s deploymentStrategy) strip(before client.Object) {
+	if old, _ := before.(*appsv1.Deployment); s.isByHand(old) {
+		s.Spec.Paused = false
+	}
+	forget(s.Deployment)
 }
 
 func (s deploymentStrategy) hold(client.Object, bool) { s.Spec.Paused = true }
@@ -89,36 +149,71 @@ func (s statefulSetStrategy) rolls() bool {
 	return s.Spec.UpdateStrategy.Type == appsv1.RollingUpdateStatefulSetStrategyType
 }
 
-func (s statefulSetStrategy) isChangedBy(after client.Object) bool {
-	other, _ := after.(*appsv1.StatefulSet)
-	return !apiequality.Semantic.DeepEqual(s.Spec.Template, other.Spec.Template) || !apiequality.Semantic.DeepEqual(s.Spec.UpdateStrategy, other.Spec.UpdateStrategy)
+func (s statefulSetStrategy) isHeld() bool    { return !s.rolls() }
+func (s statefulSetStrategy) isManager() bool { return isOfManager(s.Spec.Template) }
+
+func (s statefulSetStrategy) begins(before client.Object) bool {
+	old, _ := before.(*appsv1.StatefulSet)
+	if s.isByHand(old) {
+		return !apiequality.Semantic.DeepEqual(old.Spec.Template, s.Spec.Template)
+	}
+	return s.rolls() && (old.Spec.UpdateStrategy.Type != s.Spec.UpdateStrategy.Type || nativePartitionOf(s.StatefulSet) < nativePartitionOf(old) ||
+		!apiequality.Semantic.DeepEqual(old.Spec.Template, s.Spec.Template))
+}
+
+func nativePartitionOf(set *appsv1.StatefulSet) int32 {
+	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil {
+		return ptr.Deref(rolling.Partition, 0)
+	}
+	return 0
+}
+
+// isByHand reports whether a write sets OnDelete and says that this is a hold.
+func (s statefulSetStrategy) isByHand(old *appsv1.StatefulSet) bool {
+	return s.Labels[native.HeldLabel] == native.Held && !s.rolls() && statefulSetStrategy{old}.rolls()
+}
+
+func (s statefulSetStrategy) strip(before client.Object) {
+	if old, _ := before.(*appsv1.StatefulSet); s.isByHand(old) {
+		s.Spec.UpdateStrategy = *old.Spec.UpdateStrategy.DeepCopy()
+	}
+	forget(s.StatefulSet)
 }
 
 func (s statefulSetStrategy) hold(before client.Object, again bool) {
-	if rolling := s.Spec.UpdateStrategy.RollingUpdate; !again || s.rolls() || rolling != nil {
-		keep := map[string]*intstr.IntOrString{}
-		if rolling != nil {
-			keep[native.HeldPartitionAnnotation], keep[native.HeldMaxUnavailableAnnotation] = number(rolling.Partition), rolling.MaxUnavailable
-		}
-		keepValues(s.StatefulSet, keep)
-	} else {
-		keepValues(s.StatefulSet, keptBy(before))
-	}
+	keepValues(s.StatefulSet, s.kept(before, again))
 	s.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}
 }
 
-func (s statefulSetStrategy) release(before client.Object) {
-	if !s.rolls() && s.Spec.UpdateStrategy.RollingUpdate == nil {
-		kept := keptBy(before)
-		rolling := &appsv1.RollingUpdateStatefulSetStrategy{MaxUnavailable: kept[native.HeldMaxUnavailableAnnotation]}
-		if partition := kept[native.HeldPartitionAnnotation]; partition != nil {
-			rolling.Partition = ptr.To(partition.IntVal)
-		}
-		if *rolling != (appsv1.RollingUpdateStatefulSetStrategy{}) {
-			s.Spec.UpdateStrategy.RollingUpdate = rolling
-		}
+// kept returns the numbers by which pods are recreated when the hold ends: those of the
+// write, and what it does not say as before.
+func (s statefulSetStrategy) kept(before client.Object, again bool) map[string]*intstr.IntOrString {
+	rolling, kept := s.Spec.UpdateStrategy.RollingUpdate, map[string]*intstr.IntOrString{}
+	if old, _ := before.(*appsv1.StatefulSet); !again && s.isByHand(old) {
+		rolling = old.Spec.UpdateStrategy.RollingUpdate
 	}
-	s.Spec.UpdateStrategy.Type = appsv1.RollingUpdateStatefulSetStrategyType
+	if again && (rolling == nil || !s.rolls()) {
+		kept = keptBy(before)
+	}
+	if rolling != nil && (!again || s.rolls() || ptr.Deref(rolling.Partition, 0) > 0 || rolling.MaxUnavailable == nil) {
+		kept[native.HeldPartitionAnnotation] = number(rolling.Partition)
+	}
+	if rolling != nil && rolling.MaxUnavailable != nil {
+		kept[native.HeldMaxUnavailableAnnotation] = rolling.MaxUnavailable
+	}
+	return kept
+}
+
+func (s statefulSetStrategy) release(before client.Object) {
+	kept := s.kept(before, true)
+	rolling := &appsv1.RollingUpdateStatefulSetStrategy{MaxUnavailable: kept[native.HeldMaxUnavailableAnnotation]}
+	if partition := kept[native.HeldPartitionAnnotation]; partition != nil {
+		rolling.Partition = ptr.To(partition.IntVal)
+	}
+	s.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType}
+	if *rolling != (appsv1.RollingUpdateStatefulSetStrategy{}) {
+		s.Spec.UpdateStrategy.RollingUpdate = rolling
+	}
 	forget(s.StatefulSet)
 }
 
@@ -128,33 +223,57 @@ func (s daemonSetStrategy) rolls() bool {
 	return s.Spec.UpdateStrategy.Type == appsv1.RollingUpdateDaemonSetStrategyType
 }
 
-func (s daemonSetStrategy) isChangedBy(after client.Object) bool {
-	other, _ := after.(*appsv1.DaemonSet)
-	return !apiequality.Semantic.DeepEqual(s.Spec.Template, other.Spec.Template) || !apiequality.Semantic.DeepEqual(s.Spec.UpdateStrategy, other.Spec.UpdateStrategy)
+func (s daemonSetStrategy) isHeld() bool    { return !s.rolls() }
+func (s daemonSetStrategy) isManager() bool { return isOfManager(s.Spec.Template) }
+
+func (s daemonSetStrategy) begins(before client.Object) bool {
+	old, _ := before.(*appsv1.DaemonSet)
+	return (s.rolls() || s.isByHand(old)) &&
+		(!daemonSetStrategy{old}.rolls() || !apiequality.Semantic.DeepEqual(old.Spec.Template, s.Spec.Template))
+}
+
+// isByHand reports whether a write sets OnDelete and says that this is a hold.
+func (s daemonSetStrategy) isByHand(old *appsv1.DaemonSet) bool {
+	return s.Labels[native.HeldLabel] == native.Held && !s.rolls() && daemonSetStrategy{old}.rolls()
+}
+
+func (s daemonSetStrategy) strip(before client.Object) {
+	if old, _ := before.(*appsv1.DaemonSet); s.isByHand(old) {
+		s.Spec.UpdateStrategy = *old.Spec.UpdateStrategy.DeepCopy()
+	}
+	forget(s.DaemonSet)
 }
 
 func (s daemonSetStrategy) hold(before client.Object, again bool) {
-	if rolling := s.Spec.UpdateStrategy.RollingUpdate; !again || s.rolls() || rolling != nil {
-		keep := map[string]*intstr.IntOrString{}
-		if rolling != nil {
-			keep[native.HeldMaxSurgeAnnotation], keep[native.HeldMaxUnavailableAnnotation] = rolling.MaxSurge, rolling.MaxUnavailable
-		}
-		keepValues(s.DaemonSet, keep)
-	} else {
-		keepValues(s.DaemonSet, keptBy(before))
-	}
+	keepValues(s.DaemonSet, s.kept(before, again))
 	s.Spec.UpdateStrategy = appsv1.DaemonSetUpdateStrategy{Type: appsv1.OnDeleteDaemonSetStrategyType}
 }
 
-func (s daemonSetStrategy) release(before client.Object) {
-	if !s.rolls() && s.Spec.UpdateStrategy.RollingUpdate == nil {
-		kept := keptBy(before)
-		rolling := &appsv1.RollingUpdateDaemonSet{MaxUnavailable: kept[native.HeldMaxUnavailableAnnotation], MaxSurge: kept[native.HeldMaxSurgeAnnotation]}
-		if *rolling != (appsv1.RollingUpdateDaemonSet{}) {
-			s.Spec.UpdateStrategy.RollingUpdate = rolling
-		}
+// kept is that of StatefulSets.
+func (s daemonSetStrategy) kept(before client.Object, again bool) map[string]*intstr.IntOrString {
+	rolling, kept := s.Spec.UpdateStrategy.RollingUpdate, map[string]*intstr.IntOrString{}
+	if old, _ := before.(*appsv1.DaemonSet); !again && s.isByHand(old) {
+		rolling = old.Spec.UpdateStrategy.RollingUpdate
 	}
-	s.Spec.UpdateStrategy.Type = appsv1.RollingUpdateDaemonSetStrategyType
+	if again {
+		kept = keptBy(before)
+	}
+	if rolling != nil && rolling.MaxUnavailable != nil {
+		kept[native.HeldMaxUnavailableAnnotation] = rolling.MaxUnavailable
+	}
+	if rolling != nil && rolling.MaxSurge != nil {
+		kept[native.HeldMaxSurgeAnnotation] = rolling.MaxSurge
+	}
+	return kept
+}
+
+func (s daemonSetStrategy) release(before client.Object) {
+	kept := s.kept(before, true)
+	rolling := &appsv1.RollingUpdateDaemonSet{MaxUnavailable: kept[native.HeldMaxUnavailableAnnotation], MaxSurge: kept[native.HeldMaxSurgeAnnotation]}
+	s.Spec.UpdateStrategy = appsv1.DaemonSetUpdateStrategy{Type: appsv1.RollingUpdateDaemonSetStrategyType}
+	if *rolling != (appsv1.RollingUpdateDaemonSet{}) {
+		s.Spec.UpdateStrategy.RollingUpdate = rolling
+	}
 	forget(s.DaemonSet)
 }
 

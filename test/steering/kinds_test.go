@@ -19,6 +19,7 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/test/builders"
+	"github.com/insitu-dev/insitu/test/policies"
 )
 
 var update = flag.Bool("update", false, "write the transcripts")
@@ -30,6 +31,7 @@ func (w *world) create(obj client.Object) client.Object {
 	w.t.Helper()
 	obj.SetNamespace(w.namespace)
 	w.Expect(w.c.Create(w.t.Context(), obj)).To(Succeed())
+	w.Expect(policies.GivePods(w.t.Context(), w.c, obj)).To(Succeed())
 	return obj
 }
 

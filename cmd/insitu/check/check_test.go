@@ -399,6 +399,13 @@ func TestCheckTriesTheHold(t *testing.T) {
 	web := optedInDeployment(c.namespace)
 	c.create(web)
 	lines, err = c.run()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(lines).To(ContainElement(
+		"ok    hold policies: no Deployment, StatefulSet, DaemonSet is opted in and could be held, so none was tried"), "no workload without pods is held")
+
+	web.Status.Replicas = 1
+	g.Expect(c.client.Status().Update(t.Context(), web)).To(Succeed())
+	lines, err = c.run()
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(lines).To(ContainElements(
 		"FAIL  hold policies: a change of Deployment check-hold/web would not be held (dry run): Kubernetes would recreate its pods: "+
@@ -435,6 +442,11 @@ func (c *checked) installPolicies() {
 	if err != nil {
 		c.t.Fatal(err)
 	}
+	const namespace = "insitu-system" // which the bindings name
+	c.create(
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: native.SwitchName}},
+	)
 	for _, file := range files {
 		manifest, err := policies.Manifests.ReadFile(file)
 		if err != nil {

@@ -94,7 +94,8 @@ func (c *checker) optedIn(ctx context.Context, kind string) (client.Object, erro
 	return nil, nil
 }
 
-// candidates returns the workloads of a kind that Kubernetes rolls out by itself.
+// candidates returns the workloads of a kind that Kubernetes rolls out by itself, and that
+// have pods: no others are held.
 func (c *checker) candidates(ctx context.Context, kind string, options ...client.ListOption) ([]client.Object, error) {
 	var found []client.Object
 	switch kind {
@@ -104,7 +105,8 @@ func (c *checker) candidates(ctx context.Context, kind string, options ...client
 			return nil, err
 		}
 		for i := range list.Items {
-			if spec := list.Items[i].Spec; !spec.Paused && spec.Strategy.Type == appsv1.RollingUpdateDeploymentStrategyType {
+			spec, pods := list.Items[i].Spec, list.Items[i].Status.Replicas
+			if pods > 0 && !spec.Paused && spec.Strategy.Type == appsv1.RollingUpdateDeploymentStrategyType {
 				found = append(found, &list.Items[i])
 			}
 		}
@@ -114,7 +116,7 @@ func (c *checker) candidates(ctx context.Context, kind string, options ...client
 			return nil, err
 		}
 		for i := range list.Items {
-			if list.Items[i].Spec.UpdateStrategy.Type == appsv1.RollingUpdateStatefulSetStrategyType {
+			if list.Items[i].Status.Replicas > 0 && list.Items[i].Spec.UpdateStrategy.Type == appsv1.RollingUpdateStatefulSetStrategyType {
 				found = append(found, &list.Items[i])
 			}
 		}
@@ -124,7 +126,8 @@ func (c *checker) candidates(ctx context.Context, kind string, options ...client
 			return nil, err
 		}
 		for i := range list.Items {
-			if list.Items[i].Spec.UpdateStrategy.Type == appsv1.RollingUpdateDaemonSetStrategyType {
+			pods := list.Items[i].Status.CurrentNumberScheduled
+			if pods > 0 && list.Items[i].Spec.UpdateStrategy.Type == appsv1.RollingUpdateDaemonSetStrategyType {
 				found = append(found, &list.Items[i])
 			}
 		}
