@@ -155,10 +155,9 @@ type CloneSetUpdateParameters struct {
 	// +optional
 	Paused bool `json:"paused,omitempty"`
 
-	// priorityStrategy orders the pods by the labels that they have now. No pod
-	// starts its update while a pod of a higher priority can. Pods that cannot
-	// become ready, or have not been ready for a minute, do not wait, and
-	// go before those that serve. Absent, those that are not ready go first.
+	// priorityStrategy orders the pods by their labels. No pod starts its update
+	// while a pod of a higher priority can. Pods that have not been ready for
+	// a minute do not wait. Absent, those that are not ready go first.
 	//
 	// +optional
 	PriorityStrategy *UpdatePriorityStrategy `json:"priorityStrategy,omitempty"`

@@ -75,8 +75,8 @@ var mutants = []mutant{
 	{
 		// One pod more than the budget.
 		"budget-off-by-one", "inplace/plan.go",
-		"default:\n\t\tif p.unavailable >= limit {",
-		"default:\n\t\tif p.unavailable > limit {",
+		"case p.unavailable >= limit:\n\t\t\tp.block(v, Waiting, ReasonBudget",
+		"case p.unavailable > limit:\n\t\t\tp.block(v, Waiting, ReasonBudget",
 	},
 	{
 		// A revision that never becomes ready cannot be left.
