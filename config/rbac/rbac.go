@@ -50,8 +50,8 @@ var ofCluster = sets.New(
 // delete claims is not among them: where the admission plugin
 // OwnerReferencesPermissionEnforcement is on, setting owners of claims takes it.
 var forRecreation = map[schema.GroupResource]sets.Set[string]{
-	{Resource: "events"}:                                            sets.New("list"),
-	{Resource: "resourcequotas"}:                                    sets.New("list"),
+	{Resource: "events"}:         sets.New("list"),
+	{Resource: "resourcequotas"}: sets.New("list"),
 	{Group: "snapshot.storage.k8s.io", Resource: "volumesnapshots"}: sets.New("create", "delete", "get", "list"),
 }
 

@@ -50,7 +50,7 @@ func (s *Session) observe(ctx context.Context, claim Claim) (recreate.Facts, err
 		err = s.observeBound(ctx, claim, &facts)
 	}
 	if waiting := facts.WaitsForVolume(); waiting != nil && err == nil {
-		facts.Events, err = s.eventsOf(ctx, waiting)
+		facts.Events = s.eventsOf(ctx, waiting)
 	}
 	return facts, err
 }
@@ -62,10 +62,10 @@ const noEventsPeriod = 5 * time.Second
 
 // eventsOf returns the events that say why a claim has no volume, of up to a recentPeriod
 // ago: they matter when they last for minutes.
-func (s *Session) eventsOf(ctx context.Context, claim *corev1.PersistentVolumeClaim) ([]corev1.Event, error) {
+func (s *Session) eventsOf(ctx context.Context, claim *corev1.PersistentVolumeClaim) []corev1.Event {
 	if known, ok := s.recent.Get(eventsKey{claim.UID}); ok {
 		if events, isOne := known.([]corev1.Event); isOne {
-			return events, nil
+			return events
 		}
 	}
 	list := &corev1.EventList{}
@@ -79,7 +79,7 @@ func (s *Session) eventsOf(ctx context.Context, claim *corev1.PersistentVolumeCl
 		period = noEventsPeriod
 	}
 	s.recent.Set(eventsKey{claim.UID}, list.Items, period)
-	return list.Items, nil
+	return list.Items
 }
 
 // observeTerminating reads what a claim that is being deleted leaves behind, and who keeps
