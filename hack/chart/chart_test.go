@@ -210,7 +210,7 @@ spec:
     {{- end }}
     parameterNotFoundAction: Allow
   {{- with include "insitu.holdNamespaces" . }}
-  # Nobody would release what is held elsewhere.
+  # Only these namespaces have a manager that ends a hold.
   matchResources:
     namespaceSelector:
       {{- . | nindent 6 }}

@@ -37,7 +37,7 @@ const (
     namespace: {{ .Release.Namespace }}
     {{- end }}
 $2  {{- with include "insitu.holdNamespaces" . }}
-  # Nobody would release what is held elsewhere.
+  # Only these namespaces have a manager that ends a hold.
   matchResources:
     namespaceSelector:
       {{- . | nindent 6 }}

@@ -19,7 +19,7 @@ import (
 	"github.com/insitu-dev/insitu/test/policies/eval"
 )
 
-// TestReleaseAfterARollback has the policy of release 0.1.0, to which somebody has gone back,
+// TestReleaseAfterARollback has the policy of release 0.1.0, after a rollback of the chart,
 // beside the one that releases, which has stayed. That policy holds whatever has lost its
 // label.
 func TestReleaseAfterARollback(t *testing.T) {
