@@ -29,6 +29,7 @@ func (s *Session) dropStray(ctx context.Context, snapshot *snapshotv1.VolumeSnap
 	if exists, err := s.get(ctx, key, claim); err != nil || !exists || !recreate.IsStray(snapshot, claim) {
 		return err
 	}
+	s.recent.Delete(keptKey{s.owner.GetUID()}) // what was listed is over
 	if err := s.deleteSnapshot(ctx, snapshot); err != nil {
 		return fmt.Errorf("delete snapshot %s/%s, which nothing needs: %w", snapshot.Namespace, snapshot.Name, err)
 	}
