@@ -119,7 +119,7 @@ func (f Facts) overdue(a Attempt, now time.Time) *Failure {
 		return nil // the pod is on its way out, or it is not noted yet that it is gone
 	}
 	if isOwnSnapshot(f.Snapshot, f.Claim.UID) {
-		if failure := failsToSave(a, f.Snapshot, now); failure != nil {
+		if failure := snapshotFailure(a, f.Snapshot, now); failure != nil {
 			return failure
 		}
 	}
@@ -230,7 +230,7 @@ func (f Facts) save(a Attempt, now time.Time) *Step {
 		step = f.giveUp(&Failure{Key: a.Key, Reason: ReasonSnapshotTaken, Timestamp: metav1.NewTime(now).Rfc3339Copy()},
 			"the name "+a.Snapshot+" belongs to a snapshot of somebody else")
 	default:
-		step = wait(ReasonSnapshotNotReady, "its snapshot %s is being taken%s", a.Snapshot, ofSnapshot(f.Snapshot).said()).until(deadline)
+		step = wait(ReasonSnapshotNotReady, "its snapshot %s is being taken%s", a.Snapshot, snapshotDriverError(f.Snapshot).suffix()).until(deadline)
 	}
 	return &step
 }

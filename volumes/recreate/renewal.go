@@ -52,7 +52,7 @@ func (f Facts) awaitSnapshot(held *Volume, now time.Time) Step {
 	if isBegun := f.Snapshot.Status != nil && f.Snapshot.Status.BoundVolumeSnapshotContentName != nil; !isBegun && held.DeletionTimestamp == nil {
 		return f.takeBack(held, &Failure{Message: "it was deleted before its snapshot " + a.Snapshot + " was taken, which now cannot be"})
 	}
-	if failure := failsToSave(a, f.Snapshot, now); failure != nil && held.DeletionTimestamp == nil {
+	if failure := snapshotFailure(a, f.Snapshot, now); failure != nil && held.DeletionTimestamp == nil {
 		return f.takeBack(held, failure)
 	}
 	deadline := held.State.Recreate.StartTimestamp.Add(f.timeout())
@@ -209,19 +209,19 @@ func (f Facts) awaitVolume(now time.Time) Step {
 		return step
 	}
 	deadline := f.Claim.CreationTimestamp.Add(f.timeout())
-	isGoing := held.DeletionTimestamp != nil // it is never bound again: the snapshot is all there is
+	isDeleted := held.DeletionTimestamp != nil // it is never bound again: the snapshot is all there is
 	switch why := f.barrier(held); {
 	case f.Claim.Spec.VolumeName != "":
 		return pending(wait(ReasonVolumeNotReady, "it is being bound to its volume %s", f.Claim.Spec.VolumeName))
 	case why != nil:
 		return f.takeBack(held, why)
-	case !isGoing && f.rewritten(held, now) != nil:
+	case !isDeleted && f.rewritten(held, now) != nil:
 		return f.takeBack(held, f.rewritten(held, now))
-	case !isGoing && undoOf(f.Claim) == held.Name:
+	case !isDeleted && undoOf(f.Claim) == held.Name:
 		return f.takeBack(held, f.undone(a, now))
-	case !isGoing && f.ofNewVolume().lasts(now):
-		return f.takeBack(held, f.ofNewVolume().fails(a, "make its volume from "+from(a), now))
-	case !isGoing && !now.Before(deadline):
+	case !isDeleted && f.newVolumeError().repeats(now):
+		return f.takeBack(held, f.newVolumeError().failure(a, "make its volume from "+from(a), now))
+	case !isDeleted && !now.Before(deadline):
 		message := fmt.Sprintf("it had no volume from %s within %s%s", from(a), f.timeout(), f.whyNoVolume())
 		return f.takeBack(held, &Failure{Key: a.Key, Reason: ReasonRecreateTimedOut, Message: message, Timestamp: metav1.NewTime(now).Rfc3339Copy()})
 	case a.Source == appsv1beta1.SnapshotRecreateSource && !f.asksFor(a.Snapshot):
@@ -229,7 +229,7 @@ func (f Facts) awaitVolume(now time.Time) Step {
 	case volumes.NeedsRecreate(f.Claim, f.Template):
 		return f.startAnew(held, "it is not what its template says", now)
 	default:
-		return pending(wait(ReasonVolumeNotReady, "its new volume is being made from %s%s", from(a), f.ofNewVolume().said()).until(deadline))
+		return pending(wait(ReasonVolumeNotReady, "its new volume is being made from %s%s", from(a), f.newVolumeError().suffix()).until(deadline))
 	}
 }
 

@@ -133,7 +133,7 @@ func (f Facts) awaitRestore() Step {
 	if f.Snapshot == nil || f.Snapshot.DeletionTimestamp != nil {
 		return f.deleteUnbound("snapshot " + name + ", which it was to be restored from, is gone")
 	}
-	return pending(wait(ReasonVolumeNotReady, "its volume is being made from snapshot %s%s", name, f.ofNewVolume().said()))
+	return pending(wait(ReasonVolumeNotReady, "its volume is being made from snapshot %s%s", name, f.newVolumeError().suffix()))
 }
 
 // isRestored reports whether a claim was made from the snapshot that its template

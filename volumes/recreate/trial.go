@@ -50,10 +50,10 @@ func (f Facts) try(a Attempt, now time.Time) Step {
 	case IsReady(f.Trial):
 		return f.tryRestore(a, now)
 	}
-	if failure := failsToSave(a, f.Trial, now); failure != nil {
+	if failure := snapshotFailure(a, f.Trial, now); failure != nil {
 		return f.giveUp(failure, failure.Message)
 	}
-	said := ofSnapshot(f.Trial).said()
+	said := snapshotDriverError(f.Trial).suffix()
 	if !now.Before(deadline) {
 		return f.giveUp(&Failure{Key: a.Key, Reason: ReasonRecreateTimedOut, Timestamp: metav1.NewTime(now).Rfc3339Copy()},
 			"its first snapshot "+a.Trial+" was not ready within "+f.timeout().String()+said)
@@ -87,8 +87,8 @@ func (f Facts) tryRestore(a Attempt, now time.Time) Step {
 		return f.tried(now, "its first snapshot was restored to volume "+trial.Spec.VolumeName+" on trial: its pod can be stopped")
 	case f.isSentAway(a):
 		return failed(ReasonDriverFails, "its driver makes no volume of its first snapshot on node "+a.Node+f.whyNoVolume())
-	case f.ofNewVolume().lasts(now):
-		failure := f.ofNewVolume().fails(a, "restore its first snapshot to claim "+a.TrialClaim+" on trial", now)
+	case f.newVolumeError().repeats(now):
+		failure := f.newVolumeError().failure(a, "restore its first snapshot to claim "+a.TrialClaim+" on trial", now)
 		return f.giveUp(failure, failure.Message)
 	case !now.Before(deadline):
 		return failed(ReasonRecreateTimedOut, "claim "+a.TrialClaim+", which restores its first snapshot on trial, had no volume within "+f.timeout().String()+f.whyNoVolume())
@@ -99,7 +99,7 @@ func (f Facts) tryRestore(a Attempt, now time.Time) Step {
 		step.Claim = f.newTrialClaim(a)
 		return step
 	default:
-		return pending(wait(ReasonVolumeNotReady, "its first snapshot is being restored to claim %s on trial, while its pod runs%s", a.TrialClaim, f.ofNewVolume().said()).until(deadline))
+		return pending(wait(ReasonVolumeNotReady, "its first snapshot is being restored to claim %s on trial, while its pod runs%s", a.TrialClaim, f.newVolumeError().suffix()).until(deadline))
 	}
 }
 
@@ -109,7 +109,7 @@ func (f Facts) tryRestore(a Attempt, now time.Time) Step {
 //
 // Source: ProvisioningReschedule in sig-storage-lib-external-provisioner.
 func (f Facts) isSentAway(a Attempt) bool {
-	return a.Node != "" && f.TrialClaim != nil && f.TrialClaim.Annotations[volumehelpers.AnnSelectedNode] == "" && f.ofNewVolume().words != ""
+	return a.Node != "" && f.TrialClaim != nil && f.TrialClaim.Annotations[volumehelpers.AnnSelectedNode] == "" && f.newVolumeError().message != ""
 }
 
 // tried returns the step that notes that the trial is over.

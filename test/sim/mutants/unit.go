@@ -56,13 +56,13 @@ var unitMutants = []mutant{
 	},
 	{
 		// An attempt ends early for an error that ends by itself.
-		"passing-error-ends", "volumes/recreate/complaint.go",
-		" && !passing.MatchString(c.words)",
+		"transient-error-ends", "volumes/recreate/drivererror.go",
+		" && !isTransient.MatchString(e.message)",
 		"",
 	},
 	{
 		// An attempt ends early for what the driver says of another claim.
-		"error-of-another-claim", "volumes/recreate/complaint.go",
+		"error-of-another-claim", "volumes/recreate/drivererror.go",
 		"event.InvolvedObject.UID == claim",
 		"claim != \"\"",
 	},

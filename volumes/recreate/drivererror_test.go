@@ -143,9 +143,9 @@ func TestErrorsOfVolumes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			found := ofVolume(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{UID: "claim"}}, test.events)
-			g.Expect(found.words).To(Equal(test.words))
-			g.Expect(found.lasts(at(10).Time)).To(Equal(test.lasts))
+			found := volumeDriverError("claim", test.events)
+			g.Expect(found.message).To(Equal(test.words))
+			g.Expect(found.repeats(at(10).Time)).To(Equal(test.lasts))
 		})
 	}
 }
