@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-	appsv1 "k8s.io/api/apps/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -33,23 +32,10 @@ func TestAdmissionIsThatOfThePolicies(t *testing.T) {
 				g := NewWithT(t)
 				g.Expect(maps.Equal(got.GetLabels(), one.Want.GetLabels())).To(BeTrue(), "labels %v", got.GetLabels())
 				g.Expect(maps.Equal(got.GetAnnotations(), one.Want.GetAnnotations())).To(BeTrue(), "annotations %v", got.GetAnnotations())
-				if gotten, wanted := specOf(got), specOf(one.Want); !apiequality.Semantic.DeepEqual(gotten, wanted) {
+				if gotten, wanted := nativeSpec(got), nativeSpec(one.Want); !apiequality.Semantic.DeepEqual(gotten, wanted) {
 					g.Expect(gotten).To(Equal(wanted))
 				}
 			})
 		}
-	}
-}
-
-func specOf(obj client.Object) any {
-	switch typed := obj.(type) {
-	case *appsv1.Deployment:
-		return typed.Spec
-	case *appsv1.StatefulSet:
-		return typed.Spec
-	case *appsv1.DaemonSet:
-		return typed.Spec
-	default:
-		return nil
 	}
 }
