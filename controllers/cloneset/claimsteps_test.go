@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/test/short"
 	"github.com/insitu-dev/insitu/volumes"
 )
 
@@ -108,7 +109,7 @@ var _ = Describe("Claims that follow their template", func() {
 		return w
 	}
 
-	It("grow without a restart, with the image of the same revision, and then cost no writes", func(ctx context.Context) {
+	It("grow without a restart, with the image of the same revision, and then cost no writes", short.Spec, func(ctx context.Context) {
 		w := begin(ctx, false)
 		uids := w.uids()
 		w.change(sized("2Gi"))

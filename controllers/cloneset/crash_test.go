@@ -17,6 +17,7 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/test/builders"
+	"github.com/insitu-dev/insitu/test/short"
 	"github.com/insitu-dev/insitu/test/stage"
 )
 
@@ -103,7 +104,7 @@ var _ = Describe("A manager of CloneSets that is killed", func() {
 		Entry("by recreation with pods beyond replicas", func() *builders.CloneSetBuilder {
 			return reference().Replicas(2).Policy(appsv1beta1.RecreatePodUpdateStrategyType).MaxSurge(1).MaxUnavailable(0).With(claiming(false))
 		}, newImage("nginx:latest"), 2),
-		Entry("down, with claims", func() *builders.CloneSetBuilder {
+		Entry("down, with claims", short.Spec, func() *builders.CloneSetBuilder {
 			return reference().Replicas(3).With(claiming(false))
 		}, func(set *appsv1beta1.CloneSet) { set.Spec.Replicas = ptr.To[int32](1) }, 0),
 		Entry("up, with claims", func() *builders.CloneSetBuilder {

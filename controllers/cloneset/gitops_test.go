@@ -18,6 +18,7 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/config/argocd"
 	"github.com/insitu-dev/insitu/test/gitops"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 // judge returns what Flux and Argo CD say of the set as the API server has it.
@@ -55,7 +56,7 @@ func (w *world) rollOut() {
 }
 
 var _ = Describe("What Flux and Argo CD say of a CloneSet", func() {
-	It("is right from its creation to its deletion", func(ctx context.Context) {
+	It("is right from its creation to its deletion", short.Spec, func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.apply(reference())
 		w.expectJudged(gitops.InProgress, gitops.Progressing, "has not seen this generation")

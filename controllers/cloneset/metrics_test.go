@@ -14,6 +14,7 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/inplace"
+	"github.com/insitu-dev/insitu/test/short"
 	"github.com/insitu-dev/insitu/test/stage"
 )
 
@@ -26,7 +27,7 @@ var _ = Describe("The metrics of a set", func() {
 		w.reconciler.Measure(measured.Metrics)
 	})
 
-	It("tell of a rollout while it goes on, and what has come of it after that", func() {
+	It("tell of a rollout while it goes on, and what has come of it after that", short.Spec, func() {
 		w.create(reference())
 		measured.ExpectNoRollout()
 

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 // disown removes the owner references of an object, as the garbage collector does
@@ -26,7 +27,7 @@ func (w *world) disown(obj client.Object) {
 }
 
 var _ = Describe("A pod of a CloneSet", func() {
-	It("is taken over with its revision and its claims when the set is made again", func(ctx context.Context) {
+	It("is taken over with its revision and its claims when the set is made again", short.Spec, func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference().With(claiming(false)))
 		uids := w.uids()

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 func deadline(seconds int32) func(*appsv1beta1.CloneSet) {
@@ -81,7 +82,7 @@ var _ = Describe("The progress deadline", func() {
 		w.expectProgress(metav1.ConditionTrue, "CloneSetAvailable", "CloneSet is available")
 	})
 
-	It("is reported when it passes, at that moment, and not for ever", func(ctx context.Context) {
+	It("is reported when it passes, at that moment, and not for ever", short.Spec, func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference().With(deadline(30)))
 		w.setImage("nginx:no-such-tag")

@@ -10,10 +10,11 @@ import (
 	. "github.com/onsi/gomega"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 var _ = Describe("A restart of a CloneSet's containers", func() {
-	It("goes in place, within the budget", func(ctx context.Context) {
+	It("goes in place, within the budget", short.Spec, func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference())
 		w.expectSettled(4)

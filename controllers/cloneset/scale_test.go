@@ -21,6 +21,7 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/cloneset"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 func claimTemplate() corev1.PersistentVolumeClaim {
@@ -63,7 +64,7 @@ func deleteFirst(pods ...string) func(*appsv1beta1.CloneSet) {
 }
 
 var _ = Describe("The number of pods", func() {
-	It("follows replicas, and goes down by the pods that the spec names", func(ctx context.Context) {
+	It("follows replicas, and goes down by the pods that the spec names", short.Spec, func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference().Replicas(2))
 		w.scale(5)
@@ -148,7 +149,7 @@ var _ = Describe("The number of pods", func() {
 })
 
 var _ = Describe("The claims of a CloneSet", func() {
-	It("go with their pods", func(ctx context.Context) {
+	It("go with their pods", short.Spec, func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference().With(claiming(false)))
 		w.expectClaims()

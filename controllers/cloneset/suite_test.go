@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/insitu-dev/insitu/test/apiserver"
+	"github.com/insitu-dev/insitu/test/short"
 	"github.com/insitu-dev/insitu/test/stage"
 )
 
@@ -26,7 +27,7 @@ var (
 
 func TestCloneSetController(t *testing.T) {
 	RegisterFailHandler(Fail)
-	RunSpecs(t, "CloneSet controller")
+	short.RunSpecs(t, "CloneSet controller")
 }
 
 var _ = BeforeSuite(func() {

@@ -13,10 +13,11 @@ import (
 	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 var _ = Describe("An update of a CloneSet", func() {
-	It("changes pods in place, within the budget, with three writes each", func(ctx context.Context) {
+	It("changes pods in place, within the budget, with three writes each", short.Spec, func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference())
 		w.expectSettled(4)
@@ -64,7 +65,7 @@ var _ = Describe("An update of a CloneSet", func() {
 		Expect(w.uids()).To(Equal(uids))
 	})
 
-	It("replaces pods with others beyond replicas, never too many and never too few", func(ctx context.Context) {
+	It("replaces pods with others beyond replicas, never too many and never too few", short.Spec, func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference().Policy(appsv1beta1.RecreatePodUpdateStrategyType).MaxSurge(2).MaxUnavailable(0))
 		before := w.podNames()

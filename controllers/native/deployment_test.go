@@ -24,6 +24,7 @@ import (
 
 	apinative "github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/controllers/native"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 // maxRounds is more than an update takes.
@@ -77,7 +78,7 @@ var _ = Describe("A held Deployment", func() {
 	var w *world
 	BeforeEach(func(ctx context.Context) { w = newWorld(ctx) })
 
-	It("is updated in place, and its history is true", func() {
+	It("is updated in place, and its history is true", short.Spec, func() {
 		d := w.deployment(nil)
 		keeper := w.replicaSet(d, "old", oldImage, 2)
 		w.pods(keeper)

@@ -15,6 +15,7 @@ import (
 
 	apinative "github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/controllers/native"
+	"github.com/insitu-dev/insitu/test/short"
 	"github.com/insitu-dev/insitu/test/stage"
 )
 
@@ -33,7 +34,7 @@ var _ = Describe("The metrics of a held Deployment", func() {
 		r.Measure(measured.Metrics)
 	})
 
-	It("tell of its update while it is held, and what has come of it after that", func() {
+	It("tell of its update while it is held, and what has come of it after that", short.Spec, func() {
 		w.pods(w.replicaSet(w.deployment(nil), "old", oldImage, 2))
 		states := sets.New[string]()
 		for range maxRounds {

@@ -14,6 +14,7 @@ import (
 
 	apinative "github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/controllers/native"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 // dated reads and writes as a program that was built before pods had a hostname: that
@@ -91,7 +92,7 @@ var _ = Describe("A Deployment with a field that is newer than the manager", fun
 		Fail("it is still held")
 	}
 
-	It("is updated in place, and its ReplicaSets keep the field", func() {
+	It("is updated in place, and its ReplicaSets keep the field", short.Spec, func() {
 		begin("web", "web")
 		settle()
 		Expect(w.history()).To(Equal([]string{"nginx:alpine 0 number 1 cause first", "nginx:latest 2 number 1 cause "}))

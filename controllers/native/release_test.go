@@ -14,6 +14,7 @@ import (
 
 	apinative "github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/controllers/native"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 func intOrString(value string) intstr.IntOrString { return intstr.Parse(value) }
@@ -22,7 +23,7 @@ var _ = Describe("Without policies", func() {
 	var w *world
 	BeforeEach(func(ctx context.Context) { w = newWorld(ctx) })
 
-	It("a StatefulSet gets back the strategy that was replaced", func() {
+	It("a StatefulSet gets back the strategy that was replaced", short.Spec, func() {
 		set := &appsv1.StatefulSet{
 			ObjectMeta: w.meta(map[string]string{"insitu.dev/held-partition": "2", "insitu.dev/status": "{}", "example.io/team": "a"}),
 			Spec: appsv1.StatefulSetSpec{
@@ -42,7 +43,7 @@ var _ = Describe("Without policies", func() {
 		Expect(set.Annotations).To(Equal(map[string]string{"example.io/team": "a"}))
 	})
 
-	It("a DaemonSet gets back the strategy that was replaced", func() {
+	It("a DaemonSet gets back the strategy that was replaced", short.Spec, func() {
 		set := &appsv1.DaemonSet{
 			ObjectMeta: w.meta(map[string]string{"insitu.dev/held-max-unavailable": "10%", "insitu.dev/held-max-surge": "0"}),
 			Spec: appsv1.DaemonSetSpec{
@@ -78,7 +79,7 @@ var _ = Describe("Without policies", func() {
 })
 
 var _ = Describe("Options that are not accepted", func() {
-	It("keep everything as it is, and are named until they are", func(ctx context.Context) {
+	It("keep everything as it is, and are named until they are", short.Spec, func(ctx context.Context) {
 		w := newWorld(ctx)
 		d := w.deployment(func(d *appsv1.Deployment) { d.Annotations["insitu.dev/gracePeriod"] = "10" })
 		w.pods(w.replicaSet(d, "old", oldImage, 2))

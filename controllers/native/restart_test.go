@@ -12,10 +12,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 var _ = Describe("A restart of one container of a Deployment", func() {
-	It("goes in place, and is in the history", func(ctx context.Context) {
+	It("goes in place, and is in the history", short.Spec, func(ctx context.Context) {
 		w := newWorld(ctx)
 		d := w.deployment(func(d *appsv1.Deployment) {
 			d.Spec.Template = template(oldImage)

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/insitu-dev/insitu/test/apiserver"
+	"github.com/insitu-dev/insitu/test/short"
 	"github.com/insitu-dev/insitu/test/stage"
 )
 
@@ -23,7 +24,7 @@ var (
 
 func TestNativeControllers(t *testing.T) {
 	RegisterFailHandler(Fail)
-	RunSpecs(t, "native controllers")
+	short.RunSpecs(t, "native controllers")
 }
 
 var _ = BeforeSuite(func() {

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 func withClaim(size string) func(*appsv1beta1.StatefulSet) {
@@ -46,7 +47,7 @@ func (w *world) bind(name string) {
 }
 
 var _ = Describe("Claims", func() {
-	It("are made before their pods, and outlive them", func(ctx context.Context) {
+	It("are made before their pods, and outlive them", short.Spec, func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference().With(withClaim("1Gi")))
 		Expect(w.claims()).To(And(HaveLen(3), HaveKey("data-sample-0"), HaveKey("data-sample-1"), HaveKey("data-sample-2")))

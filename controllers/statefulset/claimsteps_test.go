@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/test/short"
 	"github.com/insitu-dev/insitu/volumes"
 )
 
@@ -73,7 +74,7 @@ var _ = Describe("Claims that follow their template", func() {
 		w.expectNoWrites()
 	})
 
-	It("grow before their pods get the image of the same revision", func(ctx context.Context) {
+	It("grow before their pods get the image of the same revision", short.Spec, func(ctx context.Context) {
 		start(ctx, true)
 		w.change(func(set *appsv1beta1.StatefulSet) {
 			sized("2Gi")(set)

@@ -16,6 +16,7 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/test/builders"
+	"github.com/insitu-dev/insitu/test/short"
 	"github.com/insitu-dev/insitu/test/stage"
 )
 
@@ -93,7 +94,7 @@ var _ = Describe("A manager that is killed", func() {
 	}
 	newImage := func(set *appsv1beta1.StatefulSet) { set.Spec.Template.Spec.Containers[0].Image = "nginx:latest" }
 
-	DescribeTable("after any write leaves a rollout that ends the same", crashTable,
+	DescribeTable("after any write leaves a rollout that ends the same",
 		func(ctx context.Context, set func() *builders.StatefulSetBuilder, change func(*appsv1beta1.StatefulSet)) {
 			w, before := begin(ctx, set(), change)
 			w.settle()
@@ -112,7 +113,7 @@ var _ = Describe("A manager that is killed", func() {
 		Entry("by recreation", func() *builders.StatefulSetBuilder { return reference().Replicas(2) }, setEnv),
 	)
 
-	It("after every single write still ends the same", func(ctx context.Context) {
+	It("after every single write still ends the same", short.Spec, func(ctx context.Context) {
 		w, before := begin(ctx, reference(), newImage)
 		w.settle()
 		undisturbed := w.outcome(before)

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/insitu-dev/insitu/inplace"
+	"github.com/insitu-dev/insitu/test/short"
 	"github.com/insitu-dev/insitu/test/stage"
 )
 
@@ -38,7 +39,7 @@ func (w *world) endpointSlice(pod *corev1.Pod) *discoveryv1.EndpointSlice {
 }
 
 var _ = Describe("A pod that is drained", func() {
-	It("is not changed while an EndpointSlice sends it traffic", func(ctx context.Context) {
+	It("is not changed while an EndpointSlice sends it traffic", short.Spec, func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference())
 		slice := w.endpointSlice(w.pod("sample-2"))

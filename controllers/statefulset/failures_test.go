@@ -21,6 +21,7 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/inplace"
+	"github.com/insitu-dev/insitu/test/short"
 	"github.com/insitu-dev/insitu/test/stage"
 )
 
@@ -52,7 +53,7 @@ func (w *world) refuse(prefix string, err error) {
 }
 
 var _ = Describe("A pod that cannot be created", func() {
-	It("is reported in the server's words, and does not stop the update of others", func(ctx context.Context) {
+	It("is reported in the server's words, and does not stop the update of others", short.Spec, func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference().MaxUnavailable(2))
 		uids := w.uids()

@@ -19,6 +19,7 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/config/argocd"
 	"github.com/insitu-dev/insitu/test/gitops"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 // judge returns what Flux and Argo CD say of the set as the API server has it.
@@ -61,7 +62,7 @@ var _ = Describe("What Flux and Argo CD say of a StatefulSet", func() {
 		return func(set *appsv1beta1.StatefulSet) { change(set.Spec.UpdateStrategy.RollingUpdate) }
 	}
 
-	It("is right from its creation to its deletion", func(ctx context.Context) {
+	It("is right from its creation to its deletion", short.Spec, func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.apply(reference().Build())
 		w.expectJudged(gitops.InProgress, gitops.Progressing, "has not seen this generation")

@@ -13,6 +13,7 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/test/builders"
+	"github.com/insitu-dev/insitu/test/short"
 	"github.com/insitu-dev/insitu/test/stage"
 )
 
@@ -33,7 +34,7 @@ func (w *world) expectInService() {
 }
 
 var _ = Describe("keepReady", func() {
-	It("changes the containers that it names at once, within the budget", func(ctx context.Context) {
+	It("changes the containers that it names at once, within the budget", short.Spec, func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(keptReady("main"))
 		uids := w.uids()

@@ -14,6 +14,7 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/test/builders"
+	"github.com/insitu-dev/insitu/test/short"
 	"github.com/insitu-dev/insitu/test/stage"
 )
 
@@ -37,7 +38,7 @@ func (w *world) state(pod string) string {
 }
 
 var _ = Describe("Lifecycle hooks", func() {
-	It("cost one write before the update, and one after it", func(ctx context.Context) {
+	It("cost one write before the update, and one after it", short.Spec, func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(hooked(appsv1beta1.Lifecycle{InPlaceUpdate: byLabel(true)}))
 		uid := w.uids()

@@ -17,6 +17,7 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/inplace"
+	"github.com/insitu-dev/insitu/test/short"
 	"github.com/insitu-dev/insitu/test/stage"
 )
 
@@ -62,7 +63,7 @@ func (w *world) expectLost(pod string) {
 // Pods that a dead node keeps for ever (openkruise/kruise#1099 and #2109,
 // kubernetes/kubernetes#55713).
 var _ = Describe("A pod whose deletion is overdue", func() {
-	It("leaves the rest of the budget to the others", func(ctx context.Context) {
+	It("leaves the rest of the budget to the others", short.Spec, func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference().MaxUnavailable(2))
 		uids := w.uids()

@@ -18,11 +18,12 @@ import (
 	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/test/short"
 	"github.com/insitu-dev/insitu/test/stage"
 )
 
 var _ = Describe("OrderedReady", func() {
-	It("creates each pod when those before it are ready", func(ctx context.Context) {
+	It("creates each pod when those before it are ready", short.Spec, func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.kubelet.Unready["sample-1"] = true
 		w.apply(reference().OrderedReady().Build())

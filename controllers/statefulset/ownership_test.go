@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 // disown removes the owner references of an object, as the garbage collector
@@ -87,7 +88,7 @@ var _ = Describe("Ownership", func() {
 		Expect(w.restarts()).To(Equal(same[int32](0)))
 	})
 
-	It("goes to a set that is made again with a new image, which changes the pods in place", func(ctx context.Context) {
+	It("goes to a set that is made again with a new image, which changes the pods in place", short.Spec, func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference())
 		uids := w.uids()

@@ -22,6 +22,7 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/inplace"
+	"github.com/insitu-dev/insitu/test/short"
 	"github.com/insitu-dev/insitu/test/stage"
 )
 
@@ -122,7 +123,7 @@ func setLabel(set *appsv1beta1.StatefulSet) {
 }
 
 var _ = Describe("A change that the API server refuses", func() {
-	It("drains nothing, and heals when the policy is gone", func(ctx context.Context) {
+	It("drains nothing, and heals when the policy is gone", short.Spec, func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference().MaxUnavailable(2))
 		allow := w.refuseImage("nginx:latest")

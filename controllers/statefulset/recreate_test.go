@@ -22,6 +22,7 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	recreator "github.com/insitu-dev/insitu/controllers/recreate"
+	"github.com/insitu-dev/insitu/test/short"
 	"github.com/insitu-dev/insitu/test/stage"
 	"github.com/insitu-dev/insitu/volumes"
 	"github.com/insitu-dev/insitu/volumes/recreate"
@@ -75,7 +76,7 @@ var _ = Describe("A claim that is made anew", Ordered, ContinueOnFailure, func()
 	})
 	deletions := func() int { return len(w.manager.Writes("delete PersistentVolumeClaim")) }
 
-	It("has one write after the other, and keeps its volume and its snapshot", func() {
+	It("has one write after the other, and keeps its volume and its snapshot", short.Spec, func() {
 		s.start()
 		uid, old := w.uids()["sample-0"], s.claim()
 		w.change(s.of("fast"))

@@ -17,10 +17,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 var _ = Describe("A pod that loses its labels", func() {
-	It("is released, its name is reported as taken, and others are updated", func(ctx context.Context) {
+	It("is released, its name is reported as taken, and others are updated", short.Spec, func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference().MaxUnavailable(2))
 		uids := w.uids()

@@ -14,10 +14,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 var _ = Describe("The identity of a pod", func() {
-	It("is set again with one write, before anything else happens to it", func(ctx context.Context) {
+	It("is set again with one write, before anything else happens to it", short.Spec, func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference().MaxUnavailable(3))
 		uids := w.uids()

@@ -12,10 +12,11 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/inplace"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 var _ = Describe("A restart that the template asks for", func() {
-	It("is of all containers, or of one, in place, and is undone without another", func(ctx context.Context) {
+	It("is of all containers, or of one, in place, and is undone without another", short.Spec, func(ctx context.Context) {
 		w := newWorld(ctx)
 		set := reference().Build()
 		set.Spec.Template.Spec.Containers = append(set.Spec.Template.Spec.Containers, corev1.Container{Name: "log", Image: "busybox:1"})

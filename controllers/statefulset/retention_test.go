@@ -21,6 +21,7 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/statefulset"
 	"github.com/insitu-dev/insitu/test/builders"
+	"github.com/insitu-dev/insitu/test/short"
 	"github.com/insitu-dev/insitu/test/stage"
 )
 
@@ -167,7 +168,7 @@ var _ = Describe("The retention policy of claims", func() {
 		Entry("nobody", keep, keep, "", ""),
 		Entry("the set", remove, keep, "the set", "the set"),
 		Entry("condemned pods", keep, remove, "", "the pod"),
-		Entry("the set and condemned pods", remove, remove, "the set", "the pod"),
+		Entry("the set and condemned pods", short.Spec, remove, remove, "the set", "the pod"),
 	)
 
 	It("makes owners that are controllers, of which only the set blocks", func(ctx context.Context) {
@@ -481,7 +482,7 @@ var _ = Describe("A manager that is killed while it scales down", func() {
 		Fail("the scale-down has fewer writes")
 	}
 
-	It("after any write leaves the claims to the pods that go, and ends the same", crashTable, func(ctx context.Context) {
+	It("after any write leaves the claims to the pods that go, and ends the same", func(ctx context.Context) {
 		w := begin(ctx)
 		w.guardClaims()
 		w.settle()
@@ -501,7 +502,7 @@ var _ = Describe("A manager that is killed while it scales down", func() {
 		}
 	})
 
-	It("after any write, and the scale-down is taken back, costs no claim of a wanted pod", crashTable, func(ctx context.Context) {
+	It("after any write, and the scale-down is taken back, costs no claim of a wanted pod", func(ctx context.Context) {
 		w := begin(ctx)
 		w.settle()
 		writes := len(w.manager.Writes(""))

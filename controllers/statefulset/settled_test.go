@@ -20,6 +20,7 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/test/builders"
+	"github.com/insitu-dev/insitu/test/short"
 	"github.com/insitu-dev/insitu/test/stage"
 )
 
@@ -51,7 +52,7 @@ var _ = Describe("A settled set", func() {
 		w.expectNoWrites()
 	})
 
-	It("costs no writes with claims, a partition and everything set", func(ctx context.Context) {
+	It("costs no writes with claims, a partition and everything set", short.Spec, func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference().MaxUnavailable(2).Partition(2).GracePeriod(10).With(func(set *appsv1beta1.StatefulSet) {
 			set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claimTemplate("data", "1Gi")}

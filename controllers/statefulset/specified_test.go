@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/test/short"
 	"github.com/insitu-dev/insitu/test/stage"
 )
 
@@ -54,7 +55,7 @@ var _ = Describe("The label specified-delete", func() {
 		Expect(w.status().Blockers).To(BeEmpty())
 		w.expectNoWrites()
 	},
-		Entry("of a settled set", func(*appsv1beta1.StatefulSet) {}, "nginx:latest"),
+		Entry("of a settled set", short.Spec, func(*appsv1beta1.StatefulSet) {}, "nginx:latest"),
 		Entry("that the partition keeps", setPartition(3), "nginx:alpine"),
 		Entry("while the update is paused", pause(true), "nginx:latest"),
 		Entry("with InPlaceOnly", func(set *appsv1beta1.StatefulSet) {

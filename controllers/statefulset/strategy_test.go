@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/test/short"
 	"github.com/insitu-dev/insitu/test/stage"
 )
 
@@ -41,7 +42,7 @@ func readyIs(status metav1.ConditionStatus, reason string) OmegaMatcher {
 }
 
 var _ = Describe("The partition", func() {
-	It("keeps pods at their revision, also those that come back", func(ctx context.Context) {
+	It("keeps pods at their revision, also those that come back", short.Spec, func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference().Partition(2))
 		w.setImage("nginx:latest")

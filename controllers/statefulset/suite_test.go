@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/insitu-dev/insitu/test/apiserver"
+	"github.com/insitu-dev/insitu/test/short"
 	"github.com/insitu-dev/insitu/test/stage"
 )
 
@@ -24,17 +25,9 @@ var (
 	shared cluster.Cluster
 )
 
-// crashTable decorates specs that repeat a rollout for each of its writes. The simulation
-// has such tables, too; go test -short leaves these out.
-var crashTable = Label("crash-table")
-
 func TestStatefulSetController(t *testing.T) {
 	RegisterFailHandler(Fail)
-	suite, reporter := GinkgoConfiguration()
-	if testing.Short() {
-		suite.LabelFilter = "!crash-table"
-	}
-	RunSpecs(t, "StatefulSet controller", suite, reporter)
+	short.RunSpecs(t, "StatefulSet controller")
 }
 
 var _ = BeforeSuite(func() {

@@ -15,6 +15,7 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/test/builders"
+	"github.com/insitu-dev/insitu/test/short"
 	"github.com/insitu-dev/insitu/test/stage"
 )
 
@@ -70,7 +71,7 @@ func imagesOf(images ...string) map[string]string {
 }
 
 var _ = Describe("An unordered update", func() {
-	It("goes by the weights, within the budget", func(ctx context.Context) {
+	It("goes by the weights, within the budget", short.Spec, func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(unordered(byTier()))
 		w.label("sample-0", "tier", "edge")

@@ -16,6 +16,7 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/test/builders"
+	"github.com/insitu-dev/insitu/test/short"
 	"github.com/insitu-dev/insitu/test/stage"
 )
 
@@ -30,7 +31,7 @@ func reference() *builders.StatefulSetBuilder {
 }
 
 var _ = Describe("An update in place", func() {
-	It("takes three writes per pod, with the sample as users apply it", func(ctx context.Context) {
+	It("takes three writes per pod, with the sample as users apply it", short.Spec, func(ctx context.Context) {
 		w := newWorld(ctx)
 		raw, err := os.ReadFile(filepath.Join("..", "..", "config", "samples", "statefulset.yaml"))
 		Expect(err).NotTo(HaveOccurred())

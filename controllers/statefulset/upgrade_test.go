@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 // releases holds a folder for each release, with a file for each set that it
@@ -48,7 +49,7 @@ var unfinished = map[string][]string{
 	"v0.1/history-limit": {"delete ControllerRevision sample-7798977997"},
 }
 
-var _ = Describe("An upgrade", func() {
+var _ = Describe("An upgrade", short.Spec, func() {
 	files, err := filepath.Glob(filepath.Join(releases, "*", "*.yaml"))
 
 	It("is tested from every release", func() {

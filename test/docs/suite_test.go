@@ -30,6 +30,7 @@ import (
 	"github.com/insitu-dev/insitu/test/docs/bash"
 	"github.com/insitu-dev/insitu/test/docs/page"
 	"github.com/insitu-dev/insitu/test/docs/pages"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 // root is the folder of the repository, from that of this package.
@@ -45,6 +46,9 @@ const shownNamespace = "demo"
 var alone = map[string]string{
 	"docs/quickstart.md": "uninstalls Insitu",
 }
+
+// inShortRun are the pages that make test runs.
+var inShortRun = []string{"docs/native.md", "docs/quickstart.md", "docs/statefulset.md", "docs/volumes.md"}
 
 func TestDocs(t *testing.T) {
 	RegisterFailHandler(Fail)
@@ -68,6 +72,9 @@ var _ = Describe("The commands of", func() {
 		labels := []any{Label("page")}
 		if alone[name] != "" {
 			labels = append(labels, Serial)
+		}
+		if slices.Contains(inShortRun, name) {
+			labels = append(labels, short.Spec)
 		}
 		It(name, append(labels, func(ctx context.Context) {
 			run(ctx, name, all[name].Blocks)

@@ -18,6 +18,7 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/test/auditlog"
 	"github.com/insitu-dev/insitu/test/builders"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 // operatorUser is the account of the operator, as the chart names it.
@@ -70,7 +71,7 @@ var _ = Describe("The operator's writes, by the API server's audit log", func() 
 	var namespace string
 	BeforeEach(func(ctx context.Context) { namespace = newNamespace(ctx) })
 
-	It("are three per pod with the readiness gate", func(ctx context.Context) {
+	It("are three per pod with the readiness gate", short.Spec, func(ctx context.Context) {
 		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine).MaxUnavailable(2))
 		before := len(operatorWrites(namespace))
 		setImage(ctx, set, nginxLatest)
@@ -96,7 +97,7 @@ var _ = Describe("The operator's writes, by the API server's audit log", func() 
 	})
 
 	// A pod's label makes a watch event and so a reconciliation.
-	It("are none for a settled set, also after a restart of the operator", outage, func(ctx context.Context) {
+	It("are none for a settled set, also after a restart of the operator", Serial, func(ctx context.Context) {
 		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine))
 		setImage(ctx, set, nginxLatest)
 		waitSettled(ctx, set)

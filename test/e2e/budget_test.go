@@ -19,6 +19,7 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/test/builders"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 var _ = Describe("podDisruptionBudget Respect", func() {
@@ -63,8 +64,8 @@ var _ = Describe("podDisruptionBudget Respect", func() {
 			isSettled(g, set)
 		}).Should(Succeed())
 	},
-		Entry("of updates in place", variant, image(sleeperV2)),
-		Entry("of recreations, which are evictions", edit(environment)),
+		Entry("of updates in place", image(sleeperV2)),
+		Entry("of recreations, which are evictions", short.Spec, edit(environment)),
 	)
 
 	It("waits, and says for what, while the budget allows nothing", func(ctx context.Context) {

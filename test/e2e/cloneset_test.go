@@ -25,6 +25,7 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/test/builders"
 	"github.com/insitu-dev/insitu/test/observe"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 // clones is a CloneSet on a real kubelet.
@@ -128,7 +129,7 @@ var _ = Describe("A CloneSet", func() {
 		return builders.CloneSet(namespace, "sample", nginxAlpine).Replicas(4).MaxUnavailable(2)
 	}
 
-	It("of v1alpha1, applied as users have it, changes its image in place", func(ctx context.Context) {
+	It("of v1alpha1, applied as users have it, changes its image in place", short.Spec, func(ctx context.Context) {
 		output, err := kubectl(ctx, "apply", "-n", namespace, "-f", filepath.Join("testdata", "cloneset-v1alpha1.yaml"))
 		Expect(err).NotTo(HaveOccurred(), output)
 		c := &clones{set: &appsv1beta1.CloneSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "sample"}}}
@@ -258,7 +259,7 @@ var _ = Describe("A CloneSet", func() {
 		expectInPlace(before, c.pods(ctx), 1)
 	})
 
-	It("replaces pods with two beyond replicas, and none out of service", func(ctx context.Context) {
+	It("replaces pods with two beyond replicas, and none out of service", short.Spec, func(ctx context.Context) {
 		c := newClones(ctx, four().MaxUnavailable(0).MaxSurge(2).Policy(appsv1beta1.RecreatePodUpdateStrategyType))
 		gone := map[types.UID]bool{}
 		for _, pod := range c.pods(ctx) {
@@ -280,7 +281,7 @@ var _ = Describe("A CloneSet", func() {
 		}
 	})
 
-	It("goes down by the pods that the spec names", func(ctx context.Context) {
+	It("goes down by the pods that the spec names", short.Spec, func(ctx context.Context) {
 		c := newClones(ctx, four())
 		before := c.names(ctx)
 		c.change(ctx, func(set *appsv1beta1.CloneSet) {

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/insitu-dev/insitu/test/short"
 	"github.com/insitu-dev/insitu/test/sim"
 )
 
@@ -42,19 +43,15 @@ var _ = Describe("The simulated kubelet conforms to the real one", func() {
 	}
 })
 
-// shownStories cover what the kubelet does to a container: it restarts it, fails to pull
-// or to run its image, and resizes it.
-var shownStories = []string{
-	"an image changes and changes back", "an image crashes",
-	"a native sidecar changes, to a missing image too", "a container grows and shrinks",
-}
+// shortStories are those of the short run: the kubelet restarts a container, and resizes one.
+var shortStories = []string{"an image changes and changes back", "a container grows and shrinks"}
 
 // storyLabels returns the labels of the spec of a story.
 func storyLabels(story sim.PodStory) Labels {
-	if slices.Contains(shownStories, story.Name) {
-		return nil
+	if slices.Contains(shortStories, story.Name) {
+		return short.Spec
 	}
-	return variant
+	return nil
 }
 
 // play plays a story on a real kubelet, and returns what was seen.

@@ -20,6 +20,7 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/test/builders"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 // blocker is the finalizer by which the hooks of these specs hold pods.
@@ -129,7 +130,7 @@ var _ = Describe("Lifecycle hooks", func() {
 	var namespace string
 	BeforeEach(func(ctx context.Context) { namespace = newNamespace(ctx) })
 
-	It("hold a pod before its update, say what comes, and keep it from counting until they are back", func(ctx context.Context) {
+	It("hold a pod before its update, say what comes, and keep it from counting until they are back", short.Spec, func(ctx context.Context) {
 		set := create(ctx, hooked(namespace, appsv1beta1.Lifecycle{InPlaceUpdate: blockerHook(true)}))
 		before := pods(ctx, set)
 		setImage(ctx, set, sleeperV2)
@@ -198,7 +199,7 @@ var _ = Describe("Lifecycle hooks", func() {
 		Expect([]int32{after[0].Restarts, after[1].Restarts, after[2].Restarts}).To(Equal([]int32{1, 1, 2}))
 	})
 
-	It("hold a pod before its deletion by a scale-down, and give it back to a scale-up", func(ctx context.Context) {
+	It("hold a pod before its deletion by a scale-down, and give it back to a scale-up", short.Spec, func(ctx context.Context) {
 		set := create(ctx, hooked(namespace, appsv1beta1.Lifecycle{PreDelete: blockerHook(false)}))
 		before := pods(ctx, set)
 		change(ctx, set, scaledTo(1))
@@ -231,7 +232,7 @@ var _ = Describe("Lifecycle hooks", func() {
 		}
 	})
 
-	It("keep new pods from counting until they have what preNormal asks for", func(ctx context.Context) {
+	It("keep new pods from counting until they have what preNormal asks for", short.Spec, func(ctx context.Context) {
 		set := hooked(namespace, appsv1beta1.Lifecycle{PreNormal: blockerHook(false)}).With(func(s *appsv1beta1.StatefulSet) {
 			s.Spec.Template.Finalizers = nil
 		}).Build()

@@ -202,7 +202,7 @@ var _ = Describe("A horizontal pod autoscaler", func() {
 		w.awaitUpdated(ctx, fewest, fewest)
 		expectNotRecreated(grown, w.pods(ctx), sleeperV1)
 	},
-		Entry("a StatefulSet", variant, func(namespace string) client.Object {
+		Entry("a StatefulSet", func(namespace string) client.Object {
 			return builders.StatefulSet(namespace, "sample", sleeperV1).Replicas(fewest).GracePeriod(drain).
 				With(func(s *appsv1beta1.StatefulSet) { measurable(&s.Spec.Template) }).Build()
 		}),

@@ -19,13 +19,14 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/test/builders"
 	"github.com/insitu-dev/insitu/test/observe"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 var _ = Describe("An update in place", func() {
 	var namespace string
 	BeforeEach(func(ctx context.Context) { namespace = newNamespace(ctx) })
 
-	It("changes the image and keeps every pod", func(ctx context.Context) {
+	It("changes the image and keeps every pod", short.Spec, func(ctx context.Context) {
 		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine).MaxUnavailable(2))
 		before := pods(ctx, set)
 		Expect(observe.Pages(ctx, kube, namespace, before)).To(Succeed())
@@ -45,7 +46,7 @@ var _ = Describe("An update in place", func() {
 		expectEvent(ctx, namespace, "Pod", appsv1beta1.ReasonSuccessfulUpdatePodInPlace, "back in service")
 	})
 
-	It("changes labels and annotations without a restart", func(ctx context.Context) {
+	It("changes labels and annotations without a restart", short.Spec, func(ctx context.Context) {
 		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine))
 		before := pods(ctx, set)
 
@@ -62,7 +63,7 @@ var _ = Describe("An update in place", func() {
 	})
 
 	// Two tags of one digest: neither imageID nor status.image tells them apart.
-	It("completes when the new tag has the digest of the old one", func(ctx context.Context) {
+	It("completes when the new tag has the digest of the old one", short.Spec, func(ctx context.Context) {
 		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxLatest).MaxUnavailable(3))
 		before := pods(ctx, set)
 		imageID := getPod(ctx, set, 0).Status.ContainerStatuses[0].ImageID
@@ -74,7 +75,7 @@ var _ = Describe("An update in place", func() {
 		Expect(getPod(ctx, set, 0).Status.ContainerStatuses[0].ImageID).To(Equal(imageID), "the lab serves two digests")
 	})
 
-	It("comes back from an image that does not exist", func(ctx context.Context) {
+	It("comes back from an image that does not exist", short.Spec, func(ctx context.Context) {
 		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine).MaxUnavailable(2))
 		before := pods(ctx, set)
 

@@ -18,6 +18,7 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/test/builders"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 // configAnnotation is read by the environment of these specs' containers.
@@ -71,7 +72,7 @@ var _ = Describe("Metadata that an environment reads", func() {
 	var namespace string
 	BeforeEach(func(ctx context.Context) { namespace = newNamespace(ctx) })
 
-	It("restarts the container in place, once, and it has the new value", func(ctx context.Context) {
+	It("restarts the container in place, once, and it has the new value", short.Spec, func(ctx context.Context) {
 		set := create(ctx, reading(namespace))
 		before := []*corev1.Pod{getPod(ctx, set, 0), getPod(ctx, set, 1)}
 		Expect(ask(ctx, before[0]).Env).To(HaveKeyWithValue("CONFIG", "one"))

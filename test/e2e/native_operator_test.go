@@ -15,12 +15,12 @@ import (
 	"github.com/insitu-dev/insitu/apis/native"
 )
 
-var _ = Describe("Without the operator", outage, func() {
+var _ = Describe("Without the operator", Serial, func() {
 	forEachKind("a rollout", func(kind string) {
 		var web builtin
 		BeforeEach(func(ctx context.Context) { web = builtin{kind: kind, namespace: newNamespace(ctx)} })
 
-		It("waits for it, and goes in place then", variantUnless(kind, deployment), func(ctx context.Context) {
+		It("waits for it, and goes in place then", func(ctx context.Context) {
 			before := web.start(ctx, web.manifest(nginxAlpine))
 			start := stopOperator(ctx)
 			web.setImage(ctx, nginxLatest)
@@ -35,7 +35,7 @@ var _ = Describe("Without the operator", outage, func() {
 			expectInPlace(before, web.updated(ctx), 1)
 		})
 
-		It("is left to Kubernetes when the label is removed in the middle", variantUnless(kind, statefulSet), func(ctx context.Context) {
+		It("is left to Kubernetes when the label is removed in the middle", func(ctx context.Context) {
 			web.start(ctx, web.gated(nginxAlpine))
 			wish := web.wish(ctx)
 			web.half(ctx, nginxLatest)
@@ -50,9 +50,9 @@ var _ = Describe("Without the operator", outage, func() {
 	})
 })
 
-var _ = Describe("The operator, killed with SIGKILL", outage, func() {
+var _ = Describe("The operator, killed with SIGKILL", Serial, func() {
 	forEachKind("in the middle of a rollout in place", func(kind string) {
-		It("goes on where it was", variantUnless(kind, daemonSet), func(ctx context.Context) {
+		It("goes on where it was", func(ctx context.Context) {
 			web := builtin{kind: kind, namespace: newNamespace(ctx)}
 			before := web.start(ctx, web.gated(nginxAlpine))
 			web.setImage(ctx, nginxLatest)
@@ -63,9 +63,9 @@ var _ = Describe("The operator, killed with SIGKILL", outage, func() {
 	})
 })
 
-var _ = Describe("The operator's writes", outage, func() {
+var _ = Describe("The operator's writes", Serial, func() {
 	forEachKind("to the pods", func(kind string) {
-		It("are none when the rollout has ended, also after a restart of the operator", variantUnless(kind, statefulSet), func(ctx context.Context) {
+		It("are none when the rollout has ended, also after a restart of the operator", func(ctx context.Context) {
 			web := builtin{kind: kind, namespace: newNamespace(ctx)}
 			web.start(ctx, web.gated(nginxAlpine))
 			web.setImage(ctx, nginxLatest)

@@ -20,6 +20,7 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/test/observe"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 // What is told of workloads of Kubernetes.
@@ -32,7 +33,7 @@ var _ = forEachKind("A rollout", func(kind string) {
 	var web builtin
 	BeforeEach(func(ctx context.Context) { web = builtin{kind: kind, namespace: newNamespace(ctx)} })
 
-	It("goes in place with kubectl set image, and back with kubectl rollout undo", func(ctx context.Context) {
+	It("goes in place with kubectl set image, and back with kubectl rollout undo", short.Spec, func(ctx context.Context) {
 		before := web.start(ctx, web.manifest(nginxAlpine))
 		wish := web.wish(ctx)
 
@@ -58,7 +59,7 @@ var _ = forEachKind("A rollout", func(kind string) {
 		Expect(web.history(ctx)).To(Equal([]string{nginxAlpine, nginxLatest}))
 	})
 
-	It("changes resources without a restart", variantUnless(kind, daemonSet), func(ctx context.Context) {
+	It("changes resources without a restart", func(ctx context.Context) {
 		before := web.start(ctx, web.manifest(nginxAlpine))
 		limits := large.resources().Limits
 		web.kubectl(ctx, "set", "resources", web.resource(), "--requests=cpu="+large.cpu+",memory="+large.memory,
@@ -69,7 +70,7 @@ var _ = forEachKind("A rollout", func(kind string) {
 		}
 	})
 
-	It("restarts in place with kubectl rollout restart", variantUnless(kind, statefulSet), func(ctx context.Context) {
+	It("restarts in place with kubectl rollout restart", func(ctx context.Context) {
 		before := web.start(ctx, web.manifest(nginxAlpine))
 		web.kubectl(ctx, "rollout", "restart", web.resource())
 		after := web.updated(ctx)
@@ -79,7 +80,7 @@ var _ = forEachKind("A rollout", func(kind string) {
 		}
 	})
 
-	It("comes back from an image that does not exist", variantUnless(kind, deployment), func(ctx context.Context) {
+	It("comes back from an image that does not exist", func(ctx context.Context) {
 		before := web.start(ctx, web.manifest(nginxAlpine))
 		web.setImage(ctx, nginxMissing)
 		web.reached(ctx, nginxMissing, 1)
@@ -93,7 +94,7 @@ var _ = forEachKind("A rollout", func(kind string) {
 		Expect(images(after)).To(HaveEach(nginxAlpine))
 	})
 
-	It("goes from an image that does not exist to a third one", variantUnless(kind, statefulSet), func(ctx context.Context) {
+	It("goes from an image that does not exist to a third one", func(ctx context.Context) {
 		before := web.start(ctx, web.manifest(nginxAlpine))
 		web.setImage(ctx, nginxMissing)
 		web.reached(ctx, nginxMissing, 1)
@@ -103,7 +104,7 @@ var _ = forEachKind("A rollout", func(kind string) {
 		Expect(images(after)).To(HaveEach(nginxLatest))
 	})
 
-	It("drains pods that have the readiness gate", variantUnless(kind, daemonSet), func(ctx context.Context) {
+	It("drains pods that have the readiness gate", func(ctx context.Context) {
 		before := web.start(ctx, web.gated(nginxAlpine))
 		web.setImage(ctx, nginxLatest)
 		Eventually(ctx, func(g Gomega, ctx context.Context) {
@@ -114,14 +115,14 @@ var _ = forEachKind("A rollout", func(kind string) {
 		expectInPlace(before, web.updated(ctx), 1)
 	})
 
-	It("says that pods without the readiness gate are not drained", variantUnless(kind, deployment), func(ctx context.Context) {
+	It("says that pods without the readiness gate are not drained", func(ctx context.Context) {
 		web.start(ctx, web.manifest(nginxAlpine))
 		web.setImage(ctx, nginxLatest)
 		web.updated(ctx)
 		expectEvent(ctx, web.namespace, "Pod", appsv1beta1.ReasonUpdatingPodInPlace, "not drained: the pod has no readiness gate")
 	})
 
-	It("is left to Kubernetes when a volume is added, and says why", variantUnless(kind, statefulSet), func(ctx context.Context) {
+	It("is left to Kubernetes when a volume is added, and says why", func(ctx context.Context) {
 		before := web.start(ctx, web.manifest(nginxAlpine))
 		wish := web.wish(ctx)
 		web.kubectl(ctx, "patch", web.resource(), "--type=strategic", "-p", `{"spec": {"template": {"spec": {"volumes": [{"name": "scratch", "emptyDir": {}}]}}}}`)
@@ -131,7 +132,7 @@ var _ = forEachKind("A rollout", func(kind string) {
 		expectEvent(ctx, web.namespace, web.kind, reasonReleased, "spec.volumes")
 	})
 
-	It("waits under InPlaceOnly when a volume is added, until it is taken back", variantUnless(kind, daemonSet), func(ctx context.Context) {
+	It("waits under InPlaceOnly when a volume is added, until it is taken back", func(ctx context.Context) {
 		before := web.start(ctx, strings.Replace(web.manifest(nginxAlpine), "InPlaceIfPossible", "InPlaceOnly", 1))
 		web.kubectl(ctx, "patch", web.resource(), "--type=strategic", "-p", `{"spec": {"template": {"spec": {"volumes": [{"name": "scratch", "emptyDir": {}}]}}}}`)
 		Eventually(ctx, web.annotation).WithArguments(native.StatusAnnotation).Should(And(ContainSubstring(string(native.Stalled)), ContainSubstring("spec.volumes")))
@@ -140,7 +141,7 @@ var _ = forEachKind("A rollout", func(kind string) {
 		expectInPlace(before, web.updated(ctx), 0)
 	})
 
-	It("does not move while an option cannot be read, and says which", variantUnless(kind, deployment), func(ctx context.Context) {
+	It("does not move while an option cannot be read, and says which", func(ctx context.Context) {
 		before := web.start(ctx, web.manifest(nginxAlpine))
 		web.kubectl(ctx, "annotate", web.resource(), native.GracePeriodSecondsAnnotation+"=soon")
 		web.setImage(ctx, nginxLatest)
@@ -151,7 +152,7 @@ var _ = forEachKind("A rollout", func(kind string) {
 		expectInPlace(before, web.updated(ctx), 1)
 	})
 
-	It("replaces a pod that is deleted in the middle, and finishes", variantUnless(kind, statefulSet), func(ctx context.Context) {
+	It("replaces a pod that is deleted in the middle, and finishes", func(ctx context.Context) {
 		before := web.start(ctx, web.gated(nginxAlpine))
 		web.half(ctx, nginxLatest)
 		deleted := web.pods(ctx)[0]
@@ -168,7 +169,7 @@ var _ = forEachKind("The hold", func(kind string) {
 	var web builtin
 	BeforeEach(func(ctx context.Context) { web = builtin{kind: kind, namespace: newNamespace(ctx)} })
 
-	It("stays when the manifest is applied again in the middle", variantUnless(kind, statefulSet), func(ctx context.Context) {
+	It("stays when the manifest is applied again in the middle", func(ctx context.Context) {
 		before := web.start(ctx, web.gated(nginxAlpine))
 		wish := web.wish(ctx)
 		web.apply(ctx, web.gated(nginxLatest))
@@ -181,7 +182,7 @@ var _ = forEachKind("The hold", func(kind string) {
 		Expect(web.apply(ctx, web.gated(nginxLatest))).To(ContainSubstring("unchanged"))
 	})
 
-	It("leaves no conflict for server-side apply", variantUnless(kind, deployment), func(ctx context.Context) {
+	It("leaves no conflict for server-side apply", func(ctx context.Context) {
 		before := web.start(ctx, web.gated(nginxAlpine), "--server-side")
 		web.apply(ctx, web.gated(nginxLatest), "--server-side")
 		Expect(web.isHeld(ctx)).To(BeTrue())
@@ -196,7 +197,7 @@ var _ = forEachKind("The hold", func(kind string) {
 		Expect(web.get(ctx).GetResourceVersion()).To(Equal(version), "applied again, it changes nothing")
 	})
 
-	It("takes over a new strategy, and restores that", variantUnless(kind, daemonSet), func(ctx context.Context) {
+	It("takes over a new strategy, and restores that", func(ctx context.Context) {
 		before := web.start(ctx, web.gated(nginxAlpine))
 		halfway := func(manifest string) string { // one pod stays as it is, or the update could be over
 			if kind == statefulSet {
@@ -219,7 +220,7 @@ var _ = forEachKind("The hold", func(kind string) {
 			HaveKeyWithValue("maxUnavailable", BeEquivalentTo(2)), HaveKeyWithValue("partition", BeEquivalentTo(1))))))
 	})
 
-	It("ends when the label is removed in the middle: Kubernetes goes on", variantUnless(kind, deployment), func(ctx context.Context) {
+	It("ends when the label is removed in the middle: Kubernetes goes on", func(ctx context.Context) {
 		web.start(ctx, web.gated(nginxAlpine))
 		wish := web.wish(ctx)
 		web.half(ctx, nginxLatest)
@@ -231,7 +232,7 @@ var _ = forEachKind("The hold", func(kind string) {
 		Expect(images(web.pods(ctx))).To(HaveEach(nginxLatest))
 	})
 
-	It("ends when the label is removed together with a change of the template", variantUnless(kind, statefulSet), func(ctx context.Context) {
+	It("ends when the label is removed together with a change of the template", func(ctx context.Context) {
 		before := web.start(ctx, web.gated(nginxAlpine))
 		wish := web.wish(ctx)
 		web.half(ctx, nginxLatest)
@@ -243,7 +244,7 @@ var _ = forEachKind("The hold", func(kind string) {
 		expectRecreated(before, web.pods(ctx), nginxStable)
 	})
 
-	It("ends when its user asks for the release", variantUnless(kind, daemonSet), func(ctx context.Context) {
+	It("ends when its user asks for the release", func(ctx context.Context) {
 		web.start(ctx, web.gated(nginxAlpine))
 		web.half(ctx, nginxLatest)
 		web.kubectl(ctx, "label", "--overwrite", web.resource(), native.HeldLabel+"="+native.Release)
@@ -252,7 +253,7 @@ var _ = forEachKind("The hold", func(kind string) {
 		Expect(images(web.pods(ctx))).To(HaveEach(nginxLatest))
 	})
 
-	It("is not there for workloads that are not opted in, whose gates are opened", variantUnless(kind, deployment), func(ctx context.Context) {
+	It("is not there for workloads that are not opted in, whose gates are opened", func(ctx context.Context) {
 		before := web.start(ctx, strings.Replace(web.gated(nginxAlpine), native.UpdatePolicyLabel, "example.io/other", 1))
 		web.setImage(ctx, nginxLatest)
 		Expect(web.isHeld(ctx)).To(BeFalse())

@@ -19,6 +19,7 @@ import (
 
 	"github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/test/observe"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 // scale scales the workload, and waits for the pods.
@@ -68,7 +69,7 @@ var _ = DescribeTable("Scaling in the middle of a rollout in place", func(ctx co
 	web.rolledOut(ctx)
 	expectNotRecreated(web.pods(ctx), after, nginxLatest)
 },
-	Entry("of a Deployment", deployment), Entry("of a StatefulSet", variant, statefulSet),
+	Entry("of a Deployment", deployment), Entry("of a StatefulSet", statefulSet),
 )
 
 var _ = DescribeTable("A rollout in place without pods", func(ctx context.Context, kind string) {
@@ -81,14 +82,14 @@ var _ = DescribeTable("A rollout in place without pods", func(ctx context.Contex
 	web.rolledOut(ctx)
 	Expect(images(web.pods(ctx))).To(HaveEach(nginxLatest))
 },
-	Entry("of a Deployment", variant, deployment), Entry("of a StatefulSet", statefulSet),
+	Entry("of a Deployment", deployment), Entry("of a StatefulSet", statefulSet),
 )
 
 var _ = Describe("A Deployment", func() {
 	var web builtin
 	BeforeEach(func(ctx context.Context) { web = builtin{kind: deployment, namespace: newNamespace(ctx)} })
 
-	It("is waited for by kubectl rollout status, from the very write that changes it", func(ctx context.Context) {
+	It("is waited for by kubectl rollout status, from the very write that changes it", short.Spec, func(ctx context.Context) {
 		before := web.start(ctx, web.gated(nginxAlpine))
 		web.setImage(ctx, nginxLatest)
 		web.rolledOut(ctx)

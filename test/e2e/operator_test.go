@@ -20,6 +20,7 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/test/builders"
 	"github.com/insitu-dev/insitu/test/labtools"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 const operatorNamespace = "insitu-system"
@@ -58,7 +59,7 @@ func killContainer(containerID string) {
 	Expect(killed).NotTo(BeZero(), "no process of container "+containerID+" was found")
 }
 
-var _ = Describe("The operator, killed with SIGKILL in the middle of an update", outage, func() {
+var _ = Describe("The operator, killed with SIGKILL in the middle of an update", Serial, func() {
 	var namespace string
 	BeforeEach(func(ctx context.Context) { namespace = newNamespace(ctx) })
 
@@ -83,15 +84,15 @@ var _ = Describe("The operator, killed with SIGKILL in the middle of an update",
 			Expect(podWrites(writes, p.Name)).To(Equal([]string{"patch pods/status", "patch pods/", "patch pods/status"}), p.Name)
 		}
 	},
-		Entry("after a pod was marked not ready", variant, func(g Gomega, _ *appsv1beta1.StatefulSet, pod *corev1.Pod) {
+		Entry("after a pod was marked not ready", func(g Gomega, _ *appsv1beta1.StatefulSet, pod *corev1.Pod) {
 			g.Expect(gateStatus(pod)).To(Equal(corev1.ConditionFalse))
 			g.Expect(pod.Spec.Containers[0].Image).To(Equal(sleeperV1))
 		}),
-		Entry("after a pod was patched, before its container is restarted", func(g Gomega, _ *appsv1beta1.StatefulSet, pod *corev1.Pod) {
+		Entry("after a pod was patched, before its container is restarted", short.Spec, func(g Gomega, _ *appsv1beta1.StatefulSet, pod *corev1.Pod) {
 			g.Expect(pod.Spec.Containers[0].Image).To(Equal(sleeperV2))
 			g.Expect(pod.Status.ContainerStatuses[0].RestartCount).To(BeZero())
 		}),
-		Entry("after one of the pods is done", variant, func(g Gomega, set *appsv1beta1.StatefulSet, _ *corev1.Pod) {
+		Entry("after one of the pods is done", func(g Gomega, set *appsv1beta1.StatefulSet, _ *corev1.Pod) {
 			g.Expect(set.Status.UpdatedReadyReplicas).To(BeEquivalentTo(1))
 		}),
 	)

@@ -23,6 +23,7 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/test/builders"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 // edit is a change of a set.
@@ -226,11 +227,11 @@ var _ = Describe("An update that is overtaken", func() {
 		}
 		c.settles(ctx, set, before)
 	},
-		Entry("in Grace, by the previous revision", overtaken{
+		Entry("in Grace, by the previous revision", short.Spec, overtaken{
 			given: endless, update: image(sleeperV2), when: in(inplace.Grace),
 			by: image(sleeperV1), sample0: untouched, sample1: untouched,
 		}),
-		Entry("in Grace, by a third revision", variant, overtaken{
+		Entry("in Grace, by a third revision", overtaken{
 			given: endless, update: image(sleeperV2), when: in(inplace.Grace),
 			by: edits(image(sleeperV3), shortGrace), sample0: restartedOnce, sample1: restartedOnce,
 		}),
@@ -238,28 +239,28 @@ var _ = Describe("An update that is overtaken", func() {
 			given: endless, update: image(sleeperV2), when: in(inplace.Grace),
 			by: environment, sample0: recreated, sample1: recreated,
 		}),
-		Entry("in Grace, by a pause", variant, overtaken{
+		Entry("in Grace, by a pause", overtaken{
 			given: endless, update: image(sleeperV2), when: in(inplace.Grace),
 			by: paused(true), back: edits(paused(false), shortGrace), sample0: restartedOnce, sample1: restartedOnce,
 		}),
-		Entry("in Grace, by a partition", variant, overtaken{
+		Entry("in Grace, by a partition", overtaken{
 			given: endless, update: image(sleeperV2), when: in(inplace.Grace),
 			by: partition(2), back: edits(partition(0), shortGrace), sample0: restartedOnce, sample1: restartedOnce,
 		}),
-		Entry("in Grace, by OnDelete", variant, overtaken{
+		Entry("in Grace, by OnDelete", short.Spec, overtaken{
 			given: endless, update: image(sleeperV2), when: in(inplace.Grace),
 			by: onDelete, back: rollingAgain, sample0: restartedOnce, sample1: restartedOnce,
 		}),
-		Entry("in Grace, by a scale-in", variant, overtaken{
+		Entry("in Grace, by a scale-in", overtaken{
 			given: endless, update: image(sleeperV2), when: in(inplace.Grace),
 			by: edits(scaledTo(1), shortGrace), sample0: restartedOnce,
 		}),
-		Entry("in Restarting, by one that recreates", variant, overtaken{
+		Entry("in Restarting, by one that recreates", overtaken{
 			given: args("-ignore-term=3s"), update: image(sleeperV2), when: in(inplace.Restarting),
 			by: edits(environment, args()), sample0: recreated, sample1: recreated,
 		}),
 		// Whether the kubelet starts the second image before the third is its own affair.
-		Entry("in Restarting, by a third revision", overtaken{
+		Entry("in Restarting, by a third revision", short.Spec, overtaken{
 			given: args("-ignore-term=3s"), update: image(sleeperV2), when: in(inplace.Restarting),
 			by: image(sleeperV3), sample0: restartedOnce, sample1: kept(BeNumerically("~", 1.5, 0.5)),
 		}),
@@ -267,11 +268,11 @@ var _ = Describe("An update that is overtaken", func() {
 			given: readyAfter("5s"), update: image(sleeperV2), when: in(inplace.Verifying, inplace.ReasonPodNotReady),
 			by: image(sleeperV1), sample0: untouched, sample1: restartedBack,
 		}),
-		Entry("in Recreating, by the previous revision", variant, overtaken{
+		Entry("in Recreating, by the previous revision", overtaken{
 			given: args("-ignore-term=3s"), update: environment, when: in(inplace.Recreating, inplace.ReasonTerminating),
 			by: noEnvironment, sample0: untouched, sample1: recreated,
 		}),
-		Entry("with an image that does not exist, by one that recreates", variant, overtaken{
+		Entry("with an image that does not exist, by one that recreates", overtaken{
 			given: args(), update: image(nginxMissing), when: HaveField("Reason", BeElementOf("ErrImagePull", "ImagePullBackOff")),
 			by: edits(image(sleeperV2), environment), sample0: recreated, sample1: recreated,
 		}),
@@ -305,7 +306,7 @@ var _ = Describe("An update that is overtaken", func() {
 		c.settles(ctx, set, before)
 	})
 
-	It("goes on when the node dies in Restarting, and comes back", outage, func(ctx context.Context) {
+	It("goes on when the node dies in Restarting, and comes back", Serial, func(ctx context.Context) {
 		c := overtaken{
 			given: func(s *appsv1beta1.StatefulSet) {
 				// Long enough for a busy machine to kill the node meanwhile.

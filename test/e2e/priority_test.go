@@ -19,6 +19,7 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/test/builders"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 var _ = Describe("Containers with a launch priority", func() {
@@ -44,7 +45,7 @@ var _ = Describe("Containers with a launch priority", func() {
 		}
 	}
 
-	It("are changed one after the other, each ready before the next, in one update", func(ctx context.Context) {
+	It("are changed one after the other, each ready before the next, in one update", short.Spec, func(ctx context.Context) {
 		set := create(ctx, ranked())
 		before := getPod(ctx, set, 0)
 		change(ctx, set, both(sleeperV2))

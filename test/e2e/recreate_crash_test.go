@@ -335,7 +335,7 @@ func (r *crashRun) table(end, undisturbed recreateEnd) string {
 	return b.String()
 }
 
-var _ = Describe("The manager, killed with SIGKILL while it makes claims anew", outage, variant, func() {
+var _ = Describe("The manager, killed with SIGKILL while it makes claims anew", Serial, func() {
 	It("after any write, and after all that others do then, ends the same", func(ctx context.Context) {
 		program := buildManager(ctx)
 		stopOperator(ctx)

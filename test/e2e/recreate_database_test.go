@@ -145,7 +145,7 @@ var _ = Describe("The volumes of a database, made anew from their snapshots", fu
 		Expect(newer[:len(written[2])]).To(Equal(written[2]))
 		Expect(newer).To(ContainElement(later))
 	},
-		Entry("Redis", variant, redis),
+		Entry("Redis", redis),
 		Entry("PostgreSQL", postgres),
 	)
 })

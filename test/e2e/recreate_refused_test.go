@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 // withSnapshotClass lets snapshots be of a class, and take so long at most.
@@ -244,8 +245,8 @@ var _ = Describe("Claims that cannot be made anew", func() {
 		notStalled(set)
 		Expect(contents(ctx, set)).To(Equal(data))
 	},
-		Entry("they never become ready", snapshotNeverReady),
-		Entry("the driver fails", variant, snapshotFailing),
+		Entry("they never become ready", short.Spec, snapshotNeverReady),
+		Entry("the driver fails", snapshotFailing),
 	)
 
 	It("for no volume is made of the first snapshot, stop nothing", func(ctx context.Context) {
@@ -291,7 +292,7 @@ var _ = Describe("Claims that cannot be made anew", func() {
 		Expect(claims(ctx, namespace)).To(Equal(after))
 	})
 
-	It("for no volume is made of the snapshot, go on in another class", variant, func(ctx context.Context) {
+	It("for no volume is made of the snapshot, go on in another class", func(ctx context.Context) {
 		data, volumes := contents(ctx, set), boundTo(ctx, namespace)
 		change(ctx, set, edits(toClass(classUnmade), recreating(afterTheStop(snapshotStandard, 600))))
 		Eventually(ctx, classes).WithArguments(namespace).Should(HaveKeyWithValue("data-sample-1", classUnmade))

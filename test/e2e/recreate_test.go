@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 // More of what every lab has.
@@ -338,7 +339,7 @@ var _ = Describe("Claims made anew from their snapshots", func() {
 		Expect(contents(ctx, set)).To(Equal(data))
 	})
 
-	It("keep the old volume and the snapshot by default, and say whose they are", func(ctx context.Context) {
+	It("keep the old volume and the snapshot by default, and say whose they are", short.Spec, func(ctx context.Context) {
 		set := create(ctx, nginxWithVolume(namespace, classStandard).Replicas(2).With(recreating(nil)).With(edits(
 			func(s *appsv1beta1.StatefulSet) {
 				s.Spec.VolumeClaimTemplates[0].Labels = map[string]string{"team": "storage"}

@@ -17,6 +17,7 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/inplace"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 // limitRange allows containers so much memory.
@@ -77,11 +78,11 @@ var _ = Describe("A resize that the API server refuses", func() {
 				expectSize(pod, large)
 			}
 		},
-		Entry("99 CPUs", variant, nil, to(size{cpu: "99", memory: "64Mi"}),
+		Entry("99 CPUs", nil, to(size{cpu: "99", memory: "64Mi"}),
 			inplace.ReasonResizeInfeasible, "node didn't have enough allocatable resources: cpu, requested: 99000"),
-		Entry("a quota", quota("300m"), to(size{cpu: "300m", memory: "64Mi"}),
+		Entry("a quota", short.Spec, quota("300m"), to(size{cpu: "300m", memory: "64Mi"}),
 			inplace.ReasonResizeDenied, "exceeded quota: rule, requested: requests.cpu=250m"),
-		Entry("the maximum of a LimitRange", variant, limitRange("128Mi"), to(size{cpu: "50m", memory: "256Mi"}),
+		Entry("the maximum of a LimitRange", limitRange("128Mi"), to(size{cpu: "50m", memory: "256Mi"}),
 			inplace.ReasonResizeDenied, "maximum memory usage per Container is 128Mi, but limit is 256Mi"),
 	)
 
@@ -119,7 +120,7 @@ var _ = Describe("A resize by somebody else", func() {
 	var namespace string
 	BeforeEach(func(ctx context.Context) { namespace = newNamespace(ctx) })
 
-	It("is left alone until a revision changes it", func(ctx context.Context) {
+	It("is left alone until a revision changes it", short.Spec, func(ctx context.Context) {
 		set := create(ctx, sized(namespace, small))
 		before := identities(ctx, namespace)
 		resizeBy(ctx, "vpa", getPod(ctx, set, 0), size{cpu: "60m", memory: "72Mi"})

@@ -24,6 +24,7 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/test/builders"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 // fullNode and emptyNode are the nodes of the lab. On the full one there is room
@@ -155,7 +156,7 @@ func moved(ctx context.Context, namespace string, before map[string]identity) in
 	return n
 }
 
-var _ = Describe("A resize for which the node has no room", outage, func() {
+var _ = Describe("A resize for which the node has no room", Serial, func() {
 	var namespace string
 	BeforeEach(func(ctx context.Context) { namespace = newNamespace(ctx) })
 
@@ -171,7 +172,7 @@ var _ = Describe("A resize for which the node has no room", outage, func() {
 	}
 	all := ptr.To(intstr.FromString("100%"))
 
-	It("waits, and goes on when there is room", func(ctx context.Context) {
+	It("waits, and goes on when there is room", short.Spec, func(ctx context.Context) {
 		var set *appsv1beta1.StatefulSet
 		filler := onFullNode(ctx, namespace, func() {
 			set = create(ctx, sized(namespace, slim).With(resizing(appsv1beta1.ResizePolicy{MaxConcurrent: all})))

@@ -33,6 +33,7 @@ import (
 	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/resize"
 	"github.com/insitu-dev/insitu/test/builders"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 // size is what a container requests. Its limits are twice the CPU and the same
@@ -252,7 +253,7 @@ var _ = Describe("A resize", func() {
 	var namespace string
 	BeforeEach(func(ctx context.Context) { namespace = newNamespace(ctx) })
 
-	It("of a StatefulSet restarts nothing, keeps pods in service and takes two writes for each", func(ctx context.Context) {
+	It("of a StatefulSet restarts nothing, keeps pods in service and takes two writes for each", short.Spec, func(ctx context.Context) {
 		set := create(ctx, sized(namespace, small))
 		before, seen, written := identities(ctx, namespace), watchPods(ctx, namespace), len(operatorWrites(namespace))
 		change(ctx, set, to(large))
@@ -319,7 +320,7 @@ var _ = Describe("A resize", func() {
 
 	// It is the CPU that goes down: a kubelet lowers no memory limit of a container
 	// that was restarted, since it misses the memory usage of the one before.
-	It("up and down beside another image takes one restart, up before it and down after it", func(ctx context.Context) {
+	It("up and down beside another image takes one restart, up before it and down after it", short.Spec, func(ctx context.Context) {
 		from, target := size{cpu: large.cpu, memory: small.memory}, size{cpu: small.cpu, memory: large.memory}
 		set := create(ctx, sized(namespace, from))
 		before, seen, written := pods(ctx, set), watchPods(ctx, namespace), len(operatorWrites(namespace))
@@ -392,7 +393,7 @@ var _ = Describe("A resize", func() {
 	})
 
 	// What a manager leaves behind that is killed between its two writes to a pod.
-	It("of which the label was not written is finished, not made again", outage, func(ctx context.Context) {
+	It("of which the label was not written is finished, not made again", Serial, func(ctx context.Context) {
 		set := create(ctx, sized(namespace, small))
 		before := identities(ctx, namespace)
 		startOperator := stopOperator(ctx)

@@ -20,13 +20,14 @@ import (
 	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/test/builders"
 	"github.com/insitu-dev/insitu/test/observe"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 var _ = Describe("A rollout", func() {
 	var namespace string
 	BeforeEach(func(ctx context.Context) { namespace = newNamespace(ctx) })
 
-	It("goes from the highest ordinal down, within the budget", func(ctx context.Context) {
+	It("goes from the highest ordinal down, within the budget", short.Spec, func(ctx context.Context) {
 		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine))
 		before := pods(ctx, set)
 		setImage(ctx, set, nginxLatest)
@@ -53,7 +54,7 @@ var _ = Describe("A rollout", func() {
 		expectInPlace(before, pods(ctx, set), 1)
 	})
 
-	It("stops at the partition, and goes on when it is lowered", func(ctx context.Context) {
+	It("stops at the partition, and goes on when it is lowered", short.Spec, func(ctx context.Context) {
 		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine).Partition(2))
 		before := pods(ctx, set)
 		setImage(ctx, set, nginxLatest)
@@ -84,7 +85,7 @@ var _ = Describe("A rollout", func() {
 		expectInPlace(before[1:], pods(ctx, set)[1:], 1)
 	})
 
-	It("waits while it is paused", func(ctx context.Context) {
+	It("waits while it is paused", short.Spec, func(ctx context.Context) {
 		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine))
 		before := pods(ctx, set)
 		change(ctx, set, func(s *appsv1beta1.StatefulSet) {
@@ -102,7 +103,7 @@ var _ = Describe("A rollout", func() {
 		expectInPlace(before, pods(ctx, set), 1)
 	})
 
-	It("recreates what cannot go in place, and names the field", func(ctx context.Context) {
+	It("recreates what cannot go in place, and names the field", short.Spec, func(ctx context.Context) {
 		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine))
 		before := pods(ctx, set)
 		change(ctx, set, func(s *appsv1beta1.StatefulSet) {
@@ -116,7 +117,7 @@ var _ = Describe("A rollout", func() {
 		expectEvent(ctx, namespace, "StatefulSet", appsv1beta1.ReasonRecreating, "spec.containers[main].env")
 	})
 
-	It("leaves alone what InPlaceOnly cannot change, and names the field", func(ctx context.Context) {
+	It("leaves alone what InPlaceOnly cannot change, and names the field", short.Spec, func(ctx context.Context) {
 		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine).Policy(appsv1beta1.InPlaceOnlyPodUpdateStrategyType))
 		before := pods(ctx, set)
 		change(ctx, set, func(s *appsv1beta1.StatefulSet) {
@@ -133,7 +134,7 @@ var _ = Describe("A rollout", func() {
 		expectInPlace(before, pods(ctx, set), 0)
 	})
 
-	It("creates and deletes in order under OrderedReady", func(ctx context.Context) {
+	It("creates and deletes in order under OrderedReady", short.Spec, func(ctx context.Context) {
 		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine).OrderedReady())
 		found := pods(ctx, set)
 		Expect(found[1].Created.Time).To(BeTemporally(">=", found[0].Created.Time))

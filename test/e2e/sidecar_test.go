@@ -20,6 +20,7 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/test/builders"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 const (
@@ -94,7 +95,7 @@ var _ = Describe("A native sidecar", func() {
 	var namespace string
 	BeforeEach(func(ctx context.Context) { namespace = newNamespace(ctx) })
 
-	It("changes its image, and goes back, while the containers go on running", func(ctx context.Context) {
+	It("changes its image, and goes back, while the containers go on running", short.Spec, func(ctx context.Context) {
 		set := create(ctx, sidecarSet(namespace))
 		before := getPods(ctx, set)
 
@@ -187,7 +188,7 @@ var _ = Describe("keepReady", func() {
 	BeforeEach(func(ctx context.Context) { namespace = newNamespace(ctx) })
 
 	// The grace period of ten minutes shows that nothing waits for it.
-	It("changes a container that it names while the pod stays in service", func(ctx context.Context) {
+	It("changes a container that it names while the pod stays in service", short.Spec, func(ctx context.Context) {
 		set := create(ctx, sidecarSet(namespace).With(keepReady("proxy")))
 		before := getPods(ctx, set)
 		gates := watchGates(ctx, set)

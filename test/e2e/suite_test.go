@@ -10,7 +10,6 @@ package e2e
 
 import (
 	"os"
-	"slices"
 	"testing"
 	"time"
 
@@ -35,22 +34,6 @@ const (
 	sleeperV2    = "insitu-dev/sleeper:v2"
 	sleeperCrash = "insitu-dev/sleeper:crash"
 )
-
-// outage decorates specs that stop the operator or a node, or take all room of the nodes:
-// no other runs beside them. They are a suite of their own: hack/e2e outages.
-var outage = []any{Serial, Label("outage")}
-
-// variant decorates specs of a claim that another spec shows for another kind, moment or
-// cause; the simulation has them all. make test-extended runs them: hack/e2e variants.
-var variant = Label("variant")
-
-// variantUnless decorates the specs of all kinds but those that show a claim.
-func variantUnless(kind string, shown ...string) Labels {
-	if slices.Contains(shown, kind) {
-		return nil
-	}
-	return variant
-}
 
 // patience is how long a rollout may take on a slow machine.
 const patience = 3 * time.Minute

@@ -20,6 +20,7 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/test/builders"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 // serve makes a Service over the pods of a set.
@@ -79,7 +80,7 @@ func served(ctx context.Context, result func() requests) int {
 	return failed
 }
 
-var _ = Describe("Traffic through a Service", outage, func() {
+var _ = Describe("Traffic through a Service", Serial, func() {
 	DescribeTable("is served without a failure during rollouts", func(ctx context.Context, with edit) {
 		namespace := newNamespace(ctx)
 		set := create(ctx, builders.StatefulSet(namespace, "sample", sleeperV1).Replicas(6).MaxUnavailable(3).GracePeriod(5).With(with))
@@ -98,7 +99,7 @@ var _ = Describe("Traffic through a Service", outage, func() {
 		Expect(after.OK).To(BeNumerically(">", 500))
 		expectInPlace(before, pods(ctx, set), 2)
 	},
-		Entry("with the readiness gate", variant, func(*appsv1beta1.StatefulSet) {}),
+		Entry("with the readiness gate", func(*appsv1beta1.StatefulSet) {}),
 		Entry("with markPodNotReady", edit(func(s *appsv1beta1.StatefulSet) {
 			s.Spec.Template.Spec.ReadinessGates = nil
 			s.Spec.Lifecycle = &appsv1beta1.Lifecycle{InPlaceUpdate: &appsv1beta1.LifecycleHook{MarkPodNotReady: true}}
@@ -126,8 +127,8 @@ var _ = Describe("Traffic through a Service", outage, func() {
 		expectInPlace(before, c.pods(ctx), rollouts)
 		Expect(c.set.Spec.Template.Spec.ReadinessGates).To(BeEmpty(), "the manifest stays what it is")
 	},
-		Entry("in two rollouts", 500),
-		Entry("of 5,000 requests", variant, 5000),
+		Entry("in two rollouts", short.Spec, 500),
+		Entry("of 5,000 requests", 5000),
 	)
 
 	// What docs/lifecycle.md says of pods that cannot be drained.

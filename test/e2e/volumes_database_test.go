@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 // attributes returns the classes of attributes that the claims of a namespace
@@ -70,11 +71,11 @@ var _ = Describe("Volumes of a database", func() {
 
 		writers.expectAllStored(ctx)
 	},
-		Entry("Redis", redis),
-		Entry("PostgreSQL", variant, postgres),
+		Entry("Redis", short.Spec, redis),
+		Entry("PostgreSQL", postgres),
 	)
 
-	It("grow although the operator is killed in the middle", outage, func(ctx context.Context) {
+	It("grow although the operator is killed in the middle", Serial, func(ctx context.Context) {
 		namespace := newVolumeNamespace(ctx)
 		set := create(ctx, redis.set(namespace, classStandard).With(func(s *appsv1beta1.StatefulSet) {
 			s.Spec.VolumeClaimUpdateStrategy.MaxConcurrent = nil

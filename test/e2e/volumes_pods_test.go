@@ -17,6 +17,7 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/test/builders"
 	"github.com/insitu-dev/insitu/test/observe"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 // watchAway looks at the pods of a set all the time, and returns what ends that
@@ -87,7 +88,7 @@ var _ = Describe("Volumes that need their pods to go", func() {
 		writers.expectAllStored(ctx)
 	})
 
-	It("for their file system grows only while no pod has it, take the pods, one at a time", variant, func(ctx context.Context) {
+	It("for their file system grows only while no pod has it, take the pods, one at a time", func(ctx context.Context) {
 		makeClass(ctx, namespace, map[string]string{"nodeExpand": "offline"})
 		set := create(ctx, nginxWithVolume(namespace, namespace))
 		before := pods(ctx, set)
@@ -167,7 +168,7 @@ var _ = Describe("Volumes that grow in use", func() {
 		Expect(claims(ctx, namespace)).To(Equal(bound))
 	})
 
-	It("follow the partition, and new pods have the new size", func(ctx context.Context) {
+	It("follow the partition, and new pods have the new size", short.Spec, func(ctx context.Context) {
 		set := create(ctx, nginxWithVolume(namespace, classStandard).Partition(2))
 		before := pods(ctx, set)
 		change(ctx, set, func(s *appsv1beta1.StatefulSet) {

@@ -16,12 +16,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 var _ = Describe("The default installation", Ordered, func() {
 	BeforeAll(func(ctx context.Context) { install(ctx, presentChart) })
 
-	It("has its replicas on different nodes, and gives up one of them at a time", func(ctx context.Context) {
+	It("has its replicas on different nodes, and gives up one of them at a time", short.Spec, func(ctx context.Context) {
 		pods := replicas(ctx)
 		Expect(pods).To(HaveLen(2))
 		Expect(pods[0].Spec.NodeName).NotTo(Equal(pods[1].Spec.NodeName))
@@ -33,7 +35,7 @@ var _ = Describe("The default installation", Ordered, func() {
 		kubectl(ctx, "rollout", "status", "-n", releaseNamespace, "deployment/insitu-manager", "--timeout", patience.String())
 	})
 
-	It("passes helm test", func(ctx context.Context) {
+	It("passes helm test", short.Spec, func(ctx context.Context) {
 		DeferCleanup(deleteCheck, releaseNamespace)
 		output := helm(ctx, "test", release, "--logs", "--timeout", patience.String())
 		Expect(output).To(And(

@@ -16,9 +16,10 @@ import (
 
 	"github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/test/observe"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
-var _ = Describe("An uninstall in the middle of rollouts", Ordered, func() {
+var _ = Describe("An uninstall in the middle of rollouts", short.Spec, Ordered, func() {
 	var held workloads
 	var settled calm
 

@@ -18,6 +18,7 @@ import (
 	"github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/test/auditlog"
 	"github.com/insitu-dev/insitu/test/observe"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 var _ = Describe("From the previous release", Ordered, func() {
@@ -36,7 +37,7 @@ var _ = Describe("From the previous release", Ordered, func() {
 		Expect(restarts(settled.pods)).To(HaveKeyWithValue(int32(1), Not(BeZero())), "updated in place")
 	})
 
-	It("an upgrade leaves settled workloads alone, and rollouts go on", func(ctx context.Context) {
+	It("an upgrade leaves settled workloads alone, and rollouts go on", short.Spec, func(ctx context.Context) {
 		before := rolling.pods(ctx)
 		began := time.Now()
 		former := managers(ctx)
