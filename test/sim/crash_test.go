@@ -162,9 +162,12 @@ var everyFate = flag.Bool("every-fate", false, "try every fate of every write; o
 // are tried of every other write.
 func fatesOf(k int) []fate {
 	fates := []fate{killedAfter}
+	every := []fate{killedAfter, unanswered, strays, failed, conflicts, killedBefore}
 	switch {
 	case *everyFate:
-		return append(fates, unanswered, strays, failed, conflicts, killedBefore)
+		return every
+	case testing.Short():
+		return oneOf(k, every...)
 	case k == 1:
 		return append(fates, unanswered, strays, failed, killedBefore)
 	case k%2 == 0:
@@ -179,11 +182,11 @@ func fewFatesOf(k int) []fate {
 	if *everyFate {
 		return fatesOf(k)
 	}
-	return []fate{killedAfter, unanswered}
+	return oneOf(k, killedAfter, unanswered)
 }
 
-// only returns the same fates for all writes.
-func only(fates ...fate) func(k int) []fate { return func(int) []fate { return fates } }
+// only returns the same fates for all writes, or one of them.
+func only(fates ...fate) func(k int) []fate { return func(k int) []fate { return oneOf(k, fates...) } }
 
 // For each reference rollout, the manager dies before and after every single
 // write, and loses the answer to it: what it leaves is the same in the end, and

@@ -37,6 +37,9 @@ func TestSeeds(t *testing.T) {
 // fuzzer. It tells what happened in them, how many ran, and how many failed.
 func runSeeds(t *testing.T, fuzzer string, count int, run func(*Choices) Result) (coverage *Coverage, done, failed int) {
 	t.Helper()
+	if testing.Short() {
+		count /= shareOfSeeds
+	}
 	coverage = NewCoverage()
 	began := time.Now()
 	var mutex sync.Mutex

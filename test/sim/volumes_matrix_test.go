@@ -144,7 +144,10 @@ func (w *World) lacksVolumes() bool {
 // Claims can be overtaken in every state: what the user asks for last becomes true,
 // or the status names the claim that cannot follow.
 func TestAnyClaimAnyRevision(t *testing.T) {
-	for _, kind := range []clones{{}, {is: true, reuse: true}} {
+	for i, kind := range []clones{{}, {is: true, reuse: true}} {
+		if isLeftOut(i, 2) {
+			continue
+		}
 		name, _, _ := strings.Cut(kind.String(), ",")
 		for _, s := range claimSituations {
 			for _, o := range claimOvertakings {

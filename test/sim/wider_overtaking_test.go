@@ -16,10 +16,14 @@ import (
 // An update is overtaken in a state, and what overtakes it in another one: the set comes
 // to what was asked for last.
 func TestOvertakenTwice(t *testing.T) {
+	row := 0
 	for _, kind := range []clones{{}, {is: true}} {
 		for _, first := range overtakenStates {
 			for _, second := range overtakenStates {
 				for _, names := range [][2]string{{"both", "log"}, {"a", "b"}, {"env", "b"}, {"label", "a"}} {
+					if row++; isLeftOut(row, 4) {
+						continue
+					}
 					t.Run(fmt.Sprintf("%t/%s/%s/%v", kind.is, first, second, names), func(t *testing.T) {
 						overtakeTwice(NewWithT(t), kind, [2]inplace.State{first, second}, names)
 					})

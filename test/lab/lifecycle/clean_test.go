@@ -15,7 +15,7 @@ import (
 
 // That of a lab that works leaves nothing either: TestLabWorks has a second one.
 func TestDownLeavesNothing(t *testing.T) {
-	for name, breakIt := range map[string]func(*testLab){
+	breakages := map[string]func(*testLab){
 		"after a node and the supervisor were killed": func(l *testLab) {
 			l.succeed("node", "kill", "node-2")
 			l.killSupervisor()
@@ -23,7 +23,11 @@ func TestDownLeavesNothing(t *testing.T) {
 		// Not all of it goes: programs that run make files anew.
 		"after the folder was removed":     func(l *testLab) { _ = os.RemoveAll(l.dir) },
 		"after the record was overwritten": func(l *testLab) { l.g.Expect(os.WriteFile(l.dir+"/lab.json", []byte("x"), 0o644)).To(Succeed()) },
-	} {
+	}
+	for name, breakIt := range breakages {
+		if testing.Short() && name != "after a node and the supervisor were killed" {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			before := lookAround(g)
@@ -43,10 +47,16 @@ func TestDownLeavesNothing(t *testing.T) {
 
 // momentsOfUp are words that are said one after the other while a lab comes
 // up. The first are no words: nothing has been said yet.
-var momentsOfUp = []string{"", "Starting a lab", "registry is ready", "kube-apiserver is ready"}
+var momentsOfUp = []string{"", "Starting a lab", shownMoment, "kube-apiserver is ready"}
+
+// shownMoment is the one that go test -short tries.
+const shownMoment = "registry is ready"
 
 func TestUpThatIsKilledLeavesNothingAfterDown(t *testing.T) {
 	for _, moment := range momentsOfUp {
+		if testing.Short() && moment != shownMoment {
+			continue
+		}
 		t.Run(moment, func(t *testing.T) {
 			g := NewWithT(t)
 			before := lookAround(g)
@@ -59,6 +69,7 @@ func TestUpThatIsKilledLeavesNothingAfterDown(t *testing.T) {
 }
 
 func TestUpThatIsInterruptedLeavesNothing(t *testing.T) {
+	skipIfShort(t)
 	for _, moment := range momentsOfUp {
 		t.Run(moment, func(t *testing.T) {
 			g := NewWithT(t)
@@ -72,6 +83,7 @@ func TestUpThatIsInterruptedLeavesNothing(t *testing.T) {
 }
 
 func TestUpAfterUpWasKilledStartsOver(t *testing.T) {
+	skipIfShort(t)
 	lab := newLab(t)
 	lab.signalUp(os.Kill, "registry is ready")
 	lab.g.Expect(lab.succeed("up")).To(ContainSubstring("starting over"))

@@ -62,6 +62,14 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
+// skipIfShort leaves a test to make test-all.
+func skipIfShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("make test-all runs it")
+	}
+}
+
 // newLab returns a lab that is not up, and is taken down when the test ends.
 func newLab(t *testing.T) *testLab {
 	t.Helper()

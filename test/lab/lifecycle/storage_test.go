@@ -40,6 +40,7 @@ const (
 )
 
 func TestStorage(t *testing.T) {
+	skipIfShort(t)
 	lab := newLab(t)
 	lab.succeed("up")
 	for name, test := range map[string]func(*storageTest){

@@ -17,6 +17,7 @@ import (
 const podTimeout = 90 * time.Second
 
 func TestLabWorks(t *testing.T) {
+	skipIfShort(t)
 	lab := newLab(t)
 	lab.succeed("up", "--simulated-nodes", "2")
 	lab.runPods()
