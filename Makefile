@@ -49,13 +49,15 @@ lab-down: ## Take it down; nothing is left behind
 
 ##@ Test it
 
-.PHONY: test
-test: ## Run every suite: unit, release, alerts, API server, clients, browser, lab, installation, pages, end to end
-	@hack/test unit release monitoring apiserver clients browser lab install docs e2e outages
+suites := unit release monitoring apiserver clients browser lab install e2e
 
-.PHONY: test-extended
-test-extended: ## Run what takes too long for every change: more seeds, planted bugs, more specs, the oldest Kubernetes
-	@hack/test seeds mutants floor variants
+.PHONY: test
+test: ## Run at least one test of everything, on every real component: what every change has to pass
+	@LEVEL=short hack/test $(suites)
+
+.PHONY: test-all
+test-all: ## Run everything, with more seeds, planted bugs and the oldest Kubernetes: takes hours, every night
+	@LEVEL=all hack/test $(suites) docs floor seeds mutants
 
 .PHONY: test-times
 test-times: ## List the slowest tests of the last run, and write its table into CONTRIBUTING.md
@@ -91,7 +93,7 @@ test-lab: ## Run the lab's own tests
 
 .PHONY: test-e2e
 test-e2e: ## Run the operator on a real kubelet, in a lab of its own
-	@hack/test e2e $(if $(E2E_FLAGS),,outages)
+	@hack/test e2e
 
 .PHONY: test-install
 test-install: ## Install, upgrade and uninstall the chart, in a lab of its own

@@ -12,20 +12,13 @@ import (
 // lane holds suites that run one after the other.
 type lane []string
 
-// lanes are run side by side. Two cores can do no more than one lab with several specs at
-// a time: with two, specs took three times as long. So beside that of e2e there is one
-// with one spec at a time, which waits for most of its time.
+// lanes are run side by side. One has all labs, one after the other: two cores can do no
+// more than one lab with several specs at a time, and the lab's own tests look for what a
+// lab leaves behind, so no other may be up. The other lane has what needs no lab.
 var lanes = []lane{
-	{"e2e", "docs", "browser", "apiserver", "variants"},
-	{"install", "outages", "lab", "mutants"},
-	{"unit", "clients", "release", "monitoring", "floor", "seeds"},
+	{"e2e", "install", "docs", "lab"},
+	{"apiserver", "unit", "clients", "browser", "release", "monitoring", "floor", "seeds", "mutants"},
 }
-
-// Suites that have a lab. That of the lab itself looks for what a lab leaves behind, and
-// runs beside none of the others.
-const labSuite = "lab"
-
-var withLabs = []string{"e2e", "install", "outages", "docs", "variants"}
 
 // yielding are suites that compute all the time: the others come first when cores are
 // short. Those wait for clusters most of the time, and have less patience than time.

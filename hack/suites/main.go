@@ -4,7 +4,8 @@
 // Command suites runs test suites side by side, owns every process that they start, and
 // says what each of them took. hack/test builds and calls it:
 //
-//	suites run SUITE...    runs suites: those that share a lane one after the other
+//	suites run [--second-attempts=P%] SUITE...    runs suites: those that share a lane one
+//		after the other. It fails if more specs than that needed a second attempt
 //	suites own FILE PATIENCE COMMAND...    runs one command, waits so long for what it leaves,
 //		and writes what it took into a file
 //	suites times    prints the slowest tests of the last run, and its table into CONTRIBUTING.md
@@ -15,6 +16,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
@@ -44,7 +46,12 @@ func run(args []string) (int, error) {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
 
-		return runSuites(ctx, rest)
+		limit, rest, err := cutLimit(rest)
+		if err != nil {
+			return 2, fmt.Errorf("run: %w", err)
+		}
+
+		return runSuites(ctx, rest, limit)
 	case "own":
 		if len(rest) < 3 {
 			return 2, errors.New("own: name a file, a duration, and a command with its arguments")
@@ -60,4 +67,21 @@ func run(args []string) (int, error) {
 	default:
 		return 2, fmt.Errorf("no verb %q; verbs: run, own, times", verb)
 	}
+}
+
+// cutLimit returns the percentage of --second-attempts, 100 without it, and the other
+// arguments.
+func cutLimit(args []string) (limit int, rest []string, err error) {
+	limit = 100
+	flags := flag.NewFlagSet("run", flag.ContinueOnError)
+	flags.Func("second-attempts", "how many of the specs may need a second attempt, as a percentage", func(text string) error {
+		limit, err = parsePercentage(text)
+
+		return err
+	})
+	if err := flags.Parse(args); err != nil {
+		return 0, nil, err
+	}
+
+	return limit, flags.Args(), nil
 }

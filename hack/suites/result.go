@@ -21,6 +21,7 @@ type result struct {
 	Suite string        `json:"suite"`
 	Wall  time.Duration `json:"wall"`
 	usage
+	attempts
 	Tests   int `json:"tests"`
 	Failed  int `json:"failed"`
 	Skipped int `json:"skipped"`

@@ -32,8 +32,8 @@ type runner struct {
 	started time.Time
 	// alone: one suite runs, so its lines need not name it.
 	alone bool
-	// labs is held by the suites that have a lab, and by that of the lab alone.
-	labs sync.RWMutex
+	// limit is how many percent of the specs may need a second attempt.
+	limit int
 
 	mu       sync.Mutex
 	results  []result
@@ -41,8 +41,9 @@ type runner struct {
 }
 
 // runSuites prepares what suites share, runs them lane by lane, and prints what each of
-// them came to. When the context ends they are interrupted, and waited for.
-func runSuites(ctx context.Context, wanted []string) (int, error) {
+// them came to. At most so many percent of the specs may need a second attempt. When the
+// context ends they are interrupted, and waited for.
+func runSuites(ctx context.Context, wanted []string, limit int) (int, error) {
 	chosen, err := chooseLanes(wanted)
 	if err != nil {
 		return 2, err
@@ -50,7 +51,7 @@ func runSuites(ctx context.Context, wanted []string) (int, error) {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return 1, err
 	}
-	r := &runner{started: time.Now(), alone: true}
+	r := &runner{started: time.Now(), alone: true, limit: limit}
 	// Suites that compile the same packages at the same time compile them twice.
 	if prepared := r.suite(ctx, "prepare", wanted); prepared.isGood() {
 		r.alone = len(wanted) == 1
@@ -75,21 +76,10 @@ func (r *runner) lane(ctx context.Context, l lane) {
 
 // suite runs one suite.
 func (r *runner) suite(ctx context.Context, suite string, args []string) result {
-	switch {
-	case suite == labSuite:
-		r.labs.Lock()
-		defer r.labs.Unlock()
-	case slices.Contains(withLabs, suite):
-		r.labs.RLock()
-		defer r.labs.RUnlock()
-	}
-	if ctx.Err() != nil {
-		return result{Suite: suite}
-	}
 	fmt.Printf("\n==> %s\n", suite)
 	began := time.Now()
 	done := result{Suite: suite}
-	if err := os.RemoveAll(reportOf(suite)); err != nil {
+	if err := errors.Join(os.RemoveAll(reportOf(suite)), os.RemoveAll(specsOf(suite))); err != nil {
 		return r.note(done.failed(err))
 	}
 	usageFile := filepath.Join(out, suite+".usage.json")
@@ -115,6 +105,9 @@ func (r *runner) suite(ctx context.Context, suite string, args []string) result 
 		_ = json.Unmarshal(raw, &done.usage)
 	}
 	report, err := readReport(suite)
+	if err == nil {
+		done.attempts, err = readAttempts(suite)
+	}
 	if err != nil {
 		return r.note(done.failed(err))
 	}
@@ -187,6 +180,10 @@ func (r *runner) finish(ctx context.Context) (int, error) {
 			status, verdict = 1, "FAILED"
 		}
 	}
+	var seconds strings.Builder
+	if !checkAttempts(&seconds, r.results, r.limit) {
+		status, verdict = 1, "FAILED"
+	}
 	if ctx.Err() != nil {
 		status, verdict = interrupted, "interrupted"
 	}
@@ -197,6 +194,7 @@ func (r *runner) finish(ctx context.Context) (int, error) {
 	}
 	fmt.Println(strings.Join(lines, "\n"))
 	fmt.Printf("%d passed, %d failed, %d skipped\n", sum.Tests-sum.Failed-sum.Skipped, sum.Failed, sum.Skipped)
+	fmt.Print(seconds.String())
 	printFailures(os.Stdout, r.failures)
 
 	return status, lastRun{Cores: runtime.NumCPU(), Wall: wall, Results: r.results}.save()

@@ -43,7 +43,7 @@ func TestEverySuiteIsRunAndCounted(t *testing.T) {
 	g := NewWithT(t)
 	inCheckout(t, `[ $1 = prepare ] || `+onePassed)
 
-	status, err := runSuites(t.Context(), []string{"unit", "e2e", "release"})
+	status, err := runSuites(t.Context(), []string{"unit", "e2e", "release"}, 100)
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(status).To(BeZero())
@@ -65,22 +65,23 @@ case $1 in
   e2e) touch e2e; until [ -e unit ]; do sleep 0.05; done ;;
 esac`)
 
-	status, err := runSuites(t.Context(), []string{"unit", "e2e"})
+	status, err := runSuites(t.Context(), []string{"unit", "e2e"}, 100)
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(status).To(BeZero())
 }
 
-// The lab's own tests look for what a lab leaves behind.
-func TestTheLabsTestsRunBesideNoOtherLab(t *testing.T) {
+// Two labs are more than two cores can do, and the lab's own tests look for what a lab
+// leaves behind.
+func TestNoTwoLabsAreUp(t *testing.T) {
 	g := NewWithT(t)
 	inCheckout(t, `
-case $1 in
-  e2e) touch running; sleep 1; rm running ;;
-  lab) sleep 0.5; [ ! -e running ] ;;
-esac`)
+[ $1 != prepare ] || exit 0
+mkdir running || exit 1
+sleep 0.2
+rmdir running`)
 
-	status, err := runSuites(t.Context(), []string{"e2e", "lab", "docs"})
+	status, err := runSuites(t.Context(), []string{"e2e", "install", "docs", "lab"}, 100)
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(status).To(BeZero())
@@ -90,7 +91,7 @@ func TestAFailureDoesNotStopTheOthers(t *testing.T) {
 	g := NewWithT(t)
 	inCheckout(t, `[ $1 != unit ] || exit 7; touch ran-$1`)
 
-	status, err := runSuites(t.Context(), []string{"unit", "release"})
+	status, err := runSuites(t.Context(), []string{"unit", "release"}, 100)
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(status).To(Equal(1))
@@ -102,10 +103,43 @@ func TestAReportedFailureFailsTheRun(t *testing.T) {
 	g := NewWithT(t)
 	inCheckout(t, `[ $1 = prepare ] || echo '<testsuites><testsuite><testcase name="TestA"><failure/></testcase></testsuite></testsuites>' >.out/$1.xml`)
 
-	status, err := runSuites(t.Context(), []string{"unit"})
+	status, err := runSuites(t.Context(), []string{"unit"}, 100)
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(status).To(Equal(1))
+}
+
+// A spec that passes at the second attempt is named, and fails the run where more than a
+// share of them needed one.
+func TestSecondAttempts(t *testing.T) {
+	for limit, want := range map[string]int{"100%": 0, "50%": 0, "49%": 1} {
+		t.Run(limit, func(t *testing.T) {
+			g := NewWithT(t)
+			inCheckout(t, `[ $1 = prepare ] || echo '[{"SpecReports": [
+{"LeafNodeType": "BeforeSuite", "State": "passed"},
+{"ContainerHierarchyTexts": ["A rollout"], "LeafNodeType": "It", "LeafNodeText": "stops", "State": "passed", "NumAttempts": 1},
+{"ContainerHierarchyTexts": ["A rollout"], "LeafNodeType": "It", "LeafNodeText": "goes on", "State": "passed", "NumAttempts": 2},
+{"LeafNodeType": "It", "LeafNodeText": "is left out", "State": "skipped"}]}]' >.out/$1.json`)
+			percentage, rest, err := cutLimit([]string{"--second-attempts=" + limit, "e2e"})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(rest).To(Equal([]string{"e2e"}))
+
+			status, err := runSuites(t.Context(), rest, percentage)
+
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(status).To(Equal(want))
+			last, err := readLastRun()
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(last.Results[1].attempts).To(Equal(attempts{Specs: 2, Second: []string{"A rollout goes on"}}))
+		})
+	}
+}
+
+func TestSharesThatAreNone(t *testing.T) {
+	for _, text := range []string{"1", "%", "101%", "-1%"} {
+		_, _, err := cutLimit([]string{"--second-attempts=" + text})
+		NewWithT(t).Expect(err).To(MatchError(ContainSubstring("a percentage is 0% to 100%")), text)
+	}
 }
 
 // Who sees no more than the end of a log learns from it what failed, and why.
@@ -161,7 +195,7 @@ func TestASuiteThatMakesNoReportHasNone(t *testing.T) {
 	g.Expect(os.MkdirAll(out, 0o755)).To(Succeed())
 	g.Expect(os.WriteFile(reportOf("unit"), []byte("<testsuites><testsuite><testcase/></testsuite></testsuites>"), 0o600)).To(Succeed())
 
-	_, err := runSuites(t.Context(), []string{"unit"})
+	_, err := runSuites(t.Context(), []string{"unit"}, 100)
 
 	g.Expect(err).NotTo(HaveOccurred())
 	last, err := readLastRun()
@@ -173,7 +207,7 @@ func TestNoSuchSuite(t *testing.T) {
 	g := NewWithT(t)
 	inCheckout(t, ``)
 
-	status, err := runSuites(t.Context(), []string{"unit", "units"})
+	status, err := runSuites(t.Context(), []string{"unit", "units"}, 100)
 
 	g.Expect(status).To(Equal(2))
 	g.Expect(err).To(MatchError(ContainSubstring(`no suite "units"; suites: e2e`)))
@@ -199,7 +233,7 @@ while :; do sleep 0.05; done`)
 		}
 	}()
 
-	status, err := runSuites(ctx, []string{"unit", "release", "e2e"})
+	status, err := runSuites(ctx, []string{"unit", "release", "e2e"}, 100)
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(status).To(Equal(interrupted))
@@ -232,7 +266,7 @@ func TestTimeOfOrphansCounts(t *testing.T) {
 	g := NewWithT(t)
 	inCheckout(t, `[ $1 = prepare ] || { (setsid bash -c 'for ((i = 0; i < 100000; i++)); do :; done' &) >/dev/null 2>&1; }`)
 
-	_, err := runSuites(t.Context(), []string{"unit"})
+	_, err := runSuites(t.Context(), []string{"unit"}, 100)
 
 	g.Expect(err).NotTo(HaveOccurred())
 	last, err := readLastRun()
@@ -250,7 +284,7 @@ func TestTimeOfAPIDNamespaceCounts(t *testing.T) {
 (for ((i = 0; i < 200000; i++)); do :; done; touch done; sleep 60) &
 until [ -e done ]; do sleep 0.1; done; sleep 4'`)
 
-	_, err := runSuites(t.Context(), []string{"unit"})
+	_, err := runSuites(t.Context(), []string{"unit"}, 100)
 
 	g.Expect(err).NotTo(HaveOccurred())
 	last, err := readLastRun()
@@ -276,7 +310,7 @@ func TestLinesNameTheirSuite(t *testing.T) {
 func TestTimesOfTheLastRun(t *testing.T) {
 	g := NewWithT(t)
 	inCheckout(t, `[ $1 = prepare ] || `+onePassed)
-	_, err := runSuites(t.Context(), []string{"unit"})
+	_, err := runSuites(t.Context(), []string{"unit"}, 100)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(os.WriteFile("page.md", []byte("Before\n<!-- Generated by make test-times. Do not edit. -->\n<!-- End of what is generated. -->\nAfter\n"), 0o600)).To(Succeed())
 	var b strings.Builder
