@@ -108,14 +108,27 @@ func TestMakeRunsNoVersion(t *testing.T) {
 	}
 }
 
-// A run of CI for a pull request is none for main.
-func TestReleaseWantsCIOfMain(t *testing.T) {
-	g := NewWithT(t)
-	for found, fine := range map[string]bool{"0": false, "1": true, "2": true} {
-		environment, called := programs(t, map[string]string{"gh": "echo " + found})
-		output, err := step(t, "make", "check that CI has passed", append(environment, "GITHUB_REPOSITORY=a/b", "GITHUB_SHA=c0ffee")...)
-		g.Expect(err == nil).To(Equal(fine), output)
-		g.Expect(called()).To(Equal("gh|run|list|--repo|a/b|--workflow|ci.yaml|--commit|c0ffee|--event|push|--branch|main|--status|success|--json|databaseId|--jq|length|\n"))
+// A release wants CI and the nightly run, both on main: a run for a pull request is none.
+func TestReleaseWantsEverythingToHavePassed(t *testing.T) {
+	const asked = "gh|run|list|--repo|a/b|--commit|c0ffee|--branch|main|--status|success|--json|databaseId|--jq|length|--workflow|"
+	for _, test := range []struct {
+		ci, nightly string
+		says        string
+	}{
+		{ci: "1", nightly: "2"},
+		{ci: "0", nightly: "1", says: "CI has not passed for c0ffee on main"},
+		{ci: "1", nightly: "0", says: "make test-all has not passed for c0ffee on main"},
+	} {
+		g := NewWithT(t)
+		environment, called := programs(t, map[string]string{"gh": "case $* in *nightly*) echo " + test.nightly + ";; *) echo " + test.ci + ";; esac"})
+		output, err := step(t, "make", "check that everything has passed", append(environment, "GITHUB_REPOSITORY=a/b", "GITHUB_SHA=c0ffee")...)
+		g.Expect(err == nil).To(Equal(test.says == ""), output)
+		g.Expect(output).To(ContainSubstring(test.says))
+		want := asked + "ci.yaml|--event|push|\n"
+		if test.ci != "0" {
+			want += asked + "nightly.yaml|\n"
+		}
+		g.Expect(called()).To(Equal(want))
 	}
 }
 
