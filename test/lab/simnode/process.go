@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/kubelet/lifecycle"
+	"k8s.io/utils/ptr"
 )
 
 // simulatedPod is a pod on a simulated node. Only one worker handles it at a
@@ -78,7 +79,7 @@ func (s *simulation) publish(ctx context.Context, own *simulatedPod, pod *corev1
 	if err != nil {
 		return err
 	}
-	if patch != nil {
+	if patch != nil && !isBeingRemoved(pod) {
 		written, err := s.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name,
 			types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 		if isGone(err) {
@@ -102,6 +103,13 @@ func (s *simulation) publish(ctx context.Context, own *simulatedPod, pod *corev1
 	}
 	own.removed = true
 	return nil
+}
+
+// isBeingRemoved tells whether the API server is removing the pod at this moment. A patch
+// that comes meanwhile makes it remove what has the name, and not only this UID: that can
+// be the next pod.
+func isBeingRemoved(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp != nil && ptr.Deref(pod.DeletionGracePeriodSeconds, 1) == 0 && len(pod.Finalizers) == 0
 }
 
 // isGone tells whether a write came too late: the pod is not there any more, or

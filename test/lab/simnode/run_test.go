@@ -160,6 +160,7 @@ var _ = Describe("Simulated nodes", func() {
 		Eventually(ready).Should(BeTrue())
 		setImage("main", "nginx:latest")
 		Eventually(func() int32 { return get().Status.ContainerStatuses[0].RestartCount }).Should(BeEquivalentTo(1))
+		Eventually(ready).Should(BeTrue())
 		Expect(client.CoreV1().Pods(namespace).Delete(ctx, "sample-0", metav1.DeleteOptions{
 			GracePeriodSeconds: new(int64)})).To(Succeed())
 		create(newPod("main", "nginx:alpine"))
