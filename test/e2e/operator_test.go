@@ -44,18 +44,16 @@ func killOperator(ctx context.Context) {
 	GinkgoHelper()
 	identity := leader(ctx)
 	name, _, _ := strings.Cut(identity, "_")
-	pod := &corev1.Pod{}
-	Expect(api.Get(ctx, client.ObjectKey{Namespace: operatorNamespace, Name: name}, pod)).To(Succeed())
-	killContainer(pod.Status.ContainerStatuses[0].ContainerID)
+	Eventually(ctx, func(g Gomega, ctx context.Context) {
+		pod := &corev1.Pod{}
+		g.Expect(api.Get(ctx, client.ObjectKey{Namespace: operatorNamespace, Name: name}, pod)).To(Succeed())
+		// A kubelet may not have reported yet which container runs.
+		containerID := pod.Status.ContainerStatuses[0].ContainerID
+		killed, err := labtools.KillContainer(containerID)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(killed).NotTo(BeZero(), "no process of container "+containerID+" was found")
+	}).Should(Succeed())
 	Eventually(ctx, leader).Should(And(Not(BeEmpty()), Not(Equal(identity))))
-}
-
-// killContainer sends SIGKILL to the processes of a container.
-func killContainer(containerID string) {
-	GinkgoHelper()
-	killed, err := labtools.KillContainer(containerID)
-	Expect(err).NotTo(HaveOccurred())
-	Expect(killed).NotTo(BeZero(), "no process of container "+containerID+" was found")
 }
 
 var _ = Describe("The operator, killed with SIGKILL in the middle of an update", outage, func() {
