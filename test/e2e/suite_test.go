@@ -56,7 +56,7 @@ func variantUnless(kind string, shown ...string) Labels {
 const patience = 3 * time.Minute
 
 var (
-	api     client.Client
+	api     client.WithWatch
 	kube    kubernetes.Interface
 	labPath string
 )
