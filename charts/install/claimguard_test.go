@@ -67,7 +67,7 @@ func TestClaimGuard(t *testing.T) {
 		return c.Update(t.Context(), changed, client.DryRunAll)
 	}
 	fixed := set("fixed", "fixed")
-	g.Eventually(func() error { return update(fixed, "fixed", "2Gi", nil) }, "30s").Should(MatchError(And(
+	g.Eventually(func() error { return update(fixed, "fixed", "2Gi", nil) }, "1m").Should(MatchError(And(
 		ContainSubstring("StorageClass fixed does not allow volumes to grow"),
 		ContainSubstring("data for 2Gi"), ContainSubstring("OnDelete"))))
 	g.Expect(update(set("silent", "silent"), "silent", "1025Mi", nil)).To(MatchError(ContainSubstring("StorageClass silent")), "no is the default of a class")

@@ -55,7 +55,7 @@ func TestDeletionGuard(t *testing.T) {
 	held := newPod("held", hooked, "example.io/drain")
 	user := as(t, "jane")
 
-	g.Eventually(func() error { return user.Delete(t.Context(), held, client.DryRunAll) }, "30s").Should(MatchError(And(
+	g.Eventually(func() error { return user.Delete(t.Context(), held, client.DryRunAll) }, "1m").Should(MatchError(And(
 		ContainSubstring("pod held belongs to a workload with lifecycle hooks"),
 		ContainSubstring("kubectl label pod held -n default apps.kruise.io/specified-delete=true"))))
 	labeled := newPod("labeled", map[string]string{appsv1beta1.LifecycleStateKey: "Normal", "insitu.dev/hold-deletion": ""})

@@ -50,12 +50,12 @@ func TestUninstallKeepsWorkloads(t *testing.T) {
 	// The server comes with the definitions; here the chart brings them.
 	for _, name := range definitions {
 		g.Expect(c.Delete(t.Context(), &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name}})).To(Succeed())
-		g.Eventually(func() bool { return apierrors.IsNotFound(getDefinition(t, c, name)) }, "20s").Should(BeTrue())
+		g.Eventually(func() bool { return apierrors.IsNotFound(getDefinition(t, c, name)) }, "1m").Should(BeTrue())
 	}
 
 	// Other tests have left behind what releases workloads.
 	helm("install", "insitu", "charts/insitu", "--create-namespace", "--take-ownership")
-	g.Eventually(func() error { return c.Create(t.Context(), workload()) }, "20s").Should(Succeed())
+	g.Eventually(func() error { return c.Create(t.Context(), workload()) }, "1m").Should(Succeed())
 	helm("upgrade", "insitu", "charts/insitu", "--set=replicas=1")
 	helm("uninstall", "insitu", "--no-hooks") // there is no node to run them
 

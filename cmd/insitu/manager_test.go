@@ -68,7 +68,7 @@ func TestManager(t *testing.T) {
 
 	for _, probe := range []string{"/healthz", "/readyz", "/readyz/caches"} {
 		url := "http://" + config.Health.BindAddress + probe
-		g.Eventually(func() (int, error) { return get(url, "") }, "20s").Should(Equal(http.StatusOK), probe)
+		g.Eventually(func() (int, error) { return get(url, "") }, "1m").Should(Equal(http.StatusOK), probe)
 	}
 	g.Expect(manager.Elected()).NotTo(BeClosed(), "a replica is ready before it leads")
 	createReader(t)
@@ -77,8 +77,8 @@ func TestManager(t *testing.T) {
 	g.Expect(scrape(t, url)).To(And(ContainSubstring("insitu_build_info{"), Not(ContainSubstring("insitu_rollout_"))), "only the leader tells of workloads")
 
 	giveUpLease(t, otherLeader)
-	g.Eventually(manager.Elected(), "20s").Should(BeClosed())
-	g.Eventually(func() string { return scrape(t, url) }, "20s").Should(And(
+	g.Eventually(manager.Elected(), "1m").Should(BeClosed())
+	g.Eventually(func() string { return scrape(t, url) }, "1m").Should(And(
 		ContainSubstring(`insitu_rollout_pods{kind="StatefulSet.apps.kruise.io",name="unfinished",namespace="default",state="Verifying"} 1`),
 		ContainSubstring(`insitu_writes_total{resource="pods",result="Done",subresource="",verb="create"} 1`),
 		ContainSubstring(`insitu_writes_total{resource="statefulsets.apps.kruise.io",result="Done",subresource="status",verb="patch"}`),
@@ -94,7 +94,7 @@ func TestManager(t *testing.T) {
 	g.Expect(get(url, tokenOf(t, "reader"))).To(Equal(http.StatusOK), "with the token of a reader")
 
 	stop()
-	g.Eventually(ended, "20s").Should(Receive(Succeed()))
+	g.Eventually(ended, "1m").Should(Receive(Succeed()))
 	g.Expect(testutil.CollectAndCount(measured.Rollouts)).To(BeZero(), "it does not lead any more")
 	lease, err := leases().Get(t.Context(), config.LeaderElection.ResourceName, metav1.GetOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -286,7 +286,7 @@ func fetch(url, token string) (*http.Response, error) {
 	}
 	// The certificate is self-signed.
 	httpClient := &http.Client{
-		Timeout:   10 * time.Second,
+		Timeout:   time.Minute,
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true},
 	}
 	return httpClient.Do(request)

@@ -121,7 +121,7 @@ func startManager(t *testing.T, connection *rest.Config, config *configv1alpha1.
 func TestNamespacedManager(t *testing.T) {
 	g, c := NewWithT(t), newAdmin(t)
 	ready, refused := namespacedManager(t, "tenant")
-	g.Eventually(func() (int, error) { return get(ready, "") }, "20s").Should(Equal(http.StatusOK))
+	g.Eventually(func() (int, error) { return get(ready, "") }, "1m").Should(Equal(http.StatusOK))
 	g.Expect(c.Create(t.Context(), &storagev1.StorageClass{
 		ObjectMeta: metav1.ObjectMeta{Name: "grows"}, Provisioner: "example.io/none", AllowVolumeExpansion: ptr.To(true),
 	})).To(Succeed())
@@ -147,7 +147,7 @@ func TestNamespacedManager(t *testing.T) {
 	g.Eventually(func() (string, error) {
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(claim), claim)
 		return claim.Spec.Resources.Requests.Storage().String(), err
-	}, "20s").Should(Equal("2Gi"), "the API server knows the class")
+	}, "1m").Should(Equal("2Gi"), "the API server knows the class")
 	claim.Status.Capacity[corev1.ResourceStorage] = resource.MustParse("2Gi")
 	g.Expect(c.Status().Update(t.Context(), claim)).To(Succeed())
 	pod := &corev1.Pod{}
@@ -156,7 +156,7 @@ func TestNamespacedManager(t *testing.T) {
 			return "", err
 		}
 		return pod.Spec.Containers[0].Image, reportGate(t, c, pod)
-	}, "20s").Should(Equal("nginx:2"), func() string {
+	}, "1m").Should(Equal("nginx:2"), func() string {
 		_ = c.Get(t.Context(), client.ObjectKeyFromObject(set), set)
 		return fmt.Sprintf("in place; its blockers are %v, and the pod's status is %v", set.Status.Blockers, pod.Status)
 	})
@@ -165,7 +165,7 @@ func TestNamespacedManager(t *testing.T) {
 	g.Eventually(func() ([]appsv1beta1.Blocker, error) {
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(set), set)
 		return set.Status.Blockers, err
-	}, "20s").Should(ContainElement(And(
+	}, "1m").Should(ContainElement(And(
 		HaveField("Reason", "RecreateNotPermitted"),
 		HaveField("Message", ContainSubstring("this manager has rights in namespaces only (scope Namespace), and volumes belong to the cluster")),
 	)))
@@ -177,7 +177,7 @@ func TestNamespacedManager(t *testing.T) {
 	g.Eventually(func() ([]appsv1beta1.Blocker, error) {
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(restored), restored)
 		return restored.Status.Blockers, err
-	}, "20s").Should(ContainElement(And(
+	}, "1m").Should(ContainElement(And(
 		HaveField("Reason", "RecreateNotPermitted"), HaveField("Message", HavePrefix("claim data-restored-0: it is not made: ")),
 	)))
 	err := c.Get(t.Context(), client.ObjectKey{Namespace: "tenant", Name: "data-restored-0"}, &corev1.PersistentVolumeClaim{})
@@ -197,7 +197,7 @@ func change(t *testing.T, c client.Client, set *appsv1beta1.StatefulSet, edit fu
 		}
 		edit()
 		return c.Update(t.Context(), set)
-	}, "10s").Should(Succeed())
+	}, "1m").Should(Succeed())
 }
 
 // runPod does what a scheduler and a kubelet do for a pod that the manager makes.
@@ -205,7 +205,7 @@ func runPod(t *testing.T, c client.Client, key client.ObjectKey, image string) {
 	t.Helper()
 	g := NewWithT(t)
 	pod := &corev1.Pod{}
-	g.Eventually(func() error { return c.Get(t.Context(), key, pod) }, "20s").Should(Succeed())
+	g.Eventually(func() error { return c.Get(t.Context(), key, pod) }, "1m").Should(Succeed())
 	g.Expect(c.SubResource("binding").Create(t.Context(), pod, &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: "node-1"}})).To(Succeed())
 	g.Eventually(func() error {
 		if err := c.Get(t.Context(), key, pod); err != nil {
@@ -218,7 +218,7 @@ func runPod(t *testing.T, c client.Client, key client.ObjectKey, image string) {
 		}
 		pod.Status.ContainerStatuses = []corev1.ContainerStatus{builders.RunningContainer(pod.Spec.Containers[0].Name, "1", image, now.Time)}
 		return c.Status().Update(t.Context(), pod)
-	}, "10s").Should(Succeed())
+	}, "1m").Should(Succeed())
 }
 
 // reportGate says of a pod that it is not ready, as its kubelet does, when its readiness gate
@@ -247,7 +247,7 @@ func bindClaim(t *testing.T, c client.Client, key client.ObjectKey) *corev1.Pers
 	t.Helper()
 	g := NewWithT(t)
 	claim := &corev1.PersistentVolumeClaim{}
-	g.Eventually(func() error { return c.Get(t.Context(), key, claim) }, "20s").Should(Succeed())
+	g.Eventually(func() error { return c.Get(t.Context(), key, claim) }, "1m").Should(Succeed())
 	claim.Spec.VolumeName = "volume-" + key.Name
 	g.Expect(c.Update(t.Context(), claim)).To(Succeed())
 	claim.Status.Phase = corev1.ClaimBound

@@ -6,6 +6,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -150,10 +151,17 @@ func TestMetricsOptions(t *testing.T) {
 	g.Expect(withFiles.CertDir).To(Equal(folder))
 }
 
-// stalledCache never syncs.
-type stalledCache struct{}
+// stalledCache never syncs. It notes how long it was given.
+type stalledCache struct{ given time.Duration }
 
-func (stalledCache) WaitForCacheSync(ctx context.Context) bool {
+func (c *stalledCache) WaitForCacheSync(ctx context.Context) bool {
+	deadline, isLimited := ctx.Deadline()
+	if !isLimited {
+		c.given = math.MaxInt64
+
+		return false
+	}
+	c.given = time.Until(deadline)
 	<-ctx.Done()
 
 	return false
@@ -170,9 +178,9 @@ func TestCachesSynced(t *testing.T) {
 
 	g.Expect(cachesSynced(syncedCache{})(request)).To(Succeed())
 
-	start := time.Now()
-	g.Expect(cachesSynced(stalledCache{})(request)).To(MatchError("caches have not synced"))
-	g.Expect(time.Since(start)).To(BeNumerically("<", time.Second), "a kubelet waits no longer")
+	stalled := &stalledCache{}
+	g.Expect(cachesSynced(stalled)(request)).To(MatchError("caches have not synced"))
+	g.Expect(stalled.given).To(BeNumerically("<", time.Second), "a kubelet waits no longer")
 }
 
 // defaults returns a configuration of defaults.

@@ -30,7 +30,7 @@ var _ = Describe("the controller", func() {
 
 	becomes := func(status corev1.ConditionStatus) {
 		GinkgoHelper()
-		Eventually(w.gate, "20s").Should(Equal(status))
+		Eventually(w.gate, "1m").Should(Equal(status))
 	}
 
 	It("notices new pods", func() {

@@ -5,8 +5,8 @@ package native
 
 import (
 	"bytes"
-	"context"
 	"testing"
+	"testing/synctest"
 
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -45,25 +45,26 @@ func TestReleaseAllLeavesNothingBehind(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			l := newLeft(g)
-			if tc.change != nil {
-				tc.change(l)
-			}
-			var evicted []string
-			out := &bytes.Buffer{}
-			ctx, cancel := context.WithTimeout(t.Context(), 2*releasePause)
-			defer cancel()
+			// In a bubble, the patience is over at once where everybody waits.
+			synctest.Test(t, func(t *testing.T) {
+				g := NewWithT(t)
+				l := newLeft(g)
+				if tc.change != nil {
+					tc.change(l)
+				}
+				var evicted []string
+				out := &bytes.Buffer{}
 
-			err := evictAllLeftovers(ctx, l.client(g, &evicted), []string{""}, out)
+				err := evictAllLeftovers(t.Context(), l.client(g, &evicted), []string{""}, out)
 
-			if tc.err == "" {
-				g.Expect(err).NotTo(HaveOccurred())
-			} else {
-				g.Expect(err).To(MatchError(tc.err))
-			}
-			g.Expect(evicted).To(Equal(tc.evicted))
-			g.Expect(out.String()).To(Equal(tc.out))
+				if tc.err == "" {
+					g.Expect(err).NotTo(HaveOccurred())
+				} else {
+					g.Expect(err).To(MatchError(tc.err))
+				}
+				g.Expect(evicted).To(Equal(tc.evicted))
+				g.Expect(out.String()).To(Equal(tc.out))
+			})
 		})
 	}
 }

@@ -380,7 +380,7 @@ var _ = Describe("A claim that is made anew", Ordered, ContinueOnFailure, func()
 		Eventually(func() []appsv1beta1.Blocker {
 			s.round()
 			return w.status().Blockers
-		}).WithTimeout(20 * time.Second).Should(ContainElement(HaveField("Reason", volumes.ReasonClaimRefused)))
+		}).WithTimeout(time.Minute).Should(ContainElement(HaveField("Reason", volumes.ReasonClaimRefused)))
 		return quota
 	}
 

@@ -21,8 +21,8 @@ import (
 )
 
 // patience is how long processes may take to end after the command of their suite: as
-// long as a lab takes to go down.
-const patience = 30 * time.Second
+// long as a lab takes to go down on a loaded machine.
+const patience = 2 * time.Minute
 
 // interrupted is what a shell exits with after Ctrl-C.
 const interrupted = 130

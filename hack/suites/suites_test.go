@@ -247,7 +247,7 @@ func TestWhatIsLeftBehind(t *testing.T) {
 	g := NewWithT(t)
 	t.Chdir(t.TempDir())
 	command := exec.CommandContext(t.Context(), os.Args[0], "own", "usage.json", "200ms",
-		"bash", "-c", "(setsid sleep 3600 & echo $! >pid) >/dev/null 2>&1")
+		"bash", "-c", "(setsid sleep 3600 & echo $! >pid; until [ \"$(cat /proc/$!/comm)\" = sleep ]; do sleep 0.01; done) >/dev/null 2>&1")
 
 	g.Expect(statusOf(command.Run())).To(Equal(1))
 
@@ -282,7 +282,7 @@ func TestTimeOfAPIDNamespaceCounts(t *testing.T) {
 	// The busy one says when it has done enough; then there is time to look at it.
 	inCheckout(t, `[ $1 = prepare ] || unshare $([ $(id -u) = 0 ] || echo --map-root-user) --pid --fork --mount-proc bash -c '
 (for ((i = 0; i < 200000; i++)); do :; done; touch done; sleep 60) &
-until [ -e done ]; do sleep 0.1; done; sleep 4'`)
+until [ -e done ]; do sleep 0.1; done; sleep 10'`)
 
 	_, err := runSuites(t.Context(), []string{"unit"}, 100)
 

@@ -77,7 +77,7 @@ func TestAuditAnnotations(t *testing.T) {
 		touch(insitu, pod)
 
 		return writtenBy(t, operatorUser, namespace)
-	}, "30s").Should(ContainElement(written{"patch pods", "db-0", "apps.kruise.io/StatefulSet/audited/db", "web-1"}))
+	}, "1m").Should(ContainElement(written{"patch pods", "db-0", "apps.kruise.io/StatefulSet/audited/db", "web-1"}))
 
 	mustBeMade(t, insitu, owned("db-1", set), state{imageA, "100m", imageB}, state{imageB, "100m", imageB})
 	mustBeMade(t, insitu, owned("db-2", set), state{imageA, "100m", imageB}, state{imageA, "200m", imageB})
@@ -98,7 +98,7 @@ func TestAuditAnnotations(t *testing.T) {
 		})
 	}
 	// The server may answer a request before it has written it to its log.
-	g.Eventually(later, "10s").Should(ConsistOf(
+	g.Eventually(later, "1m").Should(ConsistOf(
 		written{"patch pods", "db-1", db, "web-2"},
 		written{"patch pods/resize", "db-2", db, "web-1"},
 		written{"patch pods", "db-2", db, "web-2"},
@@ -107,5 +107,5 @@ func TestAuditAnnotations(t *testing.T) {
 		written{"patch pods", "plain-x", "apps/ReplicaSet/audited/plain", "web-1"},
 		written{"patch pods", "orphan", "", "web-1"},
 	))
-	g.Eventually(func() []written { return writtenBy(t, "jane", namespace) }, "10s").Should(Equal([]written{{"patch pods", "orphan", "", ""}}))
+	g.Eventually(func() []written { return writtenBy(t, "jane", namespace) }, "1m").Should(Equal([]written{{"patch pods", "orphan", "", ""}}))
 }

@@ -150,5 +150,5 @@ func install(t *testing.T, file, namespace string, change func(*unstructured.Uns
 // the API server has shown it.
 func await(t *testing.T, request func() error, words string) {
 	t.Helper()
-	NewWithT(t).Eventually(request, 30*time.Second, 100*time.Millisecond).Should(MatchError(ContainSubstring(words)))
+	NewWithT(t).Eventually(request, time.Minute, 100*time.Millisecond).Should(MatchError(ContainSubstring(words)))
 }

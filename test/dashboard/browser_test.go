@@ -27,7 +27,7 @@ import (
 
 // patience is how long the page may take for anything. It is long, since machines are
 // busy; nothing waits for it to pass.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // browser is the one Chromium of all tests.
 var browser context.Context

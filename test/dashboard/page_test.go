@@ -273,22 +273,12 @@ func TestAThousandPods(t *testing.T) {
 	})
 	p.eventually(`document.querySelectorAll('.cell.s-Settled').length`, 200)
 	t.Logf("700 of 1000 pods moved and were drawn in %v", time.Since(began).Round(time.Millisecond))
-	var took float64
-	p.run(chromedp.Evaluate(`(async () => {
-		const {Pods} = await import('./pods.js');
-		const {workloads} = await (await fetch('api/workloads')).json();
-		const {pods} = workloads.find((one) => one.name === 'fleet');
-		const grid = new Pods();
-		document.body.append(grid.element);
-		grid.show(pods);
-		const began = performance.now();
-		grid.show(pods.map((pod) => ({...pod, state: 'Draining'})));
-		const took = performance.now() - began;
-		grid.element.remove();
-		return took;
-	})()`, &took, awaitPromise))
-	t.Logf("drawing all 1000 pods anew took %.0f ms", took)
-	p.g.Expect(took).To(BeNumerically("<", 1000))
+	// How long it takes is up to the machine; what is touched is not.
+	var drawn struct{ All, One, Took float64 }
+	p.run(chromedp.Evaluate(drawScript, &drawn, awaitPromise))
+	t.Logf("drawing all 1000 pods anew took %.0f ms, and touched %.0f nodes; one pod touched %.0f", drawn.Took, drawn.All, drawn.One)
+	p.g.Expect(drawn.All).To(BeNumerically("<", 10*1000))
+	p.g.Expect(drawn.One).To(And(BeNumerically(">", 0), BeNumerically("<", 100)), "one pod moves, the others stay as they are")
 	p.picture("thousand-light")
 }
 

@@ -18,6 +18,34 @@ import (
 
 type cdpContext = context.Context
 
+// drawScript draws the pods of the workload "fleet" in a grid of its own, and returns how
+// many nodes were touched when all pods got another state, and when one did, and how many
+// milliseconds it took to draw all.
+const drawScript = `(async () => {
+	const {Pods} = await import('./pods.js');
+	const {workloads} = await (await fetch('api/workloads')).json();
+	const {pods} = workloads.find((one) => one.name === 'fleet');
+	const grid = new Pods();
+	document.body.append(grid.element);
+	const changes = new MutationObserver(() => {});
+	changes.observe(grid.element, {subtree: true, childList: true, attributes: true, characterData: true});
+	const size = (nodes) => [...nodes].reduce((sum, node) => sum + 1 + (node.querySelectorAll?.('*').length ?? 0), 0);
+	const touched = () => changes.takeRecords().reduce((sum, one) => sum + (size(one.addedNodes) + size(one.removedNodes) || 1), 0);
+	const draining = pods.map((pod) => ({...pod, state: 'Draining'}));
+	grid.show(pods);
+	touched();
+	const began = performance.now();
+	grid.show(draining);
+	const took = performance.now() - began;
+	const all = touched();
+	grid.show(pods);
+	touched();
+	grid.show(pods.with(0, draining[0]));
+	const one = touched();
+	grid.element.remove();
+	return {all, one, took};
+})()`
+
 // awaitPromise has a script wait for what it promises.
 func awaitPromise(params *runtime.EvaluateParams) *runtime.EvaluateParams {
 	return params.WithAwaitPromise(true)

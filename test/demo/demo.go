@@ -119,7 +119,7 @@ func (d *demo) pods(ctx context.Context, selector string) ([]observe.Pod, error)
 // pages asks for the pages, again if a server is not up to it yet.
 func (d *demo) pages(ctx context.Context, pods []observe.Pod) error {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, time.Second, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, time.Second, patience, true, func(ctx context.Context) (bool, error) {
 		last = observe.Pages(ctx, d.kubernetes, namespace, pods)
 		return last == nil, nil
 	})

@@ -53,6 +53,21 @@ func operatorRequests(namespace string, dryRun bool) []string {
 	return writes
 }
 
+// writesAtRest waits until the operator has had nothing to write for a while, and returns
+// how many writes there are: a kubelet may be late with what it reports.
+func writesAtRest(ctx context.Context, namespace string) int {
+	GinkgoHelper()
+	const quiet = 5 * time.Second
+	count, since := -1, time.Now()
+	Eventually(ctx, func() time.Duration {
+		if now := len(operatorWrites(namespace)); now != count {
+			count, since = now, time.Now()
+		}
+		return time.Since(since)
+	}).WithPolling(time.Second).Should(BeNumerically(">=", quiet))
+	return count
+}
+
 // auditLog is the audit log of the lab's API server.
 func auditLog() string { return filepath.Join(labPath, "logs", "audit.log") }
 
@@ -101,7 +116,7 @@ var _ = Describe("The operator's writes, by the API server's audit log", func() 
 		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine))
 		setImage(ctx, set, nginxLatest)
 		waitSettled(ctx, set)
-		before := len(operatorWrites(namespace))
+		before := writesAtRest(ctx, namespace)
 
 		nudge(ctx, set, "first")
 		nudge(ctx, set, "second")

@@ -14,13 +14,13 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/commands"
 	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/test/builders"
@@ -112,15 +112,19 @@ var _ = Describe("The dashboard", func() {
 		), "the page is not loaded again")
 		picture(tab, "stuck")
 
-		set := create(ctx, builders.StatefulSet(namespace, "rolling", nginxAlpine).Replicas(6).MaxUnavailable(2).GracePeriod(2))
+		set := create(ctx, builders.StatefulSet(namespace, "rolling", nginxAlpine).Replicas(6).MaxUnavailable(2).GracePeriod(2).Partition(4))
 		address := ""
 		Expect(chromedp.Run(tab, chromedp.Evaluate(`location.hash = '#/apps.kruise.io/StatefulSet/`+namespace+`/rolling'`, &address))).To(Succeed())
 		Eventually(shown).WithArguments(tab).Should(ContainSubstring("Healthy"))
 		setImage(ctx, set, nginxLatest)
-		Eventually(shown).WithArguments(tab).WithPolling(50 * time.Millisecond).Should(And(
-			ContainSubstring("Progressing"), ContainSubstring("2 of 6"), Or(ContainSubstring("Restarting"), ContainSubstring("Grace")),
-		))
+		eventually(ctx, set, func(g Gomega, set *appsv1beta1.StatefulSet) {
+			g.Expect(set.Status.UpdatedReadyReplicas).To(BeEquivalentTo(2))
+		})
+		// The next two stay where they are until they were seen.
+		change(ctx, set, edits(partition(0), endless))
+		Eventually(shown).WithArguments(tab).Should(And(ContainSubstring("Progressing"), ContainSubstring("2 of 6"), ContainSubstring("Grace")))
 		picture(tab, "rolling")
+		change(ctx, set, shortGrace)
 		Eventually(shown).WithArguments(tab).Should(And(ContainSubstring("Healthy"), ContainSubstring("6 of 6")))
 	})
 })

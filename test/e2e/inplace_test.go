@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/test/builders"
 	"github.com/insitu-dev/insitu/test/observe"
 	"github.com/insitu-dev/insitu/test/short"
@@ -151,13 +152,15 @@ var _ = Describe("An update in place", func() {
 	})
 
 	It("replaces a pod that is deleted in the middle, and finishes", func(ctx context.Context) {
-		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine).GracePeriod(3))
+		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine).With(endless))
 		before := pods(ctx, set)
 		setImage(ctx, set, nginxLatest)
 		eventually(ctx, set, func(g Gomega, set *appsv1beta1.StatefulSet) {
-			g.Expect(set.Status.Blockers).To(ContainElement(HaveField("Pod", "sample-2")))
+			g.Expect(set.Status.Blockers).To(ContainElement(And(HaveField("Pod", "sample-2"), in(inplace.Grace))))
 		})
 		Expect(api.Delete(ctx, getPod(ctx, set, 2), client.GracePeriodSeconds(1))).To(Succeed())
+		Eventually(ctx, podUIDs).WithArguments(set).Should(And(HaveLen(3), Not(HaveKeyWithValue("sample-2", before[2].UID))))
+		change(ctx, set, shortGrace)
 		waitSettled(ctx, set)
 
 		after := pods(ctx, set)
@@ -168,13 +171,13 @@ var _ = Describe("An update in place", func() {
 	})
 
 	It("goes on when the set is scaled in the middle", func(ctx context.Context) {
-		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine).GracePeriod(2))
+		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine).GracePeriod(2).Partition(2))
 		before := pods(ctx, set)
 		setImage(ctx, set, nginxLatest)
 		eventually(ctx, set, func(g Gomega, set *appsv1beta1.StatefulSet) {
 			g.Expect(set.Status.UpdatedReplicas).To(BeEquivalentTo(1))
 		})
-		change(ctx, set, func(s *appsv1beta1.StatefulSet) { s.Spec.Replicas = ptr.To[int32](5) })
+		change(ctx, set, edits(scaledTo(5), partition(0)))
 		waitSettled(ctx, set)
 		after := pods(ctx, set)
 		Expect(after).To(HaveLen(5))

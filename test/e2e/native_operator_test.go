@@ -70,7 +70,7 @@ var _ = Describe("The operator's writes", Serial, func() {
 			web.start(ctx, web.gated(nginxAlpine))
 			web.setImage(ctx, nginxLatest)
 			web.updated(ctx)
-			written := len(operatorWrites(web.namespace))
+			written := writesAtRest(ctx, web.namespace)
 			nudge := func(value string) {
 				web.kubectl(ctx, "label", "--overwrite", "pods", "--all", "nudge="+value)
 				web.kubectl(ctx, "annotate", "--overwrite", web.resource(), "nudge="+value)

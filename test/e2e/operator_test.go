@@ -8,12 +8,12 @@ package e2e
 import (
 	"context"
 	"strings"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/kubectl/pkg/util/podutils"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -45,37 +45,32 @@ func killOperator(ctx context.Context) {
 	GinkgoHelper()
 	identity := leader(ctx)
 	name, _, _ := strings.Cut(identity, "_")
-	pod := &corev1.Pod{}
-	Expect(api.Get(ctx, client.ObjectKey{Namespace: operatorNamespace, Name: name}, pod)).To(Succeed())
-	killContainer(pod.Status.ContainerStatuses[0].ContainerID)
+	Eventually(ctx, func(g Gomega, ctx context.Context) {
+		pod := &corev1.Pod{}
+		g.Expect(api.Get(ctx, client.ObjectKey{Namespace: operatorNamespace, Name: name}, pod)).To(Succeed())
+		// A kubelet may not have reported yet which container runs.
+		containerID := pod.Status.ContainerStatuses[0].ContainerID
+		killed, err := labtools.KillContainer(containerID)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(killed).NotTo(BeZero(), "no process of container "+containerID+" was found")
+	}).Should(Succeed())
 	Eventually(ctx, leader).Should(And(Not(BeEmpty()), Not(Equal(identity))))
-}
-
-// killContainer sends SIGKILL to the processes of a container.
-func killContainer(containerID string) {
-	GinkgoHelper()
-	killed, err := labtools.KillContainer(containerID)
-	Expect(err).NotTo(HaveOccurred())
-	Expect(killed).NotTo(BeZero(), "no process of container "+containerID+" was found")
 }
 
 var _ = Describe("The operator, killed with SIGKILL in the middle of an update", Serial, func() {
 	var namespace string
 	BeforeEach(func(ctx context.Context) { namespace = newNamespace(ctx) })
 
-	DescribeTable("goes on where it was", func(ctx context.Context, reached func(Gomega, *appsv1beta1.StatefulSet, *corev1.Pod)) {
-		set := create(ctx, builders.StatefulSet(namespace, "sample", sleeperV1).GracePeriod(3).With(func(s *appsv1beta1.StatefulSet) {
-			s.Spec.Template.Spec.Containers[0].Args = []string{"-ignore-term=2s"}
-		}))
+	DescribeTable("goes on where it was", func(ctx context.Context, grace edit, reached func(*corev1.Pod) bool) {
+		// The other pods keep out of it until the operator is killed, however late that is.
+		set := create(ctx, builders.StatefulSet(namespace, "sample", sleeperV1).Partition(2).With(edits(grace, args("-ignore-term=2s"))))
 		before := pods(ctx, set)
-		written := len(operatorWrites(namespace))
+		written, versions := len(operatorWrites(namespace)), versionsOfPod(ctx, set, 2)
 
 		setImage(ctx, set, sleeperV2)
-		Eventually(ctx, func(g Gomega, ctx context.Context) {
-			g.Expect(api.Get(ctx, client.ObjectKeyFromObject(set), set)).To(Succeed())
-			reached(g, set, getPod(ctx, set, 2))
-		}).WithPolling(20 * time.Millisecond).Should(Succeed())
+		waitVersion(ctx, versions, Satisfy(reached))
 		killOperator(ctx)
+		change(ctx, set, edits(partition(0), shortGrace))
 		waitSettled(ctx, set)
 
 		expectInPlace(before, pods(ctx, set), 1)
@@ -84,16 +79,14 @@ var _ = Describe("The operator, killed with SIGKILL in the middle of an update",
 			Expect(podWrites(writes, p.Name)).To(Equal([]string{"patch pods/status", "patch pods/", "patch pods/status"}), p.Name)
 		}
 	},
-		Entry("after a pod was marked not ready", func(g Gomega, _ *appsv1beta1.StatefulSet, pod *corev1.Pod) {
-			g.Expect(gateStatus(pod)).To(Equal(corev1.ConditionFalse))
-			g.Expect(pod.Spec.Containers[0].Image).To(Equal(sleeperV1))
+		Entry("after a pod was marked not ready", endless, func(pod *corev1.Pod) bool {
+			return gateStatus(pod) == corev1.ConditionFalse && pod.Spec.Containers[0].Image == sleeperV1
 		}),
-		Entry("after a pod was patched, before its container is restarted", short.Spec, func(g Gomega, _ *appsv1beta1.StatefulSet, pod *corev1.Pod) {
-			g.Expect(pod.Spec.Containers[0].Image).To(Equal(sleeperV2))
-			g.Expect(pod.Status.ContainerStatuses[0].RestartCount).To(BeZero())
+		Entry("after a pod was patched, before its container is restarted", short.Spec, graceOf(3), func(pod *corev1.Pod) bool {
+			return pod.Spec.Containers[0].Image == sleeperV2 && pod.Status.ContainerStatuses[0].RestartCount == 0
 		}),
-		Entry("after one of the pods is done", func(g Gomega, set *appsv1beta1.StatefulSet, _ *corev1.Pod) {
-			g.Expect(set.Status.UpdatedReadyReplicas).To(BeEquivalentTo(1))
+		Entry("after one of the pods is done", graceOf(3), func(pod *corev1.Pod) bool {
+			return pod.Spec.Containers[0].Image == sleeperV2 && gateStatus(pod) == corev1.ConditionTrue && podutils.IsPodReady(pod)
 		}),
 	)
 })

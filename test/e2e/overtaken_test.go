@@ -74,8 +74,14 @@ func minReady(seconds int32) edit {
 	return rolling(func(r *appsv1beta1.RollingUpdateStatefulSetStrategy) { r.MinReadySeconds = ptr.To(seconds) })
 }
 
+func graceOf(seconds int32) edit {
+	return rolling(func(r *appsv1beta1.RollingUpdateStatefulSetStrategy) {
+		r.InPlaceUpdateStrategy = &appsv1beta1.InPlaceUpdateStrategy{GracePeriodSeconds: seconds}
+	})
+}
+
 // shortGrace ends a grace period that runs.
-var shortGrace = rolling(func(r *appsv1beta1.RollingUpdateStatefulSetStrategy) { r.InPlaceUpdateStrategy.GracePeriodSeconds = 1 })
+var shortGrace = graceOf(1)
 
 func onDelete(s *appsv1beta1.StatefulSet) {
 	s.Spec.UpdateStrategy = appsv1beta1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}
@@ -90,8 +96,12 @@ func scaledTo(n int32) edit {
 }
 
 // endless is a grace period that ends in no test.
-func endless(s *appsv1beta1.StatefulSet) {
-	s.Spec.UpdateStrategy.RollingUpdate.InPlaceUpdateStrategy = &appsv1beta1.InPlaceUpdateStrategy{GracePeriodSeconds: 600}
+var endless = graceOf(600)
+
+// stopsSlowly makes the container go on for some time when it is to end.
+func stopsSlowly(s *appsv1beta1.StatefulSet) {
+	args("-ignore-term=10s")(s)
+	s.Spec.Template.Spec.TerminationGracePeriodSeconds = ptr.To[int64](12)
 }
 
 // readyAfter makes the container answer its probe some time after its start.
@@ -104,6 +114,25 @@ func readyAfter(duration string) edit {
 		}}
 	}
 }
+
+// readyAnnotation of a pod says how long after its start the container answers its probe,
+// of a set that is readyAsAnnotated.
+const readyAnnotation = "ready-after"
+
+// readyAsAnnotated makes the container answer its probe at once, and in later revisions
+// as late as they say: with never, an update stays where it is until the next one.
+func readyAsAnnotated(s *appsv1beta1.StatefulSet) {
+	readyAfter("0s")(s)
+	metav1.SetMetaDataAnnotation(&s.Spec.Template.ObjectMeta, readyAnnotation, "0s")
+	container := &s.Spec.Template.Spec.Containers[0]
+	container.Args = nil // a flag would win
+	container.Env = append(container.Env, corev1.EnvVar{Name: "SLEEPER_READY_AFTER", ValueFrom: &corev1.EnvVarSource{
+		FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.annotations['" + readyAnnotation + "']"},
+	}})
+}
+
+func neverReady(s *appsv1beta1.StatefulSet)  { s.Spec.Template.Annotations[readyAnnotation] = "1h" }
+func readyAtOnce(s *appsv1beta1.StatefulSet) { s.Spec.Template.Annotations[readyAnnotation] = "0s" }
 
 // overtaken is a cell of docs/any-state-any-revision.md: what is updated, where
 // sample-1 is then, what is wanted instead, and what becomes of the two pods.
@@ -189,18 +218,17 @@ func waitServing(ctx context.Context, set *appsv1beta1.StatefulSet, before []*co
 }
 
 // updating creates a set of two pods, updates it, and returns when sample-1 is
-// where it is to be overtaken, with the pods from before.
+// where it is to be overtaken, with the pods from before. sample-0 keeps out of it as long
+// as the partition is there, however late this is seen.
 func (c overtaken) updating(ctx context.Context, namespace string) (*appsv1beta1.StatefulSet, []*corev1.Pod) {
 	GinkgoHelper()
 	set := create(ctx, builders.StatefulSet(namespace, "sample", sleeperV1).Replicas(2).GracePeriod(0).With(func(s *appsv1beta1.StatefulSet) {
 		s.Spec.Template.Spec.TerminationGracePeriodSeconds = ptr.To[int64](7)
 		c.given(s)
 	}))
-	before := getPods(ctx, set)
-	change(ctx, set, c.update)
-	eventually(ctx, set, func(g Gomega, set *appsv1beta1.StatefulSet) {
-		g.Expect(set.Status.Blockers).To(ContainElement(And(HaveField("Pod", "sample-1"), c.when)))
-	})
+	before, versions := getPods(ctx, set), versionsOf(ctx, set)
+	change(ctx, set, edits(c.update, partition(1)))
+	waitVersion(ctx, versions, HaveField("Status.Blockers", ContainElement(And(HaveField("Pod", "sample-1"), c.when))))
 	return set, before
 }
 
@@ -220,7 +248,7 @@ var _ = Describe("An update that is overtaken", func() {
 
 	DescribeTable("gets to what was asked for last", func(ctx context.Context, c overtaken) {
 		set, before := c.updating(ctx, namespace)
-		change(ctx, set, c.by)
+		change(ctx, set, edits(partition(0), c.by))
 		if c.back != nil {
 			waitServing(ctx, set, before)
 			change(ctx, set, c.back)
@@ -256,20 +284,20 @@ var _ = Describe("An update that is overtaken", func() {
 			by: edits(scaledTo(1), shortGrace), sample0: restartedOnce,
 		}),
 		Entry("in Restarting, by one that recreates", overtaken{
-			given: args("-ignore-term=3s"), update: image(sleeperV2), when: in(inplace.Restarting),
+			given: stopsSlowly, update: image(sleeperV2), when: in(inplace.Restarting),
 			by: edits(environment, args()), sample0: recreated, sample1: recreated,
 		}),
 		// Whether the kubelet starts the second image before the third is its own affair.
 		Entry("in Restarting, by a third revision", short.Spec, overtaken{
-			given: args("-ignore-term=3s"), update: image(sleeperV2), when: in(inplace.Restarting),
+			given: stopsSlowly, update: image(sleeperV2), when: in(inplace.Restarting),
 			by: image(sleeperV3), sample0: restartedOnce, sample1: kept(BeNumerically("~", 1.5, 0.5)),
 		}),
 		Entry("in Verifying, by the previous revision", overtaken{
-			given: readyAfter("5s"), update: image(sleeperV2), when: in(inplace.Verifying, inplace.ReasonPodNotReady),
-			by: image(sleeperV1), sample0: untouched, sample1: restartedBack,
+			given: readyAsAnnotated, update: edits(image(sleeperV2), neverReady), when: in(inplace.Verifying, inplace.ReasonPodNotReady),
+			by: edits(image(sleeperV1), readyAtOnce), sample0: untouched, sample1: restartedBack,
 		}),
 		Entry("in Recreating, by the previous revision", overtaken{
-			given: args("-ignore-term=3s"), update: environment, when: in(inplace.Recreating, inplace.ReasonTerminating),
+			given: stopsSlowly, update: environment, when: in(inplace.Recreating, inplace.ReasonTerminating),
 			by: noEnvironment, sample0: untouched, sample1: recreated,
 		}),
 		Entry("with an image that does not exist, by one that recreates", overtaken{
@@ -302,7 +330,7 @@ var _ = Describe("An update that is overtaken", func() {
 		}
 		Expect(api.Create(ctx, slice)).To(Succeed())
 		set, before := c.updating(ctx, namespace)
-		setImage(ctx, set, sleeperV1)
+		change(ctx, set, edits(partition(0), image(sleeperV1)))
 		c.settles(ctx, set, before)
 	})
 
@@ -324,6 +352,7 @@ var _ = Describe("An update that is overtaken", func() {
 		startNode := killNode(ctx, before[1].Spec.NodeName)
 		untouched(before[0], getPod(ctx, set, 0))
 		startNode(ctx)
+		change(ctx, set, partition(0))
 		c.settles(ctx, set, before)
 	})
 })

@@ -136,7 +136,7 @@ var _ = Describe("A policy that rewrites images", func() {
 			after := pods(ctx, set)
 			expectInPlace(before, after, int32(i+1))
 			Expect(images(after)).To(HaveEach("docker.io/library/" + image))
-			writes := len(operatorWrites(namespace))
+			writes := writesAtRest(ctx, namespace)
 			nudge(ctx, set, image[len("nginx:"):])
 			Expect(operatorWrites(namespace)[writes:]).To(BeEmpty(), "a settled set is left alone")
 		}

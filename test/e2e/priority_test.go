@@ -59,14 +59,14 @@ var _ = Describe("Containers with a launch priority", func() {
 	})
 
 	It("lose nothing when a newer revision comes in between", func(ctx context.Context) {
-		set := create(ctx, ranked())
+		set := create(ctx, ranked().With(readyAsAnnotated))
 		before := getPod(ctx, set, 0)
-		change(ctx, set, both(sleeperV2))
+		change(ctx, set, edits(both(sleeperV2), neverReady))
 		eventually(ctx, set, func(g Gomega, set *appsv1beta1.StatefulSet) {
 			g.Expect(set.Status.Blockers).To(ContainElement(HaveField("Reason", inplace.ReasonNextBatch)))
 			g.Expect(set.Status.UpdatedReplicas).To(BeZero(), "it is of neither revision")
 		})
-		change(ctx, set, both("insitu-dev/sleeper:v3"))
+		change(ctx, set, edits(both("insitu-dev/sleeper:v3"), readyAtOnce))
 		waitSettled(ctx, set)
 		pod := getPod(ctx, set, 0)
 		Expect(pod.UID).To(Equal(before.UID))

@@ -251,7 +251,7 @@ var _ = Describe("Claims that cannot be made anew", func() {
 
 	It("for no volume is made of the first snapshot, stop nothing", func(ctx context.Context) {
 		before, bound, volumes := podUIDs(ctx, set), claims(ctx, namespace), boundTo(ctx, namespace)
-		change(ctx, set, edits(toClass(classUnmade), recreating(withSnapshotClass(snapshotStandard, 30))))
+		change(ctx, set, edits(toClass(classUnmade), recreating(withSnapshotClass(snapshotStandard, 60))))
 		message := waitBlocker(ctx, set, "sample-1", "RecreateTimedOut")
 		AddReportEntry("sample-1", message)
 		Expect(message).To(And(ContainSubstring("restores its first snapshot on trial"), ContainSubstring("code = ResourceExhausted")), "the driver's words")
@@ -264,7 +264,7 @@ var _ = Describe("Claims that cannot be made anew", func() {
 
 	It("for no volume is made of the snapshot, get back their old one", func(ctx context.Context) {
 		before, bound, volumes, data := podUIDs(ctx, set), claims(ctx, namespace), boundTo(ctx, namespace), contents(ctx, set)
-		change(ctx, set, edits(toClass(classUnmade), recreating(afterTheStop(snapshotStandard, 30))))
+		change(ctx, set, edits(toClass(classUnmade), recreating(afterTheStop(snapshotStandard, 60))))
 		message := waitBlocker(ctx, set, "sample-1", "RecreateTimedOut")
 		AddReportEntry("sample-1", message)
 		Expect(message).To(ContainSubstring("code = ResourceExhausted"), "the driver's words")

@@ -395,7 +395,8 @@ var _ = Describe("Claims made anew from their snapshots", func() {
 	})
 
 	It("of a set that is scaled down in the middle, and up again, have their data", func(ctx context.Context) {
-		set := create(ctx, nginxWithVolume(namespace, classStandard).Replicas(2).With(recreating(keepingNothing(0))))
+		// The old volume is held for long enough to be seen.
+		set := create(ctx, nginxWithVolume(namespace, classStandard).Replicas(2).With(recreating(keepingNothing(600))))
 		fillVolumes(ctx, set)
 		data := contents(ctx, set)
 		change(ctx, set, toClass(classNoatime))

@@ -126,7 +126,7 @@ var _ = Describe("A resize by somebody else", func() {
 		resizeBy(ctx, "vpa", getPod(ctx, set, 0), size{cpu: "60m", memory: "72Mi"})
 		change(ctx, set, label)
 		waitSettled(ctx, set)
-		written := len(operatorWrites(namespace))
+		written := writesAtRest(ctx, namespace)
 		nudge(ctx, set, "settled")
 		Expect(cpuOf(getPod(ctx, set, 0))).To(Equal("60m"))
 		Expect(operatorWrites(namespace)[written:]).To(BeEmpty())

@@ -166,15 +166,21 @@ func controlGroups(containerID string) map[string]string {
 	return nil
 }
 
-// watchPods watches the pods of a workload from now on. The function that it
-// returns ends that, and returns every state of theirs that was seen.
+// watchPods is watchPodsOf for "sample".
 func watchPods(ctx context.Context, namespace string) (seen func() []*corev1.Pod) {
+	GinkgoHelper()
+	return watchPodsOf(ctx, namespace, "sample")
+}
+
+// watchPodsOf watches the pods of a workload from now on. The function that it
+// returns ends that, and returns every state of theirs that was seen.
+func watchPodsOf(ctx context.Context, namespace, app string) (seen func() []*corev1.Pod) {
 	GinkgoHelper()
 	list := &corev1.PodList{}
 	Expect(api.List(ctx, list, client.InNamespace(namespace))).To(Succeed())
 	// The watch outlives this node of the spec's context.
 	events, err := kube.CoreV1().Pods(namespace).Watch(context.WithoutCancel(ctx), metav1.ListOptions{
-		LabelSelector: "app=sample", ResourceVersion: list.ResourceVersion,
+		LabelSelector: "app=" + app, ResourceVersion: list.ResourceVersion,
 	})
 	Expect(err).NotTo(HaveOccurred())
 	end := sync.OnceFunc(events.Stop)

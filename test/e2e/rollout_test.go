@@ -14,6 +14,8 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/kubectl/pkg/util/podutils"
 	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
@@ -29,28 +31,23 @@ var _ = Describe("A rollout", func() {
 
 	It("goes from the highest ordinal down, within the budget", short.Spec, func(ctx context.Context) {
 		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine))
-		before := pods(ctx, set)
+		before, seen := pods(ctx, set), watchPods(ctx, namespace)
 		setImage(ctx, set, nginxLatest)
+		waitSettled(ctx, set)
 
 		var order []string
-		Eventually(ctx, func(g Gomega, ctx context.Context) {
-			found := pods(ctx, set)
-			unready := 0
-			for _, p := range found {
-				if !p.Ready {
-					unready++
-				}
-				if p.Image == nginxLatest && !slices.Contains(order, p.Name) {
-					order = append(order, p.Name)
-				}
+		unready := sets.New[string]()
+		for _, pod := range seen() {
+			unready.Insert(pod.Name)
+			if podutils.IsPodReady(pod) {
+				unready.Delete(pod.Name)
 			}
-			if unready > 1 {
-				StopTrying("more pods are out of service than maxUnavailable").Attach("pods", found).Now()
+			Expect(len(unready)).To(BeNumerically("<=", 1), "more pods are out of service than maxUnavailable: %v", unready)
+			if pod.Spec.Containers[0].Image == nginxLatest && !slices.Contains(order, pod.Name) {
+				order = append(order, pod.Name)
 			}
-			g.Expect(order).To(HaveLen(3))
-		}).WithPolling(50 * time.Millisecond).Should(Succeed())
+		}
 		Expect(order).To(Equal([]string{"sample-2", "sample-1", "sample-0"}))
-		waitSettled(ctx, set)
 		expectInPlace(before, pods(ctx, set), 1)
 	})
 

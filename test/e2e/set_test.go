@@ -9,12 +9,16 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
@@ -111,6 +115,39 @@ func eventually(ctx context.Context, set *appsv1beta1.StatefulSet, wanted func(G
 		g.Expect(api.Get(ctx, client.ObjectKeyFromObject(set), set)).To(Succeed())
 		wanted(g, set)
 	}).Should(Succeed())
+}
+
+// versionsOf watches a set from now on: every version of it is received, also one that
+// passes before anybody polls.
+func versionsOf(ctx context.Context, set *appsv1beta1.StatefulSet) <-chan watch.Event {
+	GinkgoHelper()
+	list := &appsv1beta1.StatefulSetList{}
+	Expect(api.List(ctx, list, client.InNamespace(set.Namespace))).To(Succeed())
+	// The watch outlives this node of the spec's context.
+	events, err := api.Watch(context.WithoutCancel(ctx), &appsv1beta1.StatefulSetList{}, &client.ListOptions{
+		Namespace: set.Namespace, Raw: &metav1.ListOptions{ResourceVersion: list.ResourceVersion},
+	})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(events.Stop)
+	return events.ResultChan()
+}
+
+// versionsOfPod is versionsOf for a pod of a set.
+func versionsOfPod(ctx context.Context, set *appsv1beta1.StatefulSet, ordinal int) <-chan watch.Event {
+	GinkgoHelper()
+	pod := getPod(ctx, set, ordinal)
+	events, err := kube.CoreV1().Pods(pod.Namespace).Watch(context.WithoutCancel(ctx), metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("metadata.name", pod.Name).String(), ResourceVersion: pod.ResourceVersion,
+	})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(events.Stop)
+	return events.ResultChan()
+}
+
+// waitVersion waits until a version is received that matches.
+func waitVersion(ctx context.Context, versions <-chan watch.Event, wanted types.GomegaMatcher) {
+	GinkgoHelper()
+	Eventually(ctx, versions).WithPolling(20 * time.Millisecond).Should(Receive(HaveField("Object", wanted)))
 }
 
 // pods returns the pods of a set, as a user sees them.

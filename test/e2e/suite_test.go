@@ -39,7 +39,7 @@ const (
 const patience = 3 * time.Minute
 
 var (
-	api     client.Client
+	api     client.WithWatch
 	kube    kubernetes.Interface
 	labPath string
 )

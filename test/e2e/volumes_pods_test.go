@@ -7,44 +7,55 @@ package e2e
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/kubectl/pkg/util/podutils"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/test/builders"
-	"github.com/insitu-dev/insitu/test/observe"
 	"github.com/insitu-dev/insitu/test/short"
 )
 
-// watchAway looks at the pods of a set all the time, and returns what ends that
+// watchAway watches the pods of a set, all of which are ready, and returns what ends that
 // and says how many of them were out of service at a time, at most.
 func watchAway(ctx context.Context, set *appsv1beta1.StatefulSet) (most func() int) {
 	GinkgoHelper()
-	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	var done sync.WaitGroup
-	namespace, selector, replicas := set.Namespace, "app="+set.Name, int(*set.Spec.Replicas)
-	away := 0
-	done.Go(func() {
-		for ctx.Err() == nil {
-			if found, err := observe.Pods(ctx, kube, namespace, selector); err == nil {
-				ready := 0
-				for _, p := range found {
-					if p.Ready {
-						ready++
-					}
-				}
-				away = max(away, replicas-ready)
-			}
-			time.Sleep(50 * time.Millisecond)
-		}
+	selector, replicas := "app="+set.Name, int(*set.Spec.Replicas)
+	list, err := kube.CoreV1().Pods(set.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	Expect(err).NotTo(HaveOccurred())
+	ready := sets.New[string]()
+	for i := range list.Items {
+		ready.Insert(list.Items[i].Name)
+	}
+	// The watch outlives this node of the spec's context.
+	events, err := kube.CoreV1().Pods(set.Namespace).Watch(context.WithoutCancel(ctx), metav1.ListOptions{
+		LabelSelector: selector, ResourceVersion: list.ResourceVersion,
 	})
+	Expect(err).NotTo(HaveOccurred())
+	away, done := 0, make(chan struct{})
+	go func() {
+		defer close(done)
+		for event := range events.ResultChan() {
+			pod, isPod := event.Object.(*corev1.Pod)
+			if !isPod {
+				continue
+			}
+			ready.Delete(pod.Name)
+			if event.Type != watch.Deleted && podutils.IsPodReady(pod) {
+				ready.Insert(pod.Name)
+			}
+			away = max(away, replicas-len(ready))
+		}
+	}()
 	most = func() int {
-		stop()
-		done.Wait()
+		events.Stop()
+		<-done
 		return away
 	}
 	DeferCleanup(func() { most() })

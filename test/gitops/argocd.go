@@ -42,7 +42,8 @@ func RunHealth(ctx context.Context, script string, openLibs bool, obj *unstructu
 			return Health{}, fmt.Errorf("open the Lua library %q: %w", name, err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	// Argo CD gives it a second, in which a loaded machine may not get to it.
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	state.SetContext(ctx)
 	state.SetGlobal("obj", luaValue(state, obj.Object))

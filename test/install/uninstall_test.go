@@ -12,7 +12,12 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/test/observe"
@@ -34,8 +39,11 @@ var _ = Describe("An uninstall in the middle of rollouts", short.Spec, Ordered, 
 
 	It("releases what is held: Kubernetes goes on with it", func(ctx context.Context) {
 		// The rollouts stay in their middle, however late that is looked at. A StatefulSet has
-		// no annotation for that; its field would hold up Kubernetes, too.
+		// no annotation for that, and its field would hold up Kubernetes, too: a
+		// PodDisruptionBudget does not.
 		kubectl(ctx, "annotate", "-n", held.namespace, "deployment/deployment", "daemonset/daemons", native.PartitionAnnotation+"=1")
+		kubectl(ctx, "annotate", "-n", held.namespace, "statefulsets.apps/builtin-set", native.PodDisruptionBudgetAnnotation+"=Respect")
+		Expect(api.Create(ctx, keeper(held.namespace))).To(Succeed())
 		held.apply(ctx, nginxLatest)
 		apps := []string{"builtin-set", "deployment", "daemons"}
 		for _, app := range apps {
@@ -90,11 +98,24 @@ var _ = Describe("An uninstall in the middle of rollouts", short.Spec, Ordered, 
 		held.apply(ctx, nginxAlpine)
 		held.annotate(ctx, native.PausedAnnotation+"-")
 		kubectl(ctx, "annotate", "-n", held.namespace, "deployment/deployment", "daemonset/daemons", native.PartitionAnnotation+"-")
+		kubectl(ctx, "annotate", "-n", held.namespace, "statefulsets.apps/builtin-set", native.PodDisruptionBudgetAnnotation+"-")
 		held.settled(ctx)
 		Expect(observe.Differences(before, held.pods(ctx), 1)).To(BeEmpty())
 		settled.expectUntouched(ctx)
 	})
 })
+
+// keeper is a PodDisruptionBudget by which the last pod of the StatefulSet may not be
+// evicted.
+func keeper(namespace string) *policyv1.PodDisruptionBudget {
+	return &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "keeper"},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MaxUnavailable: ptr.To(intstr.FromInt32(0)),
+			Selector:       &metav1.LabelSelector{MatchLabels: map[string]string{appsv1.StatefulSetPodNameLabel: "builtin-set-0"}},
+		},
+	}
+}
 
 // annotate changes an annotation of all workloads of Kubernetes.
 func (w workloads) annotate(ctx context.Context, change string) {

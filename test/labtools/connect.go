@@ -17,7 +17,7 @@ import (
 
 // Connect returns clients of the lab that KUBECONFIG names, without a limit of requests: one
 // that knows the kinds of Insitu, too, and one that reads logs.
-func Connect() (client.Client, kubernetes.Interface, error) {
+func Connect() (client.WithWatch, kubernetes.Interface, error) {
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return nil, nil, fmt.Errorf("find the lab: %w", err)
@@ -28,7 +28,7 @@ func Connect() (client.Client, kubernetes.Interface, error) {
 	if err := builder.AddToScheme(scheme); err != nil {
 		return nil, nil, fmt.Errorf("register API types: %w", err)
 	}
-	api, err := client.New(config, client.Options{Scheme: scheme})
+	api, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
 	if err != nil {
 		return nil, nil, fmt.Errorf("make a client: %w", err)
 	}

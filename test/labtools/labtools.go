@@ -7,6 +7,7 @@ package labtools
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -43,7 +44,8 @@ func run(ctx context.Context, program string, args []string) (string, error) {
 
 // KillContainer sends SIGKILL to the processes of a container, which is named as in
 // the status of its pod: containerd://ID. The lab's nodes are on this machine, so they
-// are found by their cgroup. It returns how many there were.
+// are found by their cgroup. It returns how many there were. One that ends by itself
+// meanwhile is no failure.
 func KillContainer(containerID string) (int, error) {
 	_, id, _ := strings.Cut(containerID, "://")
 	if id == "" {
@@ -63,7 +65,7 @@ func KillContainer(containerID string) (int, error) {
 		if err != nil {
 			return killed, fmt.Errorf("find processes of container %s: %w", containerID, err)
 		}
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return killed, fmt.Errorf("kill process %d of container %s: %w", pid, containerID, err)
 		}
 		killed++

@@ -31,7 +31,7 @@ const SwitchNamespace = "insitu-system"
 
 // The API server takes up policies when its watch shows them.
 const (
-	patience = 30 * time.Second
+	patience = 2 * time.Minute
 	pause    = 100 * time.Millisecond
 )
 

@@ -152,7 +152,7 @@ func (w *world) run(args ...string) int {
 	config.CurrentContext = "test"
 	path := filepath.Join(GinkgoT().TempDir(), "kubeconfig")
 	Expect(clientcmd.WriteToFile(*config, path)).To(Succeed())
-	ctx, cancel := context.WithTimeout(w.ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(w.ctx, 2*time.Minute)
 	defer cancel()
 	out := &bytes.Buffer{}
 	code := commands.Run(ctx, append(args, "--kubeconfig="+path), genericiooptions.IOStreams{In: os.Stdin, Out: out, ErrOut: out}, build.Build{})

@@ -126,7 +126,7 @@ func (g *grouped) alive() (bool, error) {
 }
 
 func (g *grouped) destroy() error {
-	const patience = 10 * time.Second
+	const patience = 2 * time.Minute // on a loaded machine
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		alive, err := g.alive()
 		if err != nil {

@@ -20,8 +20,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// removeTimeout is how long control groups may take to become empty.
-const removeTimeout = 10 * time.Second
+// removeTimeout is how long control groups may take to become empty. Processes that were
+// killed take their time on a loaded machine.
+const removeTimeout = 2 * time.Minute
 
 // Cgroups are the control group hierarchies of a machine: one on a machine
 // with cgroup v2, one per set of controllers with v1, and both kinds where v2

@@ -18,7 +18,7 @@ import (
 )
 
 // patience is how long a server may take on a slow machine.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // rootfs is an image, unpacked to be run in with chroot. That it has no /proc
 // and no /dev but a null is enough for a server.

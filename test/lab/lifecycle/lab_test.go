@@ -164,7 +164,7 @@ func (l *testLab) killSupervisor() {
 	l.t.Helper()
 	pid := l.supervisor()
 	l.g.Expect(syscall.Kill(pid, syscall.SIGKILL)).To(Succeed())
-	l.g.Eventually(func() error { return syscall.Kill(pid, 0) }, 10*time.Second).Should(MatchError(syscall.ESRCH))
+	l.g.Eventually(func() error { return syscall.Kill(pid, 0) }, podTimeout).Should(MatchError(syscall.ESRCH))
 }
 
 // twoNodes is a pod on each node with a volume, and two Services for both: one
@@ -206,7 +206,7 @@ spec:
 func (l *testLab) runPods() {
 	l.t.Helper()
 	l.apply(twoNodes)
-	_, err := l.kubectl("rollout", "status", "statefulset/sample", "--timeout=90s")
+	_, err := l.kubectl("rollout", "status", "statefulset/sample", "--timeout="+podTimeout.String())
 	l.g.Expect(err).NotTo(HaveOccurred())
 }
 

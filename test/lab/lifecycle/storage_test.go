@@ -74,7 +74,7 @@ func (s *storageTest) start(name, class, more string) {
 }
 
 func (s *storageTest) awaitPod(name string) {
-	_, err := s.kubectl("wait", "--for=condition=Ready", "pod/"+name, "--timeout=90s")
+	_, err := s.kubectl("wait", "--for=condition=Ready", "pod/"+name, "--timeout="+podTimeout.String())
 	s.Expect(err).NotTo(HaveOccurred(), "pod %s is not ready", name)
 }
 

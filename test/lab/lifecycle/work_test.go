@@ -14,7 +14,7 @@ import (
 )
 
 // podTimeout is how long pods may take to become what a test waits for.
-const podTimeout = 90 * time.Second
+const podTimeout = 3 * time.Minute
 
 func TestLabWorks(t *testing.T) {
 	skipIfShort(t)

@@ -227,7 +227,7 @@ var _ = Describe("Simulated nodes", func() {
 				g.Expect(pod.Status.Phase).To(Equal(corev1.PodRunning))
 				ips[pod.Status.PodIP] = true
 			}
-		}).WithPolling(time.Second).WithTimeout(time.Minute).Should(Succeed())
+		}).WithPolling(time.Second).Should(Succeed())
 		Expect(ips).To(HaveLen(count))
 	})
 

@@ -26,7 +26,7 @@ func TestRun(t *testing.T) {
 		t.Fatal("KUBEBUILDER_ASSETS names no folder with etcd and kube-apiserver; run the lab's tests with: make test-lab")
 	}
 	RegisterFailHandler(Fail)
-	SetDefaultEventuallyTimeout(30 * time.Second)
+	SetDefaultEventuallyTimeout(2 * time.Minute)
 	SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
 	RunSpecs(t, "Run")
 }

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	clientTimeout = 30 * time.Second
+	clientTimeout = 2 * time.Minute
 	// longestAnswer bounds the text of an error, in bytes.
 	longestAnswer = 4096
 )

@@ -18,7 +18,7 @@ import (
 )
 
 // statusTimeout bounds the wait for a supervisor that hangs.
-const statusTimeout = 10 * time.Second
+const statusTimeout = time.Minute
 
 func newStatus(opts *options) *cobra.Command {
 	return &cobra.Command{
