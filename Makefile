@@ -57,7 +57,7 @@ test: ## Run at least one test of everything, on every real component: what ever
 
 .PHONY: test-all
 test-all: ## Run everything, with more seeds, planted bugs and the oldest Kubernetes: takes hours, every night
-	@LEVEL=all hack/test $(suites) docs floor seeds mutants
+	@LEVEL=all hack/test $(suites) docs lint floor seeds mutants
 
 .PHONY: test-times
 test-times: ## List the slowest tests of the last run, and write its table into CONTRIBUTING.md

@@ -17,7 +17,7 @@ type lane []string
 // lab leaves behind, so no other may be up. The other lane has what needs no lab.
 var lanes = []lane{
 	{"e2e", "install", "docs", "lab"},
-	{"apiserver", "unit", "clients", "browser", "release", "monitoring", "floor", "seeds", "mutants"},
+	{"apiserver", "unit", "clients", "browser", "release", "monitoring", "lint", "floor", "seeds", "mutants"},
 }
 
 // yielding are suites that compute all the time: the others come first when cores are

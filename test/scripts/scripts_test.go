@@ -35,7 +35,7 @@ func source(t *testing.T, file, script, program string) (string, string, error) 
 }
 
 // progress is what a build says every 20 seconds: on a loaded machine, any of them may.
-var progress = regexp.MustCompile(`(?m)^  \d+ of \d+ packages after \d+ s\n`)
+var progress = regexp.MustCompile(`(?m)^ {2}\d+ of \d+ packages after \d+ s\n`)
 
 const hello = "package main\n\nimport \"example.com/hello/words\"\n\nfunc main() { println(words.Hello) }\n"
 

@@ -21,7 +21,8 @@ func TestOvertakenTwice(t *testing.T) {
 		for _, first := range overtakenStates {
 			for _, second := range overtakenStates {
 				for _, names := range [][2]string{{"both", "log"}, {"a", "b"}, {"env", "b"}, {"label", "a"}} {
-					if row++; isLeftOut(row, 4) {
+					row++
+					if isLeftOut(row, 4) {
 						continue
 					}
 					t.Run(fmt.Sprintf("%t/%s/%s/%v", kind.is, first, second, names), func(t *testing.T) {
