@@ -15,6 +15,8 @@ type prefixed struct {
 	to     io.Writer
 	mu     *sync.Mutex
 	prefix string
+	// see, if it is set, is told each line, and may return one to be written behind it.
+	see func(line string) string
 	// rest is a line that has not ended yet.
 	rest []byte
 }
@@ -26,6 +28,7 @@ func (p *prefixed) Write(text []byte) (int, error) {
 		return len(text), nil
 	}
 	lines := p.rest[:end]
+	alarms := p.alarms(lines)
 	p.rest = bytes.Clone(p.rest[end:])
 	if p.prefix != "" {
 		lines = append([]byte(p.prefix), bytes.ReplaceAll(lines[:end-1], []byte("\n"), []byte("\n"+p.prefix))...)
@@ -33,11 +36,26 @@ func (p *prefixed) Write(text []byte) (int, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, err := p.to.Write(lines); err != nil {
+	if _, err := p.to.Write(append(bytes.Clone(lines), alarms...)); err != nil {
 		return 0, err
 	}
 
 	return len(text), nil
+}
+
+// alarms returns what is to be written behind some lines.
+func (p *prefixed) alarms(lines []byte) []byte {
+	var found []byte
+	if p.see == nil {
+		return nil
+	}
+	for line := range bytes.Lines(lines) {
+		if alarm := p.see(string(bytes.TrimSuffix(line, []byte("\n")))); alarm != "" {
+			found = append(append(found, alarm...), '\n')
+		}
+	}
+
+	return found
 }
 
 // flush writes a last line that has no end.

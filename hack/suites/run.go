@@ -31,7 +31,8 @@ const interrupted = 130
 type runner struct {
 	started time.Time
 	// alone: one suite runs, so its lines need not name it.
-	alone bool
+	alone    bool
+	progress *progress
 	// limit is how many percent of the specs may need a second attempt.
 	limit int
 
@@ -51,7 +52,11 @@ func runSuites(ctx context.Context, wanted []string, limit int) (int, error) {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return 1, err
 	}
-	r := &runner{started: time.Now(), alone: true, limit: limit}
+	r := &runner{started: time.Now(), alone: true, limit: limit, progress: &progress{began: time.Now()}}
+	fmt.Print(forecast(wanted))
+	telling, stop := context.WithCancel(ctx)
+	defer stop()
+	go r.progress.tell(telling, &prefixed{to: os.Stdout, mu: &r.mu}, time.Minute)
 	// Suites that compile the same packages at the same time compile them twice.
 	if prepared := r.suite(ctx, "prepare", wanted); prepared.isGood() {
 		r.alone = len(wanted) == 1
@@ -92,7 +97,9 @@ func (r *runner) suite(ctx context.Context, suite string, args []string) result 
 		return r.note(done.failed(err))
 	}
 	defer log.Close()
-	lines := &prefixed{to: os.Stdout, mu: &r.mu}
+	counted := r.progress.start(suite)
+	defer counted.end()
+	lines := &prefixed{to: os.Stdout, mu: &r.mu, see: counted.see}
 	if !r.alone {
 		lines.prefix = fmt.Sprintf("%-9s | ", suite)
 	}

@@ -307,6 +307,38 @@ func TestLinesNameTheirSuite(t *testing.T) {
 	g.Expect(b.String()).To(Equal("unit | one\nunit | two\nunit | \nunit | three\n"))
 }
 
+// A reader of a long run sees how far it is, and what has failed as soon as it has.
+func TestProgress(t *testing.T) {
+	g := NewWithT(t)
+	p := &progress{began: time.Now().Add(-3 * time.Minute)}
+	p.start("prepare").end()
+	e2e, unit := p.start("e2e"), p.start("unit")
+	var b strings.Builder
+	lines := &prefixed{to: &b, mu: &(&runner{}).mu, prefix: "e2e | ", see: e2e.see}
+	_, err := lines.Write([]byte("Will run 2 of 16 specs\nWill run 50 of 244 specs\n• [5.8 seconds]\n" +
+		"• [FLAKEY TEST - TOOK 2 ATTEMPTS TO PASS] [9 seconds]\n• [FAILED] [0.3 seconds]\nA rollout [It] stops\nok  \n"))
+	g.Expect(err).NotTo(HaveOccurred())
+
+	g.Expect(b.String()).To(ContainSubstring("e2e | A rollout [It] stops\ne2e | ok  \nFAILED e2e: A rollout [It] stops\n"))
+	g.Expect(unit.see("ok  \tgithub.com/insitu-dev/insitu/inplace\t0.1s")).To(BeEmpty())
+	g.Expect(unit.see("FAIL\tgithub.com/insitu-dev/insitu/resize\t0.1s")).To(Equal("FAILED unit: github.com/insitu-dev/insitu/resize\t0.1s"))
+	g.Expect(unit.see("FAIL")).To(BeEmpty())
+	g.Expect(p.String()).To(Equal("3 min: e2e 3 of 52 specs (1 FAILED), unit 2 packages (1 FAILED); ended: prepare"))
+}
+
+func TestForecast(t *testing.T) {
+	g := NewWithT(t)
+	t.Chdir(t.TempDir())
+	t.Setenv("LEVEL", "short")
+	g.Expect(forecast([]string{"unit"})).To(BeEmpty(), "without the page")
+	last := lastRun{Results: []result{{Suite: "unit", usage: usage{CPU: 10 * time.Minute}}, {Suite: "e2e", usage: usage{CPU: 20 * time.Minute}}, {Suite: "lab", usage: usage{CPU: time.Hour}}}}
+	g.Expect(os.WriteFile("CONTRIBUTING.md", []byte(tableOf(last)), 0o600)).To(Succeed())
+
+	g.Expect(forecast([]string{"unit", "e2e", "new"})).To(ContainSubstring("take about 30 minutes of CPU"))
+	t.Setenv("LEVEL", "all")
+	g.Expect(forecast([]string{"unit", "e2e"})).To(BeEmpty())
+}
+
 func TestTimesOfTheLastRun(t *testing.T) {
 	g := NewWithT(t)
 	inCheckout(t, `[ $1 = prepare ] || `+onePassed)

@@ -7,8 +7,13 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"os"
+	"regexp"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/insitu-dev/insitu/hack/marked"
 )
@@ -59,6 +64,33 @@ func tableOf(last lastRun) string {
 	fmt.Fprintf(&b, "| all, side by side on %d cores | %.0f s | %.0f s | %d |\n", last.Cores, last.Wall.Seconds(), sum.CPU.Seconds(), sum.Tests)
 
 	return b.String()
+}
+
+// rowOf matches a row of the table of a run: suite and CPU time.
+var rowOf = regexp.MustCompile(`(?m)^\| (\w+) \| \d+ s \| (\d+) s \| \d+ \|$`)
+
+// forecast says how long the suites of make test will take here, by the table in
+// CONTRIBUTING.md. Of other levels, nothing is known.
+func forecast(wanted []string) string {
+	page, err := os.ReadFile("CONTRIBUTING.md")
+	if err != nil || os.Getenv("LEVEL") != "short" {
+		return ""
+	}
+	var cpu time.Duration
+	for _, row := range rowOf.FindAllStringSubmatch(string(page), -1) {
+		if slices.Contains(wanted, row[1]) {
+			seconds, _ := strconv.Atoi(row[2])
+			cpu += time.Duration(seconds) * time.Second
+		}
+	}
+	if cpu == 0 {
+		return ""
+	}
+	// Two lanes can use no more than two cores all the time.
+	cores := min(runtime.NumCPU(), len(lanes))
+
+	return fmt.Sprintf("These suites take about %.0f minutes of CPU when everything is compiled: %.0f minutes on %d cores\n",
+		cpu.Minutes(), cpu.Minutes()/float64(cores), runtime.NumCPU())
 }
 
 // slowest lists the tests that took longest. A test that has subtests is listed with
