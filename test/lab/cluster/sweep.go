@@ -34,7 +34,7 @@ func Sweep(say func(string), except string) error {
 	if host.WhyNoNodes() == nil {
 		var err error
 		slots, err = host.DefaultSlots.Owners()
-		errs = append(errs, err)
+		errs = append(errs, err, host.SweepPolicy(say))
 	}
 	plain, err := plainOwners(plainRunPrefix())
 	errs = append(errs, err)
