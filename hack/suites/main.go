@@ -43,6 +43,11 @@ func run(args []string) (int, error) {
 	case "run":
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
+		remove, err := ownTemporary()
+		if err != nil {
+			return 1, err
+		}
+		defer remove()
 
 		return runSuites(ctx, rest)
 	case "own":
