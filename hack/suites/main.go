@@ -45,11 +45,15 @@ func run(args []string) (int, error) {
 	case "run":
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
-
 		limit, rest, err := cutLimit(rest)
 		if err != nil {
 			return 2, fmt.Errorf("run: %w", err)
 		}
+		remove, err := ownTemporary()
+		if err != nil {
+			return 1, err
+		}
+		defer remove()
 
 		return runSuites(ctx, rest, limit)
 	case "own":

@@ -354,3 +354,70 @@ func TestTimesOfTheLastRun(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(page)).To(MatchRegexp(`(?s)^Before\n.*\| Suite \| Wall \| CPU \| Tests \|.*\| unit \| \d+ s \| \d+ s \| 1 \|.*After\n$`))
 }
+
+// Temporary files of a run that was killed go with the next run, those of others stay.
+func TestTemporaryFilesOfARunThatWasKilled(t *testing.T) {
+	g := NewWithT(t)
+	parent := t.TempDir()
+	t.Setenv("TMPDIR", parent)
+	t.Setenv("GOTMPDIR", "")
+	owners := filepath.Join(t.TempDir(), "owner")
+	killed, withLab, foreign := filepath.Join(parent, "insitu.1"), filepath.Join(parent, "insitu.2"), filepath.Join(parent, "other.3")
+	for _, folder := range []string{killed, withLab, foreign} {
+		g.Expect(os.MkdirAll(filepath.Join(folder, "go-build1"), 0o755)).To(Succeed())
+	}
+	g.Expect(os.WriteFile(owners, []byte(withLab+"/lab\n"), 0o600)).To(Succeed())
+	remove, err := ownTemporary()
+	g.Expect(err).NotTo(HaveOccurred())
+	own := os.TempDir()
+	g.Expect(own).To(HavePrefix(parent + "/insitu."))
+
+	for _, folder := range []string{killed, withLab} {
+		g.Expect(os.MkdirAll(folder, 0o755)).To(Succeed())
+	}
+	removeOldTemporary(parent, owners)
+
+	g.Expect(filepath.Glob(parent + "/*")).To(ConsistOf(own, withLab, foreign))
+	remove()
+	g.Expect(own).NotTo(BeADirectory())
+	g.Expect(withLab).To(BeADirectory())
+}
+
+// What is mounted stays as it is.
+func TestMountsOfARunThatWasKilled(t *testing.T) {
+	if os.Getuid() != 0 {
+		return // Such a run could not mount either.
+	}
+	g := NewWithT(t)
+	parent, kept := t.TempDir(), t.TempDir()
+	g.Expect(os.WriteFile(filepath.Join(kept, "file"), nil, 0o600)).To(Succeed())
+	folder := filepath.Join(parent, "insitu.1")
+	for _, name := range []string{"a", "b"} {
+		target := filepath.Join(folder, name)
+		g.Expect(os.MkdirAll(target, 0o755)).To(Succeed())
+		g.Expect(exec.CommandContext(t.Context(), "mount", "--bind", kept, target).Run()).To(Succeed())
+		t.Cleanup(func() { _ = exec.Command("umount", target).Run() })
+	}
+
+	removeOldTemporary(parent)
+
+	g.Expect(folder).NotTo(BeADirectory())
+	g.Expect(filepath.Join(kept, "file")).To(BeAnExistingFile())
+}
+
+// A suite makes its temporary files where they are removed.
+func TestTemporaryFilesOfSuites(t *testing.T) {
+	g := NewWithT(t)
+	inCheckout(t, `mktemp >>made`)
+	t.Setenv("TMPDIR", t.TempDir())
+	parent := os.TempDir()
+
+	status, err := run([]string{"run", "unit"})
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(status).To(BeZero())
+	made, err := os.ReadFile("made")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(made)).To(MatchRegexp(`^(` + parent + `/insitu\.\d+/tmp\..*\n){2}$`))
+	g.Expect(filepath.Glob(parent + "/*")).To(BeEmpty())
+}

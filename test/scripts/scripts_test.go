@@ -107,3 +107,54 @@ func TestRoom(t *testing.T) {
 		})
 	}
 }
+
+// Something that is installed half way must not keep apt-get from installing.
+func TestInstallPackage(t *testing.T) {
+	const say = `apt-get() { echo "apt-get $*"; }; dpkg() { echo "dpkg $*"; }; `
+	const configure, install = "dpkg .*--configure --pending\n", "apt-get .* install --yes --no-install-recommends cake\n"
+	for name, test := range map[string]struct{ script, says string }{
+		"at once": {script: say, says: "^Installing cake\n" + configure + install + "$"},
+		"with old lists": {
+			script: say + `apt-get() { echo "apt-get $*"; [[ $* == *update* ]] && touch "$TMPDIR/new"; [[ -e $TMPDIR/new ]]; }; `,
+			says:   "^Installing cake\n" + configure + install + "Updating .*\napt-get .* update\n" + install + "$",
+		},
+		"with a package that lacks what it needs": {
+			script: say + `dpkg() { echo "dpkg $*"; return 1; }; apt-get() { echo "apt-get $*"; [[ $* == *fix* ]] && touch "$TMPDIR/new"; [[ -e $TMPDIR/new || $* == *update* ]]; }; `,
+			says:   "(?s)" + configure + ".*--fix-broken\n" + install + "$",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			output, _, err := source(t, "apt.sh", test.script+"install_package cake", hello)
+
+			g.Expect(err).NotTo(HaveOccurred(), output)
+			g.Expect(output).To(MatchRegexp(test.says))
+		})
+	}
+}
+
+// A lab is held as long as the script runs, and by nothing that it started.
+func TestHoldLab(t *testing.T) {
+	const locked = `locked() { flock --nonblock "$1/lab/runner.lock" true && echo free || echo locked; }; `
+	for name, test := range map[string]struct{ script, says string }{
+		"while it runs":     {script: `hold_lab "$1/lab"; locked "$1"`, says: "locked"},
+		"when it is killed": {script: `(hold_lab "$1/lab"; kill -KILL "$BASHPID") || locked "$1"`, says: ".* Killed .*\nfree"},
+		"after it let go":   {script: `hold_lab "$1/lab"; release_lab "$1/lab"; ls "$1/lab"; echo empty`, says: "empty"},
+		"while another run has it": {
+			script: `mkdir "$1/lab"; exec 7>"$1/lab/runner.lock"; flock 7; flock() { command flock --nonblock 8; }; hold_lab "$1/lab" || echo refused`,
+			says:   "Another run has its lab in .*/lab\nrefused",
+		},
+		"after a sweep removed the folder": {
+			script: `folder=$1; flock() { unset -f flock; rm -r "$folder/lab"; flock "$@"; }; hold_lab "$1/lab"; locked "$1"`,
+			says:   "locked",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			output, _, err := source(t, "runner.sh", locked+test.script, hello)
+
+			g.Expect(err).NotTo(HaveOccurred(), output)
+			g.Expect(output).To(MatchRegexp("^" + test.says + "\n$"))
+		})
+	}
+}

@@ -36,7 +36,7 @@ func (l *Lab) confinement() confinement {
 	if l.Isolated() {
 		return &isolated{lab: l}
 	}
-	return &grouped{folder: l.run()}
+	return &grouped{folder: l.run(), dir: l.Dir}
 }
 
 // isolated confines a lab by namespaces and control groups.
@@ -87,7 +87,10 @@ func (i *isolated) destroy() error {
 // grouped confines a lab by a process group. Every process of it inherits a
 // locked file, so while the lock is held the group exists and its number has
 // not been given to anybody else.
-type grouped struct{ folder string }
+type grouped struct {
+	folder string // of sockets
+	dir    string // the lab's, which prepare writes down for plainOwners
+}
 
 func (g *grouped) lockFile() string { return filepath.Join(g.folder, "alive") }
 
@@ -96,6 +99,9 @@ func (g *grouped) groupFile() string { return filepath.Join(g.folder, "group") }
 func (g *grouped) prepare() ([]*os.File, error) {
 	if err := os.MkdirAll(g.folder, 0o700); err != nil {
 		return nil, fmt.Errorf("make folder of sockets: %w", err)
+	}
+	if err := writeFile(filepath.Join(g.folder, ownerFile), []byte(g.dir+"\n"), 0o600); err != nil {
+		return nil, err
 	}
 	file, err := os.OpenFile(g.lockFile(), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/insitu-dev/insitu/test/lab/host"
 )
 
 // Canonical returns the one name of a folder that need not exist: absolute
@@ -38,7 +40,8 @@ func checkUnused(dir string) error {
 		return fmt.Errorf("look into folder of the lab: %w", err)
 	}
 	for _, entry := range entries {
-		if entry.Name() != "logs" { // Logs outlive a lab.
+		// Logs outlive a lab, and a runner holds the folder before there is one.
+		if entry.Name() != "logs" && entry.Name() != runnerLock {
 			return fmt.Errorf("folder %s holds %s and no lab: choose an empty or a new folder with --dir", dir, entry.Name())
 		}
 	}
@@ -63,7 +66,31 @@ func (l *Lab) removeFiles() error {
 			return fmt.Errorf("remove files of the lab: %w", err)
 		}
 	}
-	// Fails, as it should, if logs are there.
-	_ = os.Remove(l.Dir)
 	return nil
+}
+
+// removeFolder removes the folder of a lab that is down, unless logs are there, and the
+// lock of its runner.
+func removeFolder(dir string) error {
+	if err := removeLock(dir); err != nil {
+		return err
+	}
+	// Fails, as it should, if logs are there.
+	_ = os.Remove(dir)
+	return nil
+}
+
+// lockFolder makes the lab's folder and takes its lock, which "up", "down" and "sweep"
+// hold while they work on the lab.
+func lockFolder(dir string) (unlock func(), err error) {
+	for {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return nil, fmt.Errorf("make folder of the lab: %w", err)
+		}
+		unlock, err := host.Lock(dir)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return unlock, err
+		}
+		// A lab that was here went down meanwhile, and the folder with it.
+	}
 }

@@ -47,8 +47,11 @@ func (l *Lab) run() string {
 // one may be too long for the path of a socket.
 func plainRun(dir string) string {
 	sum := sha256.Sum256([]byte(dir))
-	return filepath.Join("/tmp", fmt.Sprintf("insitu-lab-%d-%s", os.Getuid(), hex.EncodeToString(sum[:4])))
+	return plainRunPrefix() + hex.EncodeToString(sum[:4])
 }
+
+// plainRunPrefix is what the folders of sockets of this user's labs begin with.
+func plainRunPrefix() string { return fmt.Sprintf("/tmp/insitu-lab-%d-", os.Getuid()) }
 
 // ControlSocket is where the supervisor of the lab answers.
 func (l *Lab) ControlSocket() string { return filepath.Join(l.run(), "control.sock") }

@@ -23,6 +23,8 @@ type UpOptions struct {
 	// Spec is what the lab has. If it is nil, a lab that is there keeps what
 	// it has, and a new one gets DefaultSpec.
 	Spec *Spec
+	// Fresh says that a lab which is there is taken down first.
+	Fresh bool
 	// ImageCache is the folder in which images are kept between labs.
 	ImageCache string
 	// Say is called with what is going on, a line at a time.
@@ -34,17 +36,22 @@ var DefaultSpec = Spec{Nodes: 2}
 
 // Up brings the lab up and returns when pods can run in it. A lab that is up
 // already stays as it is; one whose processes died continues with its data.
+// A lab that was left by a runner is taken down first, as by UpOptions.Fresh.
 // If a new lab cannot be brought up, or the context ends, nothing of it is
-// left but its logs.
+// left but its logs. Before, Up sweeps the other labs.
 func Up(ctx context.Context, opts UpOptions) (*Lab, error) {
-	if err := os.MkdirAll(opts.Dir, 0o755); err != nil {
-		return nil, fmt.Errorf("make folder of the lab: %w", err)
+	if err := Sweep(opts.Say, opts.Dir); err != nil {
+		// This lab does not need what the others have.
+		opts.Say("Not everything could be swept: " + err.Error())
 	}
-	unlock, err := host.Lock(opts.Dir)
+	unlock, err := lockFolder(opts.Dir)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
+	if err := clearFolder(opts); err != nil {
+		return nil, err
+	}
 	lab, err := Load(opts.Dir)
 	switch {
 	case errors.Is(err, ErrNoLab):
@@ -87,7 +94,9 @@ func create(ctx context.Context, opts UpOptions) (*Lab, error) {
 	}
 	if err != nil {
 		opts.Say("Taking down what is there")
-		return nil, errors.Join(err, down(opts.Dir))
+		err = errors.Join(err, down(opts.Dir))
+		_ = os.Remove(opts.Dir) // Fails, as it should, if logs are there.
+		return nil, err
 	}
 	return lab, nil
 }

@@ -30,5 +30,6 @@
 // A slot is a small number that no other lab on the machine has. Addresses
 // and names are derived from it. It is held by the folder /run/insitu-lab/N,
 // in which a file names the owner, so it can be found and given back even
-// when the lab's own folder is gone.
+// when the lab's own folder is gone: see Sweep in package cluster. The folder's
+// lock is held by who does that.
 package host

@@ -4,7 +4,6 @@
 package host
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // Tools are the programs that real nodes need, with the Debian package of each.
@@ -44,9 +44,6 @@ const CNIFolder = "/usr/lib/cni"
 // dpkgLock is held by whoever installs packages.
 const dpkgLock = "/var/lib/dpkg/lock-frontend"
 
-// policyFile tells Debian's package scripts which services they may start.
-const policyFile = "/usr/sbin/policy-rc.d"
-
 // WhyNoNodes returns why real nodes cannot run here, nil if they can.
 func WhyNoNodes() error {
 	switch {
@@ -58,10 +55,12 @@ func WhyNoNodes() error {
 	return nil
 }
 
-// missing returns the tools that are not installed, as program (package).
-func missing() (programs, packages []string) {
+// missing returns the tools that are not installed, as program (package), and those whose
+// installation was cut off: such a program is there, but may lack what it needs.
+func missing(ctx context.Context) (programs, packages []string) {
+	unfinished := unfinishedPackages(ctx)
 	for _, tool := range tools {
-		if _, err := exec.LookPath(tool.program); err != nil {
+		if _, err := exec.LookPath(tool.program); err != nil || unfinished.Has(tool.debianPackage) {
 			programs = append(programs, tool.program)
 			packages = append(packages, tool.debianPackage)
 		}
@@ -70,10 +69,29 @@ func missing() (programs, packages []string) {
 	return programs, slices.Compact(packages)
 }
 
+// unfinishedPackages returns those packages of the tools that dpkg has begun to install, but
+// not finished. Without dpkg there are none.
+func unfinishedPackages(ctx context.Context) sets.Set[string] {
+	args := []string{"--show", "--showformat", "${Package} ${db:Status-Status}\n"}
+	for _, tool := range tools {
+		args = append(args, tool.debianPackage)
+	}
+	// It fails if it does not know one of them, and prints the others.
+	output, _ := exec.CommandContext(ctx, "dpkg-query", args...).Output()
+	unfinished := sets.New[string]()
+	for line := range strings.Lines(string(output)) {
+		name, state, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if strings.HasPrefix(state, "half-") || state == "unpacked" {
+			unfinished.Insert(name)
+		}
+	}
+	return unfinished
+}
+
 // EnsurePackages installs the Debian packages of the tools that are missing,
 // telling through say what it does. No service of theirs is started.
 func EnsurePackages(ctx context.Context, say func(string)) error {
-	programs, packages := missing()
+	programs, packages := missing(ctx)
 	if len(programs) == 0 {
 		return nil
 	}
@@ -84,42 +102,16 @@ func EnsurePackages(ctx context.Context, say func(string)) error {
 	if err := awaitLock(ctx, say); err != nil {
 		return err
 	}
-	allow, err := forbidServices()
+	allow, err := servicePolicy(policyFile).forbid()
 	if err != nil {
 		return err
 	}
 	defer allow()
-	say("Installing " + strings.Join(packages, " "))
-	if err := aptInstall(ctx, packages); err != nil {
-		say("Updating package lists, the first attempt failed")
-		if err := apt(ctx, "update"); err != nil {
-			return err
-		}
-		if err := aptInstall(ctx, packages); err != nil {
-			return err
-		}
+	if err := install(ctx, packages, say); err != nil {
+		return err
 	}
-	if programs, _ := missing(); len(programs) > 0 {
+	if programs, _ := missing(ctx); len(programs) > 0 {
 		return fmt.Errorf("%s are still missing after installing %s", strings.Join(programs, ", "), strings.Join(packages, " "))
-	}
-	return nil
-}
-
-func aptInstall(ctx context.Context, packages []string) error {
-	return apt(ctx, append([]string{"install", "--yes", "--no-install-recommends"}, packages...)...)
-}
-
-func apt(ctx context.Context, args ...string) error {
-	command := exec.CommandContext(ctx, "apt-get", append([]string{"-qq", "-o", "DPkg::Lock::Timeout=300"}, args...)...)
-	command.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-	// Ctrl-C must not stop dpkg half way: it gets a process group of its
-	// own, and an end in order.
-	detach(command)
-	command.Cancel = func() error { return command.Process.Signal(unix.SIGTERM) }
-	var output bytes.Buffer
-	command.Stdout, command.Stderr = &output, &output
-	if err := command.Run(); err != nil {
-		return fmt.Errorf("run apt-get %s: %w: %s", args[0], err, lastLines(output.String(), 5))
 	}
 	return nil
 }
@@ -159,23 +151,6 @@ func isLocked(path string) (bool, error) {
 	return lock.Type != unix.F_UNLCK, nil
 }
 
-// forbidServices makes package scripts start no service, such as Debian's own
-// containerd, until allow is called. A policy that is there already stays.
-func forbidServices() (allow func(), err error) {
-	file, err := os.OpenFile(policyFile, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
-	if errors.Is(err, fs.ErrExist) {
-		return func() {}, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("forbid services: %w", err)
-	}
-	_, err = file.WriteString("#!/bin/sh\n# Made by the lab while it installs packages.\nexit 101\n")
-	if err := errors.Join(err, file.Close()); err != nil {
-		return nil, fmt.Errorf("forbid services: %w", err)
-	}
-	return func() { _ = os.Remove(policyFile) }, nil
-}
-
 // LoadModules loads kernel modules that may be needed. Modules that are built
 // in, or missing, are no error: who needs them says so.
 func LoadModules(ctx context.Context, names ...string) {
@@ -188,9 +163,4 @@ func LoadModules(ctx context.Context, names ...string) {
 // container, on which no further overlay can be mounted.
 func OnOverlay(folder string) bool {
 	return isOverlay(filepath.Clean(folder))
-}
-
-func lastLines(text string, n int) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }

@@ -11,7 +11,7 @@ import (
 
 func TestMissingNamesEveryPackageOnce(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	programs, packages := missing()
+	programs, packages := missing(t.Context())
 	g := NewWithT(t)
 	g.Expect(programs).To(ContainElements("containerd", "containerd-shim-runc-v2", "runc"))
 	g.Expect(packages).To(ContainElements("conntrack", "containerd", "iptables", "runc"))

@@ -93,3 +93,38 @@ func TestLockOfAFolderThatIsRemovedAndMadeAgain(t *testing.T) {
 	_, err = TryLock(folder)
 	g.Expect(err).To(MatchError(ErrLocked), "the second has the lock of the new folder")
 }
+
+func TestOwners(t *testing.T) {
+	g := NewWithT(t)
+	slots := newSlots(t)
+	g.Expect(slots.Owners()).To(BeEmpty(), "there is not even a folder")
+	g.Expect(slots.ClaimExactly(7, "/b")).To(Succeed())
+	g.Expect(slots.ClaimExactly(2, "/a")).To(Succeed())
+	// What an "up" leaves that was killed before it wrote the owner.
+	g.Expect(os.Mkdir(slots.Folder(5), 0o755)).To(Succeed())
+	g.Expect(slots.Owners()).To(Equal([]string{"/a", "/b"}))
+}
+
+// Two that take down one lab must not both release its slot: between them, a new lab may
+// have claimed it.
+func TestASlotIsHeldByOneAtATime(t *testing.T) {
+	g := NewWithT(t)
+	slots := newSlots(t)
+	_, _, err := slots.Hold("/a")
+	g.Expect(err).To(MatchError(ErrNoSlot))
+	g.Expect(slots.Claim("/a")).To(Equal(0))
+	slot, unlock, err := slots.Hold("/a")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(slot).To(Equal(0))
+
+	second := make(chan error)
+	go func() {
+		_, _, err := slots.Hold("/a")
+		second <- err
+	}()
+	g.Consistently(second, 100*time.Millisecond).ShouldNot(Receive())
+	g.Expect(slots.Release(0)).To(Succeed())
+	g.Expect(slots.Claim("/b")).To(Equal(0))
+	unlock()
+	g.Eventually(second).Should(Receive(MatchError(ErrNoSlot)), "the slot is another lab's by now")
+}

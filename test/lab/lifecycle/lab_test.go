@@ -70,8 +70,17 @@ func skipIfShort(t *testing.T) {
 	}
 }
 
-// newLab returns a lab that is not up, and is taken down when the test ends.
+// newLab returns a lab that is not up, and is taken down when the test ends: if that is
+// killed, by the next sweep.
 func newLab(t *testing.T) *testLab {
+	t.Helper()
+	lab := newUsersLab(t)
+	lab.hold()
+	return lab
+}
+
+// newUsersLab returns a lab that is nobody's but a user's.
+func newUsersLab(t *testing.T) *testLab {
 	t.Helper()
 	lab := &testLab{t: t, g: NewWithT(t), dir: filepath.Join(t.TempDir(), "lab")}
 	folders.Store(lab.dir, nil)
@@ -80,6 +89,17 @@ func newLab(t *testing.T) *testLab {
 		folders.Delete(lab.dir)
 	})
 	return lab
+}
+
+// hold makes the lab one of this process, as hack/runner.sh does. Programs that this process
+// starts do not inherit the lock.
+func (l *testLab) hold() {
+	l.t.Helper()
+	l.g.Expect(os.MkdirAll(l.dir, 0o755)).To(Succeed())
+	file, err := os.Create(filepath.Join(l.dir, "runner.lock"))
+	l.g.Expect(err).NotTo(HaveOccurred())
+	l.g.Expect(syscall.Flock(int(file.Fd()), syscall.LOCK_EX)).To(Succeed())
+	l.t.Cleanup(func() { _ = file.Close() })
 }
 
 func (l *testLab) command(ctx context.Context, args ...string) *exec.Cmd {

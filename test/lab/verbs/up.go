@@ -13,16 +13,17 @@ import (
 
 func newUp(opts *options) *cobra.Command {
 	spec := cluster.DefaultSpec
+	fresh := false
 	command := &cobra.Command{
 		Use:   "up",
 		Short: "Bring a lab up, or back up",
 		Long: "Bring a lab up and wait until pods can run in it.\n\n" +
-			"A lab that is up stays as it is. If it cannot be brought up, or on Ctrl-C, nothing of it is left but its logs.",
+			"A lab that is up stays as it is, but with --fresh. If it cannot be brought up, or on Ctrl-C, nothing of it is left but its logs.",
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			wanted := &spec
+			wanted := cluster.UpOptions{Spec: &spec, Fresh: fresh}
 			if !command.Flags().Changed("nodes") && !command.Flags().Changed("simulated-nodes") {
-				wanted = nil
+				wanted.Spec = nil
 			}
 			return up(command, opts, wanted)
 		},
@@ -30,24 +31,20 @@ func newUp(opts *options) *cobra.Command {
 	command.Flags().IntVar(&spec.Nodes, "nodes", spec.Nodes, "number of real nodes, which need Linux and root")
 	command.Flags().IntVar(&spec.SimulatedNodes, "simulated-nodes", spec.SimulatedNodes,
 		"number of simulated nodes, which run no containers and need no rights")
+	command.Flags().BoolVar(&fresh, "fresh", false, "take down the lab that is there, if there is one, and begin with a new one")
 	return command
 }
 
-func up(command *cobra.Command, opts *options, spec *cluster.Spec) error {
-	dir, err := cluster.Canonical(opts.dir)
-	if err != nil {
+func up(command *cobra.Command, opts *options, wanted cluster.UpOptions) error {
+	var err error
+	if wanted.Dir, err = cluster.Canonical(opts.dir); err != nil {
 		return err
 	}
-	cache, err := cacheDir()
-	if err != nil {
+	if wanted.ImageCache, err = cacheDir(); err != nil {
 		return err
 	}
-	lab, err := cluster.Up(command.Context(), cluster.UpOptions{
-		Dir:        dir,
-		Spec:       spec,
-		ImageCache: cache,
-		Say:        narrator(command),
-	})
+	wanted.Say = narrator(command)
+	lab, err := cluster.Up(command.Context(), wanted)
 	if err != nil {
 		return fmt.Errorf("bring up a lab: %w", err)
 	}
