@@ -9,13 +9,16 @@
 // those that the tests of the changed package find, in seconds. A name is that of a bug
 // or of a family.
 //
-//	go run ./test/sim/mutants [NAME...]
+//	go run ./test/sim/mutants [-short] [NAME...]
+//
+// With -short, it looks for what make test finds of them, which is not all.
 package main
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -27,7 +30,9 @@ import (
 )
 
 func main() {
-	if err := run(context.Background(), os.Args[1:]); err != nil {
+	short := flag.Bool("short", false, "run no more tests than make test does")
+	flag.Parse()
+	if err := run(context.Background(), *short, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -39,16 +44,30 @@ type family struct {
 	mutants []mutant
 	// tests returns the arguments of "go test" for a bug.
 	tests func(m mutant) []string
+	// seeds are arguments of its tests that ask for more random runs than the tests have by
+	// themselves.
+	seeds []string
 }
 
 func families() []family {
 	return []family{
-		{"simulation", slices.Concat(mutants, volumeMutants), simulation},
-		{"unit", unitMutants, unitTests},
+		{"simulation", slices.Concat(mutants, volumeMutants), simulation, []string{
+			"-seeds", "1000", "-wider-seeds", "200", "-volume-seeds", "300", "-recreate-seeds", "200", "-native-seeds", "100",
+		}},
+		{"unit", unitMutants, unitTests, nil},
 	}
 }
 
-func run(ctx context.Context, names []string) error {
+// arguments returns the arguments of "go test" for a bug, or with short, of what make test
+// runs of these tests.
+func (f family) arguments(m mutant, short bool) []string {
+	if short {
+		return append([]string{"-short"}, f.tests(m)...)
+	}
+	return append(f.tests(m), f.seeds...)
+}
+
+func run(ctx context.Context, short bool, names []string) error {
 	dir, err := os.MkdirTemp("", "mutants-")
 	if err != nil {
 		return err
@@ -62,7 +81,7 @@ func run(ctx context.Context, names []string) error {
 				continue
 			}
 			began := time.Now()
-			found, err := m.hunt(ctx, dir, f.tests(m))
+			found, err := m.hunt(ctx, dir, f.arguments(m, short))
 			if err != nil {
 				failed = errors.Join(failed, fmt.Errorf("mutant %s: %w", m.name, err))
 				continue
@@ -107,7 +126,7 @@ func simulation(m mutant) []string {
 	}
 	return []string{
 		"-timeout", "20m", "./test/sim", "-run", tests,
-		"-args", "-seeds", "1000", "-wider-seeds", "200", "-volume-seeds", "300", "-recreate-seeds", "200", "-native-seeds", "100", "-stop-after", "1", "-keep=false",
+		"-args", "-stop-after", "1", "-keep=false",
 	}
 }
 

@@ -34,3 +34,16 @@ func TestMutantsHaveNamesOfTheirOwn(t *testing.T) {
 		}
 	}
 }
+
+// What make test has is less, and asks for no more random runs.
+func TestShortArguments(t *testing.T) {
+	g := NewWithT(t)
+	for _, f := range families() {
+		short := f.arguments(f.mutants[0], true)
+		g.Expect(short[0]).To(Equal("-short"))
+		g.Expect(short).NotTo(ContainElement("-seeds"))
+		g.Expect(f.arguments(f.mutants[0], false)).NotTo(ContainElement("-short"))
+	}
+	simulated := families()[0]
+	g.Expect(simulated.arguments(simulated.mutants[0], false)).To(ContainElements("-args", "-seeds"))
+}
