@@ -13,9 +13,9 @@ hold_lab() {
     mkdir -p "$1"
     exec 8>"$file"
     # A sweep has it for as long as it takes a lab down, and removes the file with it.
-    if ! flock --wait 30 8; then
-      echo "Another run has its lab in $1" >&2
-      return 1
+    if ! flock --nonblock 8; then
+      echo "Waiting for another run that has its lab in $1, or for a sweep of it" >&2
+      flock --wait 300 8 || { echo "Another run has its lab in $1" >&2; return 1; }
     fi
     [[ ! $file -ef /dev/fd/8 ]] || return 0
   done

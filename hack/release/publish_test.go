@@ -117,7 +117,7 @@ func TestReleaseWantsEverythingToHavePassed(t *testing.T) {
 	}{
 		{ci: "1", nightly: "2"},
 		{ci: "0", nightly: "1", says: "CI has not passed for c0ffee on main"},
-		{ci: "1", nightly: "0", says: "make test-all has not passed for c0ffee on main"},
+		{ci: "1", nightly: "0", says: "the workflow Nightly has not passed for c0ffee on main"},
 	} {
 		g := NewWithT(t)
 		environment, called := programs(t, map[string]string{"gh": "case $* in *nightly*) echo " + test.nightly + ";; *) echo " + test.ci + ";; esac"})

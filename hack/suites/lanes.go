@@ -22,7 +22,7 @@ var lanes = []lane{
 
 // yielding are suites that compute all the time: the others come first when cores are
 // short. Those wait for clusters most of the time, and have less patience than time.
-var yielding = []string{"unit", "seeds", "mutants"}
+var yielding = []string{"unit", "lint", "seeds", "mutants"}
 
 // chooseLanes returns the lanes with nothing but the wanted suites, without those that
 // are empty.

@@ -32,8 +32,8 @@ type tally struct {
 	packages    int
 	// failed are the specs and packages that failed.
 	failed int
-	// names: the next line names a spec that failed.
-	names bool
+	// next, if it is not empty, is what became of the spec that the next line names.
+	next string
 }
 
 var (
@@ -70,32 +70,38 @@ func (t *tally) end() {
 func (t *tally) see(line string) (alarm string) {
 	t.progress.mu.Lock()
 	defer t.progress.mu.Unlock()
-	if t.names {
-		t.names = false
+	if t.next != "" {
+		became := t.next
+		t.next = ""
 
-		return fmt.Sprintf("FAILED %s: %s", t.suite, strings.TrimSpace(line))
+		return fmt.Sprintf("%s %s: %s", became, t.suite, strings.TrimSpace(line))
 	}
 	if found := willRun.FindStringSubmatch(line); found != nil {
 		specs, _ := strconv.Atoi(found[1])
 		t.specs += specs
 	}
-	if strings.HasPrefix(line, "• [") {
+	switch {
+	case strings.HasPrefix(line, "• [FAILED]"), strings.HasPrefix(line, "• [PANICKED"), strings.HasPrefix(line, "• [TIMEDOUT"):
 		t.done++
-		t.names = strings.HasPrefix(line, "• [FAILED]") || strings.HasPrefix(line, "• [PANICKED") || strings.HasPrefix(line, "• [TIMEDOUT")
-	}
-	if found := ranPackage.FindStringSubmatch(line); found != nil {
-		t.packages++
-		if found[1] == "FAIL" {
-			t.failed++
-
-			return fmt.Sprintf("FAILED %s: %s", t.suite, strings.TrimSpace(strings.TrimPrefix(line, "FAIL")))
-		}
-	}
-	if t.names {
 		t.failed++
+		t.next = "FAILED"
+	case strings.HasPrefix(line, "↺ [FLAKEY"):
+		t.done++
+		t.next = "SECOND ATTEMPT"
+	case strings.HasPrefix(line, "• ["):
+		t.done++
 	}
+	found := ranPackage.FindStringSubmatch(line)
+	if found == nil {
+		return ""
+	}
+	t.packages++
+	if found[1] == "ok" {
+		return ""
+	}
+	t.failed++
 
-	return ""
+	return fmt.Sprintf("FAILED %s: %s", t.suite, strings.TrimSpace(strings.TrimPrefix(line, "FAIL")))
 }
 
 // String says what runs, how far it is, and what has ended.

@@ -316,10 +316,10 @@ func TestProgress(t *testing.T) {
 	var b strings.Builder
 	lines := &prefixed{to: &b, mu: &(&runner{}).mu, prefix: "e2e | ", see: e2e.see}
 	_, err := lines.Write([]byte("Will run 2 of 16 specs\nWill run 50 of 244 specs\n• [5.8 seconds]\n" +
-		"• [FLAKEY TEST - TOOK 2 ATTEMPTS TO PASS] [9 seconds]\n• [FAILED] [0.3 seconds]\nA rollout [It] stops\nok  \n"))
+		"↺ [FLAKEY TEST - TOOK 2 ATTEMPTS TO PASS] [9 seconds]\nA rollout [It] goes on\n• [FAILED] [0.3 seconds]\nA rollout [It] stops\nok  \n"))
 	g.Expect(err).NotTo(HaveOccurred())
 
-	g.Expect(b.String()).To(ContainSubstring("e2e | A rollout [It] stops\ne2e | ok  \nFAILED e2e: A rollout [It] stops\n"))
+	g.Expect(b.String()).To(HaveSuffix("e2e | A rollout [It] stops\ne2e | ok  \nSECOND ATTEMPT e2e: A rollout [It] goes on\nFAILED e2e: A rollout [It] stops\n"))
 	g.Expect(unit.see("ok  \tgithub.com/insitu-dev/insitu/inplace\t0.1s")).To(BeEmpty())
 	g.Expect(unit.see("FAIL\tgithub.com/insitu-dev/insitu/resize\t0.1s")).To(Equal("FAILED unit: github.com/insitu-dev/insitu/resize\t0.1s"))
 	g.Expect(unit.see("FAIL")).To(BeEmpty())
@@ -362,9 +362,12 @@ func TestTemporaryFilesOfARunThatWasKilled(t *testing.T) {
 	t.Setenv("TMPDIR", parent)
 	t.Setenv("GOTMPDIR", "")
 	owners := filepath.Join(t.TempDir(), "owner")
-	killed, withLab, foreign := filepath.Join(parent, "insitu.1"), filepath.Join(parent, "insitu.2"), filepath.Join(parent, "other.3")
+	killed, withLab, foreign := filepath.Join(parent, "insitu.1"), filepath.Join(parent, "insitu.2"), filepath.Join(parent, "insitu.3")
 	for _, folder := range []string{killed, withLab, foreign} {
 		g.Expect(os.MkdirAll(filepath.Join(folder, "go-build1"), 0o755)).To(Succeed())
+	}
+	for _, folder := range []string{killed, withLab} {
+		g.Expect(os.WriteFile(filepath.Join(folder, temporaryMark), nil, 0o600)).To(Succeed())
 	}
 	g.Expect(os.WriteFile(owners, []byte(withLab+"/lab\n"), 0o600)).To(Succeed())
 	remove, err := ownTemporary()
@@ -374,6 +377,7 @@ func TestTemporaryFilesOfARunThatWasKilled(t *testing.T) {
 
 	for _, folder := range []string{killed, withLab} {
 		g.Expect(os.MkdirAll(folder, 0o755)).To(Succeed())
+		g.Expect(os.WriteFile(filepath.Join(folder, temporaryMark), nil, 0o600)).To(Succeed())
 	}
 	removeOldTemporary(parent, owners)
 
@@ -392,6 +396,8 @@ func TestMountsOfARunThatWasKilled(t *testing.T) {
 	parent, kept := t.TempDir(), t.TempDir()
 	g.Expect(os.WriteFile(filepath.Join(kept, "file"), nil, 0o600)).To(Succeed())
 	folder := filepath.Join(parent, "insitu.1")
+	g.Expect(os.Mkdir(folder, 0o755)).To(Succeed())
+	g.Expect(os.WriteFile(filepath.Join(folder, temporaryMark), nil, 0o600)).To(Succeed())
 	for _, name := range []string{"a", "b"} {
 		target := filepath.Join(folder, name)
 		g.Expect(os.MkdirAll(target, 0o755)).To(Succeed())

@@ -4,7 +4,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,19 +17,34 @@ import (
 // paths of sockets are limited to 108 bytes.
 const temporaryName = "insitu."
 
+// temporaryMark is a file in these folders, by which they are told from those of others.
+const temporaryMark = ".temporary-files-of-insitu-suites"
+
 // ownTemporary makes a folder for the temporary files of all that is started from now on,
 // and removes those of runs that were killed. It returns what removes the folder again.
 func ownTemporary() (remove func(), err error) {
 	var owned []*os.File
 	remove = func() {
 		for _, folder := range owned {
-			_ = os.RemoveAll(folder.Name())
+			if err := removeAll(folder.Name()); err != nil {
+				fmt.Println("remove temporary files:", err)
+			}
 			_ = folder.Close()
 		}
 	}
 	for name, folder := range map[string]string{"TMPDIR": os.TempDir(), "GOTMPDIR": os.Getenv("GOTMPDIR")} {
 		if folder == "" {
 			continue
+		}
+		// Labs and mounts are known by the names that no link is in.
+		folder, err := filepath.EvalSymlinks(folder)
+		if err == nil {
+			folder, err = filepath.Abs(folder)
+		}
+		if err != nil {
+			remove()
+
+			return nil, fmt.Errorf("find the folder for temporary files: %w", err)
 		}
 		removeOldTemporary(folder, "/run/insitu-lab/*/owner", fmt.Sprintf("/tmp/insitu-lab-%d-*/owner", os.Getuid()))
 		own, err := makeTemporary(folder)
@@ -54,8 +71,12 @@ func makeTemporary(parent string) (*os.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		if folder, err := lock(path); err == nil {
-			return folder, nil
+		folder, err := lock(path)
+		switch {
+		case err == nil:
+			return folder, os.WriteFile(filepath.Join(path, temporaryMark), nil, 0o600)
+		case !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, fs.ErrNotExist):
+			return nil, errors.Join(err, os.Remove(path))
 		}
 		// Another run took it for an old one, before it was locked.
 	}
@@ -71,6 +92,9 @@ func removeOldTemporary(parent string, labs ...string) {
 	for _, path := range old {
 		info, err := os.Lstat(path)
 		if err != nil || !info.IsDir() || !isOurs(info) {
+			continue
+		}
+		if _, err := os.Lstat(filepath.Join(path, temporaryMark)); err != nil {
 			continue
 		}
 		folder, err := lock(path)

@@ -86,11 +86,8 @@ func forecast(wanted []string) string {
 	if cpu == 0 {
 		return ""
 	}
-	// Two lanes can use no more than two cores all the time.
-	cores := min(runtime.NumCPU(), len(lanes))
-
-	return fmt.Sprintf("These suites take about %.0f minutes of CPU when everything is compiled: %.0f minutes on %d cores\n",
-		cpu.Minutes(), cpu.Minutes()/float64(cores), runtime.NumCPU())
+	return fmt.Sprintf("When everything is compiled, these suites take about %.0f minutes of CPU: %.0f minutes on two cores; here are %d\n",
+		cpu.Minutes(), cpu.Minutes()/2, runtime.NumCPU())
 }
 
 // slowest lists the tests that took longest. A test that has subtests is listed with

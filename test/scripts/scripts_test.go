@@ -142,7 +142,7 @@ func TestHoldLab(t *testing.T) {
 		"after it let go":   {script: `hold_lab "$1/lab"; release_lab "$1/lab"; ls "$1/lab"; echo empty`, says: "empty"},
 		"while another run has it": {
 			script: `mkdir "$1/lab"; exec 7>"$1/lab/runner.lock"; flock 7; flock() { command flock --nonblock 8; }; hold_lab "$1/lab" || echo refused`,
-			says:   "Another run has its lab in .*/lab\nrefused",
+			says:   "Waiting for another run that has its lab in .*/lab, or for a sweep of it\nAnother run has its lab in .*/lab\nrefused",
 		},
 		"after a sweep removed the folder": {
 			script: `folder=$1; flock() { unset -f flock; rm -r "$folder/lab"; flock "$@"; }; hold_lab "$1/lab"; locked "$1"`,

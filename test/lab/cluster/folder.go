@@ -80,6 +80,28 @@ func removeFolder(dir string) error {
 	return nil
 }
 
+// makeFolder makes a folder, so that its lock keeps others away, and returns what removes
+// the folders again that were missing, unless something is in them by then.
+func makeFolder(dir string) (undo func(), err error) {
+	var missing []string
+	for path := dir; ; path = filepath.Dir(path) {
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		missing = append(missing, path)
+	}
+	undo = func() {
+		for _, path := range missing {
+			_ = os.Remove(path)
+		}
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		undo()
+		return nil, fmt.Errorf("make folder of the lab: %w", err)
+	}
+	return undo, nil
+}
+
 // lockFolder makes the lab's folder and takes its lock, which "up", "down" and "sweep"
 // hold while they work on the lab.
 func lockFolder(dir string) (unlock func(), err error) {

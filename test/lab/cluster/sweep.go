@@ -49,12 +49,31 @@ func Sweep(say func(string), except string) error {
 	return errors.Join(errs...)
 }
 
+// lockToSweep takes the lock of the lab's folder. If the folder is gone, it is made for
+// that: an "up" that makes it again has to wait. Unlock removes what is empty again.
+func lockToSweep(dir string) (unlock func(), gone bool, err error) {
+	release, err := host.TryLock(dir)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return release, false, err
+	}
+	undo, err := makeFolder(dir)
+	if err != nil {
+		return func() {}, true, nil // No "up" can make it either.
+	}
+	release, err = host.TryLock(dir)
+	if err != nil {
+		return nil, true, err
+	}
+	return func() {
+		undo()
+		release()
+	}, true, nil
+}
+
 // sweep does for one lab what Sweep promises.
 func sweep(dir string, say func(string)) error {
-	unlock, err := host.TryLock(dir)
+	unlock, gone, err := lockToSweep(dir)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return sweepAway(dir, "its folder is gone", say)
 	case errors.Is(err, host.ErrLocked):
 		return nil
 	case err != nil:
@@ -77,6 +96,8 @@ func sweep(dir string, say func(string)) error {
 	}
 	lab, err := Load(dir)
 	switch {
+	case errors.Is(err, ErrNoLab) && gone:
+		return sweepAway(dir, "its folder is gone", say)
 	case errors.Is(err, ErrNoLab):
 		return sweepAway(dir, "its record is gone", say)
 	case err != nil:

@@ -101,6 +101,29 @@ func (l *leftLab) sweep() (said string) {
 	return said
 }
 
+// While a lab is swept whose folder is gone, nobody brings another one up there. What was
+// made for that goes again, but not what somebody else has put there meanwhile.
+func TestSweepKeepsUpAwayWhereTheFolderIsGone(t *testing.T) {
+	g := NewWithT(t)
+	parent := filepath.Join(t.TempDir(), "checkout")
+	dir := filepath.Join(parent, "lab")
+
+	unlock, gone, err := lockToSweep(dir)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(gone).To(BeTrue())
+	_, err = host.TryLock(dir)
+	g.Expect(err).To(MatchError(host.ErrLocked))
+	unlock()
+	g.Expect(parent).NotTo(BeADirectory())
+
+	unlock, _, err = lockToSweep(dir)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(os.WriteFile(filepath.Join(parent, "other"), nil, 0o600)).To(Succeed())
+	unlock()
+	g.Expect(filepath.Join(parent, "other")).To(BeAnExistingFile())
+	g.Expect(dir).NotTo(BeADirectory())
+}
+
 func TestSweepTakesDownWhatNobodyNeeds(t *testing.T) {
 	for name, test := range map[string]struct {
 		leave func(*leftLab)
