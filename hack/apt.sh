@@ -1,6 +1,6 @@
 # Sourced by scripts that install Debian packages.
 
-# apt runs apt-get, waiting for whoever else installs packages.
+# apt runs apt-get, and waits while another program installs packages.
 apt() {
   DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 "$@" >&2
 }

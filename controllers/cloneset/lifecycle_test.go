@@ -43,7 +43,7 @@ func (w *world) letGo(names ...string) {
 }
 
 var _ = Describe("A pod that a hook holds before its deletion", func() {
-	It("keeps its claim until it is let go", short.Spec, func(ctx context.Context) {
+	It("keeps its claim until the hook releases it", short.Spec, func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference().With(hooked).With(claiming(false)))
 		w.scale(3)

@@ -34,7 +34,7 @@ var _ = Describe("The metrics of a held Deployment", func() {
 		r.Measure(measured.Metrics)
 	})
 
-	It("tell of its update while it is held, and what has come of it after that", short.Spec, func() {
+	It("tell of its update while it is held, and of the result after that", short.Spec, func() {
 		w.pods(w.replicaSet(w.deployment(nil), "old", oldImage, 2))
 		states := sets.New[string]()
 		for range maxRounds {

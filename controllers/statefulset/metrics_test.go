@@ -27,7 +27,7 @@ var _ = Describe("The metrics of a set", func() {
 		w.reconciler.Measure(measured.Metrics)
 	})
 
-	It("tell of a rollout while it goes on, and what has come of it after that", short.Spec, func() {
+	It("tell of a rollout while it goes on, and of its result after that", short.Spec, func() {
 		w.create(reference())
 		measured.ExpectNoRollout()
 

@@ -19,7 +19,7 @@ import (
 
 // attempts tells how often the specs of a suite on real kubelets were tried. The machine
 // can be the cause of one failure, hardly of two: a spec that passes at the second attempt
-// has passed, and is named, so that somebody looks for the cause.
+// has passed, and is named, so that a developer looks for the cause.
 type attempts struct {
 	// Specs is how many ran.
 	Specs int `json:"specs,omitempty"`

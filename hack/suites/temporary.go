@@ -82,7 +82,7 @@ func makeTemporary(parent string) (*os.File, error) {
 	}
 }
 
-// removeOldTemporary removes the folders that nobody has locked, but for those with a lab:
+// removeOldTemporary removes the folders that no run has locked, but for those with a lab:
 // that goes first. The patterns are of files that name the folder of a lab.
 func removeOldTemporary(parent string, labs ...string) {
 	old, err := filepath.Glob(filepath.Join(parent, temporaryName+"*"))

@@ -237,7 +237,7 @@ func (b builtin) annotate(ctx context.Context, key string, value *string) {
 }
 
 // keepOthers lets an update change one of the pods, and keeps the others from it until
-// they are let go: so an update stays in its middle, however late a spec looks. A
+// the spec releases them: so an update stays in its middle, however late a spec looks. A
 // StatefulSet that has come to its partition is released, so it has no partition, but a
 // PodDisruptionBudget of those pods.
 func (b builtin) keepOthers(ctx context.Context) (letGo func(context.Context)) {

@@ -123,8 +123,8 @@ func (w workloads) versions(ctx context.Context) string {
 }
 
 // generations returns the objects with their generations, which writes to their specs
-// change: a kubelet may have something to report at any time, and whoever counts pods
-// writes that down.
+// change: a kubelet may have something to report at any time, and a controller that
+// counts pods writes the count down.
 func (w workloads) generations(ctx context.Context) string {
 	GinkgoHelper()
 	return w.list(ctx, ours+","+builtin+","+belongs+",pods", "generation")
@@ -154,7 +154,7 @@ func (w workloads) rest(ctx context.Context) calm {
 	return calm{workloads: w, since: time.Now(), generations: w.generations(ctx), pods: w.pods(ctx)}
 }
 
-// expectUntouched checks that nobody wrote anything to the workloads but a status, and
+// expectUntouched checks that no write to the workloads was anything but a status, and
 // nothing of them was restarted.
 func (c calm) expectUntouched(ctx context.Context) {
 	GinkgoHelper()

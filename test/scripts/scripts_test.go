@@ -139,7 +139,7 @@ func TestHoldLab(t *testing.T) {
 	for name, test := range map[string]struct{ script, says string }{
 		"while it runs":     {script: `hold_lab "$1/lab"; locked "$1"`, says: "locked"},
 		"when it is killed": {script: `(hold_lab "$1/lab"; kill -KILL "$BASHPID") || locked "$1"`, says: ".* Killed .*\nfree"},
-		"after it let go":   {script: `hold_lab "$1/lab"; release_lab "$1/lab"; ls "$1/lab"; echo empty`, says: "empty"},
+		"after the release": {script: `hold_lab "$1/lab"; release_lab "$1/lab"; ls "$1/lab"; echo empty`, says: "empty"},
 		"while another run has it": {
 			script: `mkdir "$1/lab"; exec 7>"$1/lab/runner.lock"; flock 7; flock() { command flock --nonblock 8; }; hold_lab "$1/lab" || echo refused`,
 			says:   "Waiting for another run that has its lab in .*/lab, or for a sweep of it\nAnother run has its lab in .*/lab\nrefused",

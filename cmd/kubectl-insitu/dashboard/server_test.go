@@ -349,7 +349,7 @@ type stuckWriter struct {
 	*httptest.ResponseRecorder
 
 	once    sync.Once
-	written chan struct{} // closed when somebody writes
+	written chan struct{} // closed at the first write
 	until   <-chan struct{}
 }
 
@@ -361,7 +361,7 @@ func (w *stuckWriter) Write([]byte) (int, error) {
 	return 0, net.ErrClosed
 }
 
-// A reader that does not read holds up nobody.
+// A reader that does not read delays no other reader.
 func TestASlowReaderHoldsUpNobody(t *testing.T) {
 	g := NewWithT(t)
 	web := workload("web")

@@ -101,8 +101,8 @@ func (l *leftLab) sweep() (said string) {
 	return said
 }
 
-// While a lab is swept whose folder is gone, nobody brings another one up there. What was
-// made for that goes again, but not what somebody else has put there meanwhile.
+// While a sweep takes down a lab whose folder is gone, no "up" can begin there. The sweep
+// removes the folders that it made for that, but not what another program put there.
 func TestSweepKeepsUpAwayWhereTheFolderIsGone(t *testing.T) {
 	g := NewWithT(t)
 	parent := filepath.Join(t.TempDir(), "checkout")
@@ -124,7 +124,7 @@ func TestSweepKeepsUpAwayWhereTheFolderIsGone(t *testing.T) {
 	g.Expect(dir).NotTo(BeADirectory())
 }
 
-func TestSweepTakesDownWhatNobodyNeeds(t *testing.T) {
+func TestSweepTakesDownWhatHasNoUse(t *testing.T) {
 	for name, test := range map[string]struct {
 		leave func(*leftLab)
 		want  string

@@ -24,8 +24,9 @@ func (s Slots) Owners() ([]string, error) {
 }
 
 // Hold returns the slot of the lab in dir, or ErrNoSlot. It waits for others that hold
-// the slot, and holds it until unlock is called. Who destroys what is named after a slot
-// holds it: otherwise somebody else could release it meanwhile, and a new lab claim it.
+// the slot, and holds it until unlock is called. A caller that destroys what is named
+// after a slot holds it: otherwise another one could release it meanwhile, and a new lab
+// claim it.
 func (s Slots) Hold(dir string) (slot int, unlock func(), err error) {
 	for {
 		slot, err := s.Find(dir)

@@ -79,7 +79,7 @@ func newLab(t *testing.T) *testLab {
 	return lab
 }
 
-// newUsersLab returns a lab that is nobody's but a user's.
+// newUsersLab returns a lab that belongs to a user, and not to a runner.
 func newUsersLab(t *testing.T) *testLab {
 	t.Helper()
 	lab := &testLab{t: t, g: NewWithT(t), dir: filepath.Join(t.TempDir(), "lab")}
