@@ -66,7 +66,7 @@ func (r *ranked) step(revision string) Step {
 	r.t.Helper()
 	from := revisionName(r.pod)
 	step := Next(PodFacts{Pod: r.pod, From: &Revision{Name: from, Template: r.template(from)}},
-		Target{Revision: Revision{Name: revision, Template: r.template(revision)}, Policy: "InPlaceOnly"}, patched)
+		Target{Revision: Revision{Name: revision, Template: r.template(revision)}, Policy: "InPlaceOnly", CannotDrain: unheeded}, patched)
 	if step.Action == Resize {
 		body, err := ResizePatch(r.pod, step)
 		NewWithT(r.t).Expect(err).NotTo(HaveOccurred())
@@ -189,7 +189,7 @@ func TestPatchesKeepTheOrderOfTheContainers(t *testing.T) {
 			g := NewWithT(t)
 			r := newRanked(t, priorities...)
 			step := Next(PodFacts{Pod: r.pod, From: &Revision{Name: revisionName(r.pod), Template: r.template("1")}},
-				Target{Revision: Revision{Name: "2", Template: r.template("2")}, Policy: "InPlaceOnly"}, patched)
+				Target{Revision: Revision{Name: "2", Template: r.template("2")}, Policy: "InPlaceOnly", CannotDrain: unheeded}, patched)
 			trial, err := TrialPatch(r.pod, step, "2", patched)
 			g.Expect(err).NotTo(HaveOccurred())
 
@@ -275,7 +275,7 @@ func TestABatchWithSizesTakesItsTurn(t *testing.T) {
 	r.pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	down := builders.Pod("sample-1", "2", "db:2").Ready(false, builders.Start).Build()
 	w := Workload{
-		Target: Target{Revision: Revision{Name: "2", Template: r.template("2")}, Policy: inPlaceOnly}, Replicas: 2, MaxUnavailable: 1, MaxConcurrentResizes: 1,
+		Target: Target{Revision: Revision{Name: "2", Template: r.template("2")}, Policy: inPlaceOnly, CannotDrain: unheeded}, Replicas: 2, MaxUnavailable: 1, MaxConcurrentResizes: 1,
 		Pods: []PodFacts{
 			{Pod: r.pod, From: &Revision{Name: "2", Template: r.template("2")}}, {Pod: down, From: &Revision{Name: "2", Template: r.template("2")}},
 		},

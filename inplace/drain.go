@@ -13,17 +13,17 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
 
-// drain takes the pod out of service, and returns nil when it is: the gate is
-// False, the kubelet has reported the pod not ready, no EndpointSlice sends it
-// traffic, and the grace period has passed since. A pod without the gate cannot
-// be drained.
+// drain takes the pod out of service, and returns nil when it is: it is marked not
+// ready, by its gate or by the label, its condition Ready is False, no EndpointSlice sends
+// it traffic, and the grace period has passed since. A pod without a gate cannot be drained
+// where the API server does not heed the label.
 func drain(before *past, target Target, change Change, now time.Time) *Step {
 	pod := before.pod
-	if !target.canDrain(pod) && !IsMarkedNotReady(pod) {
+	if !target.canDrain(pod) && (!IsMarkedNotReady(pod) || isReadyDespiteLabel(pod, target)) {
 		return nil
 	}
 	step := &Step{State: Draining, Change: change, Since: unreadySince(pod)}
-	if !IsMarkedNotReady(pod) {
+	if !IsMarkedNotReady(pod) || isReadyDespiteLabel(pod, target) {
 		step.Action, step.Since = MarkNotReady, time.Time{}
 		step.Message = "to be updated to " + target.Name
 		if target.marksNotReady() && hasGate(pod, appsv1beta1.KruisePodReady) {
@@ -48,10 +48,38 @@ func drain(before *past, target Target, change Change, now time.Time) *Step {
 	return nil
 }
 
+// isReadyDespiteLabel reports whether a pod that is drained by nothing but the label is
+// ready: the API server did not heed the label for a moment. The pod is drained again.
+func isReadyDespiteLabel(pod *corev1.Pod, target Target) bool {
+	return isDrainedByLabel(pod) && !target.hasDrainGate(pod) && condition(pod, corev1.PodReady).Status == corev1.ConditionTrue
+}
+
+// undrainable returns why a pod is not restarted that serves and cannot be drained; nil
+// where it can be, or need not.
+func (t Target) undrainable(pod *corev1.Pod, change Change) *Refusal {
+	if !t.MustDrain || !isReady(pod) || !change.Restarts() || t.keepsReady(change) || t.canDrain(pod) {
+		return nil
+	}
+	return t.CannotDrain
+}
+
+// refuseUndrained handles a change of a pod that cannot be drained for it.
+func refuseUndrained(before *past, target Target, refused *Refusal, now time.Time) Step {
+	if target.Policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
+		return refuse(before, target, refused, now)
+	}
+	step := stuck(before, target, refused, target.policyIs(target.Policy)+" keeps the pod as it is: "+
+		"mend that, name the containers in keepReady, or allow recreation with InPlaceIfPossible", now)
+	if step.State == Stuck && step.Reason == refused.Reason {
+		step.Until, step.Denied = soonest(step.Until, refused.Until), refused.Denied
+	}
+	return step
+}
+
 func patch(before *past, change Change, target Target, now time.Time) Step {
 	pod := before.pod
 	message := change.String()
-	if why := target.whyNotDrained(pod, change); why != "" {
+	if why := target.WhyNotDrained(pod, change); why != "" {
 		message += fmt.Sprintf(" (not drained: %s)", why)
 	}
 	step := Step{

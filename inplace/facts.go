@@ -19,7 +19,7 @@ type Target struct {
 	// Policy says what to do with what cannot change in place.
 	Policy appsv1beta1.PodUpdateStrategyType
 	// GracePeriod is how long a pod stays out of service before it is changed.
-	// It has no effect on pods without the readiness gate.
+	// It has no effect on pods that cannot be drained.
 	GracePeriod time.Duration
 	// KeepReady names the containers that restart while the pod stays in
 	// service.
@@ -32,6 +32,12 @@ type Target struct {
 	RespectBudgets bool
 	// Resize says what to do when a pod cannot be resized.
 	Resize resize.Policy
+	// CannotDrain says why the API server keeps no pod out of service that has no
+	// readiness gate for it; nil where it does.
+	CannotDrain *Refusal
+	// MustDrain is true where containers of a pod that serves and cannot be drained are
+	// not restarted, but for those in KeepReady.
+	MustDrain bool
 	// CannotResize is true when the API server does not serve pods/resize.
 	CannotResize bool
 	// ClaimsGoWithPods is true when the claims of a pod are deleted with it.

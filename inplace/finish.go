@@ -145,6 +145,9 @@ func nextBatch(before *past, target Target, progress Progress, now time.Time) St
 		return refuseSizes(before, target, resizeRefusal(refused), now)
 	}
 	change := Change{Images: images, Later: later, Resize: sizes, Shrink: due}
+	if refused := target.undrainable(before.pod, change); refused != nil {
+		return refuseUndrained(before, target, refused, now)
+	}
 	if isReady(before.pod) && !target.keepsReady(change) {
 		// It was not drained for the batches before.
 		if step := drain(before, target, change, now); step != nil {
@@ -198,7 +201,7 @@ func whyNotReady(pod *corev1.Pod, ready corev1.PodCondition) (reason, message st
 		return ReasonPodNotReady, "its containers and gates are ready; " +
 			kubeletOn(pod.Spec.NodeName) + " has not reported the pod ready"
 	}
-	if ready.Message == "" {
+	if ready.Message == "" || ready.Reason == conditionReasonUpdating {
 		return ReasonPodNotReady, "the pod is not ready"
 	}
 	return ReasonPodNotReady, "the pod is not ready: " + ready.Message

@@ -26,9 +26,15 @@ func addGate(pod *corev1.Pod, gate corev1.PodConditionType) {
 	}
 }
 
-// canDrain reports whether the pod has a readiness gate through which it is taken
-// out of service.
+// canDrain reports whether the pod can be taken out of service: by a readiness gate, or
+// by the label that the API server heeds.
 func (t Target) canDrain(pod *corev1.Pod) bool {
+	return t.CannotDrain == nil || t.hasDrainGate(pod)
+}
+
+// hasDrainGate reports whether the pod has a readiness gate through which it is taken out
+// of service.
+func (t Target) hasDrainGate(pod *corev1.Pod) bool {
 	return hasGate(pod, appsv1beta1.InPlaceUpdateReady) || t.marksNotReady() && hasGate(pod, appsv1beta1.KruisePodReady)
 }
 
@@ -44,20 +50,20 @@ func condition(pod *corev1.Pod, conditionType corev1.PodConditionType) corev1.Po
 }
 
 // IsMarkedNotReady reports whether the pod was taken out of service for an
-// update: a readiness gate of ours is there and False.
+// update: a readiness gate of ours is there and False, or the pod has our label.
 func IsMarkedNotReady(pod *corev1.Pod) bool {
-	return isGatedOff(pod) || isMarkedFor(pod, notReadyKeyUpdate)
+	return isGatedOff(pod) || isMarkedFor(pod, notReadyKeyUpdate) || isDrainedByLabel(pod)
 }
 
 func isGatedOff(pod *corev1.Pod) bool {
 	return hasGate(pod, appsv1beta1.InPlaceUpdateReady) && condition(pod, appsv1beta1.InPlaceUpdateReady).Status == corev1.ConditionFalse
 }
 
-// needsMarkReady reports whether the pod has a gate, and it is for us to say that
-// it may serve.
+// needsMarkReady reports whether it is for us to say that the pod may serve: it has a
+// gate that is not open, or our label.
 func needsMarkReady(pod *corev1.Pod) bool {
 	return hasGate(pod, appsv1beta1.InPlaceUpdateReady) && condition(pod, appsv1beta1.InPlaceUpdateReady).Status != corev1.ConditionTrue ||
-		needsKruiseReady(pod)
+		needsKruiseReady(pod) || isDrainedByLabel(pod)
 }
 
 // needsKruiseReady reports whether nobody has set KruisePodReady of a pod that has

@@ -4,13 +4,10 @@
 package inplace
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-
-	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
 
 // keepsReady reports whether the user wants the pod to stay in service during
@@ -23,15 +20,17 @@ func (t Target) keepsReady(change Change) bool {
 	})
 }
 
-// whyNotDrained says why a pod is in service while a change restarts its
+// WhyNotDrained says why a pod is in service while a change restarts its
 // containers; empty if it is not.
-func (t Target) whyNotDrained(pod *corev1.Pod, change Change) string {
+func (t Target) WhyNotDrained(pod *corev1.Pod, change Change) string {
 	switch {
-	case !change.Restarts() || IsMarkedNotReady(pod):
+	case !change.Restarts() || IsMarkedNotReady(pod) && !isReadyDespiteLabel(pod, t):
 		return ""
 	case t.keepsReady(change) && t.canDrain(pod):
 		return "keepReady names " + strings.Join(change.RestartedContainers(), ", ")
+	case t.CannotDrain == nil:
+		return "" // it is out of service by itself
 	default:
-		return fmt.Sprintf("the pod has no readiness gate %s", appsv1beta1.InPlaceUpdateReady)
+		return t.CannotDrain.Message
 	}
 }

@@ -83,9 +83,9 @@ func TestNextKeepsReady(t *testing.T) {
 			pod: atB(oldProxy()), to: "b", action: Wait, state: Restarting, message: "proxy is being restarted",
 		},
 		"done, in service": {pod: atB(newProxy(3)), to: "b", action: Wait, state: Settled},
-		"without the gate, for which nothing is special": {
+		"without the gate": {
 			pod: sidecarPod("a", proxyV1, oldProxy()).With(func(p *corev1.Pod) { p.Spec.ReadinessGates = nil }),
-			to:  "b", action: Patch, state: Patching, message: "(not drained: the pod has no readiness gate",
+			to:  "b", action: Patch, state: Patching, message: inService,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,7 @@ package inplace
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,7 +61,7 @@ func (n *node) boot(pod *builders.PodBuilder, gated bool) {
 	if gated {
 		pod.Gated(corev1.ConditionTrue, builders.Start)
 	}
-	n.pod, n.incarnation = pod.Build(), 1
+	n.pod, n.incarnation = pod.Condition(corev1.ContainersReady, corev1.ConditionTrue, builders.Start).Build(), 1
 	n.running, n.started = n.pod.Spec.Containers[0].Image, builders.Start
 	n.wanted, n.seen, n.containers, n.listed = n.running, 1, 1, true
 	n.written()
@@ -140,7 +141,7 @@ func (n *node) sync() {
 // read before, no traffic reaches a container that is about to stop.
 func (n *node) stopContainer() {
 	n.t.Helper()
-	drained := n.gated && !n.keptReady
+	drained := n.drains() && !n.keptReady
 	if drained && (isReady(n.pod) || n.listed) {
 		n.fail("%s serves while its container is stopped", n.pod.Name)
 	}
@@ -199,31 +200,41 @@ func (n *node) crash() {
 	n.publishReadiness()
 }
 
-// publishReadiness sets the Ready condition to what containers and gate say.
+// publishReadiness sets the Ready condition to what containers and gate say, as far as the
+// API server lets the kubelet.
 func (n *node) publishReadiness() {
 	ready := n.running != "" && !n.now.Before(n.started.Add(n.readyTime))
+	if n.setCondition(corev1.ContainersReady, ready) {
+		n.written()
+	}
 	if n.gated {
 		ready = ready && condition(n.pod, appsv1beta1.InPlaceUpdateReady).Status == corev1.ConditionTrue
 	}
-	status := corev1.ConditionFalse
-	if ready {
-		status = corev1.ConditionTrue
-	}
-	if condition(n.pod, corev1.PodReady).Status == status {
+	n.setReady(ready && !HasDrainedLabel(n.pod))
+}
+
+func (n *node) setReady(ready bool) {
+	if !n.setCondition(corev1.PodReady, ready) {
 		return
 	}
-	for i, c := range n.pod.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			n.pod.Status.Conditions = append(n.pod.Status.Conditions[:i:i], n.pod.Status.Conditions[i+1:]...)
-			break
-		}
-	}
-	n.pod.Status.Conditions = append(n.pod.Status.Conditions, corev1.PodCondition{
-		Type: corev1.PodReady, Status: status, LastTransitionTime: metav1.NewTime(n.now),
-	})
 	n.written()
 	words := map[bool]string{true: "is ready", false: "is not ready"}
 	n.say("kubelet: %s %s", n.pod.Name, words[ready])
+}
+
+// setCondition sets a condition of the pod, and reports whether it was another one.
+func (n *node) setCondition(kind corev1.PodConditionType, is bool) bool {
+	status := corev1.ConditionFalse
+	if is {
+		status = corev1.ConditionTrue
+	}
+	if condition(n.pod, kind).Status == status {
+		return false
+	}
+	others := slices.DeleteFunc(slices.Clone(n.pod.Status.Conditions), func(c corev1.PodCondition) bool { return c.Type == kind })
+	others = append(others, corev1.PodCondition{Type: kind, Status: status, LastTransitionTime: metav1.NewTime(n.now)})
+	n.pod.Status.Conditions = others
+	return true
 }
 
 // stepEndpoints lets the EndpointSlices follow the pod's readiness.

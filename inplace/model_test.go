@@ -246,9 +246,12 @@ func (m *model) patchStatus(n *node, move Move) {
 	if !apiequality.Semantic.DeepEqual(result.Spec, n.pod.Spec) {
 		m.fail("a patch of the status changed the spec: %s", patch)
 	}
-	n.pod.Status = result.Status
+	n.pod.Labels, n.pod.Status = result.Labels, result.Status
 	n.written()
 }
+
+// drains reports whether pods can be drained, by their gate or by the label.
+func (m *model) drains() bool { return m.gated || m.workload.Target.CannotDrain == nil }
 
 func (m *model) patchPod(n *node, move Move) {
 	m.t.Helper()
@@ -266,7 +269,7 @@ func (m *model) patchPod(n *node, move Move) {
 			m.fail("restarts a container without a precondition: %s", patch)
 		}
 		n.keptReady = slices.Contains(m.workload.Target.KeepReady, "main")
-		if m.gated && !n.keptReady && (isReady(n.pod) || n.listed) {
+		if m.drains() && !n.keptReady && (isReady(n.pod) || n.listed) {
 			m.fail("invariant 4: %s, and it serves", move.Note)
 		}
 		result.Generation++

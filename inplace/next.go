@@ -47,6 +47,9 @@ func next(facts PodFacts, target Target, now time.Time) Step {
 	if facts.Refused != nil {
 		return turnDown(facts, before, target, now)
 	}
+	if refused := target.undrainable(pod, change); refused != nil {
+		return refuseUndrained(before, target, refused, now)
+	}
 	if step := hold(before, target, change, now); step != nil {
 		return *step
 	}

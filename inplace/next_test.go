@@ -122,9 +122,9 @@ func TestNext(t *testing.T) {
 			pod: settledPod(), to: "label", services: []string{"web"}, message: "labels or annotations",
 			want: Step{Action: Patch, State: Patching, Change: Change{Labels: map[string]*string{"tier": ptr.To("web")}}},
 		},
-		"no gate, no drain": {
-			pod: builders.Pod("sample-0", "a", alpineImage), to: "b", services: []string{"web"}, message: "image of main",
-			want: Step{Action: Patch, State: Patching, Change: Change{Images: imageTo(alpineImage, latestImage)}},
+		"no gate: drained by the label": {
+			pod: builders.Pod("sample-0", "a", alpineImage), to: "b", services: []string{"web"}, message: "to be updated to b",
+			want: Step{Action: MarkNotReady, State: Draining, Change: Change{Images: imageTo(alpineImage, latestImage)}},
 		},
 		"a refused field": {
 			pod: settledPod(), to: "env", message: "spec.containers[main].env was added",

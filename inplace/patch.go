@@ -133,17 +133,26 @@ func newSpecPatch(pod *corev1.Pod, images []ImageChange) *specPatch {
 // out a MarkReady or MarkNotReady step. The server refuses to mark a pod ready
 // that is no longer the one that the step was decided on: it may have been
 // changed, and its container be about to stop. Marking it not ready is safe at
-// any time, unless it adds to what others have written, or it is the pod's turn by its
-// labels.
+// any time, unless it adds to what others have written, as the label does, or it is the
+// pod's turn by its labels.
 func ReadinessPatch(pod *corev1.Pod, step Step, now metav1.Time) ([]byte, error) {
 	metadata, err := lifecycleMetadata(pod, step, now)
 	if err != nil {
 		return nil, err
 	}
-	if step.Action == MarkReady || step.NotReadyKey != "" || step.Exact {
+	conditions := gateConditions(pod, step, now)
+	if step.Action == MarkReady && isDrainedByLabel(pod) {
+		left := withoutDrainers(pod, func(entry string) bool { return entry == appsv1beta1.DrainedForUpdate })
+		return json.Marshal(undrained(pod, metadata, left, conditions, now))
+	}
+	if DrainsByLabel(pod, step) {
+		metadata.Labels = withKeys(metadata.Labels, map[string]*string{appsv1beta1.DrainedLabel: withDrainer(pod)})
+		conditions = append(conditions, drainedCondition(pod, step.Message, now))
+	}
+	if step.Action == MarkReady || step.NotReadyKey != "" || step.Exact || DrainsByLabel(pod, step) {
 		metadata.ResourceVersion = pod.ResourceVersion
 	}
-	return json.Marshal(objectPatch{Metadata: metadata, Status: &statusPatch{Conditions: gateConditions(pod, step, now)}})
+	return json.Marshal(objectPatch{Metadata: metadata, Status: &statusPatch{Conditions: conditions}})
 }
 
 // LifecyclePatch returns the strategic merge patch that carries out a SetLifecycle

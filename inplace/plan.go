@@ -101,6 +101,9 @@ type Plan struct {
 	// Recheck is when to plan again if nothing happens until then; zero if
 	// time alone changes nothing.
 	Recheck time.Time
+	// CannotDrain says why pods without a readiness gate cannot be drained, as far as that
+	// was found out: MakePlan leaves it nil.
+	CannotDrain *Refusal
 }
 
 // MakePlan decides which pods take their next step now.

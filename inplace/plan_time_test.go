@@ -47,6 +47,7 @@ func TestMakePlanMinReadySecondsOfAQuickRestart(t *testing.T) {
 	quick := builders.Pod("p1", "b", latestImage).Record(record(entry(alpineImage))).Generation(2, 2).Status(newContainer())
 	w := workload(t, 1, quick, builders.Pod("p0", "a", alpineImage))
 	w.MinReadySeconds = 10
+	w.Target.CannotDrain = unheeded
 
 	plan := MakePlan(w, after(5))
 	g.Expect(moves(plan)).To(BeEmpty())

@@ -56,6 +56,9 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	replicas := 1 + random.IntN(6)
 	m := newModel(t, replicas, 1+random.IntN(replicas), random.IntN(3) > 0)
 	c := &chaos{model: m, random: random}
+	if !m.gated && c.oneIn(2) {
+		m.workload.Target.CannotDrain = unheeded
+	}
 	m.workload.MinReadySeconds = int32(3 * random.IntN(3))
 	m.workload.Target.GracePeriod = c.upTo(6)
 	for _, n := range m.nodes {
@@ -117,8 +120,8 @@ func servicesOf(pod *corev1.Pod, facts []PodFacts) []string {
 
 func (c *chaos) run() {
 	c.t.Helper()
-	c.say("%d pods, %d at a time, gate %t, minReadySeconds %d, grace %s", len(c.nodes), c.workload.MaxUnavailable,
-		c.gated, c.workload.MinReadySeconds, c.workload.Target.GracePeriod)
+	c.say("%d pods, %d at a time, gate %t, drained %t, minReadySeconds %d, grace %s", len(c.nodes), c.workload.MaxUnavailable,
+		c.gated, c.drains(), c.workload.MinReadySeconds, c.workload.Target.GracePeriod)
 	for range 150 + c.random.IntN(100) {
 		c.disturb()
 		c.round()

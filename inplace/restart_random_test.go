@@ -81,7 +81,7 @@ func (n *readerNode) wants(t *testing.T, templates map[string]*Template, image, 
 	}
 	from := revisionName(n.pod)
 	step := Next(PodFacts{Pod: n.pod, From: &Revision{Name: from, Template: template(from)}},
-		Target{Revision: Revision{Name: image + level, Template: template(image + level)}, Policy: "InPlaceIfPossible"}, n.now)
+		Target{Revision: Revision{Name: image + level, Template: template(image + level)}, Policy: "InPlaceIfPossible", CannotDrain: unheeded}, n.now)
 	switch step.Action {
 	case Patch:
 		body, err := RevisionPatch(n.pod, step)

@@ -52,7 +52,7 @@ func (r *reader) want(level string) Step {
 	}
 	from := revisionName(r.pod)
 	step := Next(PodFacts{Pod: r.pod, From: &Revision{Name: from, Template: r.revisions[from]}},
-		Target{Revision: Revision{Name: level, Template: r.revisions[level]}, Policy: r.policy}, r.now)
+		Target{Revision: Revision{Name: level, Template: r.revisions[level]}, Policy: r.policy, CannotDrain: unheeded}, r.now)
 	if step.Action == Patch {
 		patch, err := RevisionPatch(r.pod, step)
 		NewWithT(r.t).Expect(err).NotTo(HaveOccurred())
@@ -189,7 +189,7 @@ func TestARestartThatIsToComeIsNotForgotten(t *testing.T) {
 		p.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "KRUISE_CONTAINER_PRIORITY", Value: "5"}}
 		p.Spec.Containers[1].Env = []corev1.EnvVar{{Name: "KRUISE_CONTAINER_PRIORITY", Value: "1"}}
 	}).Build()
-	step := Next(PodFacts{Pod: pod, From: &Revision{Name: "a", Template: one}}, Target{Revision: Revision{Name: "b", Template: two}, Policy: "InPlaceOnly"}, patched)
+	step := Next(PodFacts{Pod: pod, From: &Revision{Name: "a", Template: one}}, Target{Revision: Revision{Name: "b", Template: two}, Policy: "InPlaceOnly", CannotDrain: unheeded}, patched)
 	g.Expect(step.Change.String()).To(HaveSuffix("labels or annotations, then side"))
 	patch, err := RevisionPatch(pod, step)
 	g.Expect(err).NotTo(HaveOccurred())

@@ -64,6 +64,12 @@ var rollouts = []rollout{
 		ends:   inPlaceAt("b", 3),
 	},
 	{
+		name: "without a readiness gate and without a policy", replicas: 3, maxUnavailable: 1, ungated: true,
+		setup:  func(m *model) { m.workload.Target.CannotDrain = unheeded },
+		events: []event{{0, "target b", toRevision("b")}},
+		ends:   inPlaceAt("b", 3),
+	},
+	{
 		name: "partition 2 of 5", replicas: 5, maxUnavailable: 1,
 		setup:  func(m *model) { m.partition = 2 },
 		events: []event{{0, "target b", toRevision("b")}},

@@ -68,6 +68,7 @@ func TestStaleReadDoesNotPutAChangedPodIntoService(t *testing.T) {
 // run c for ever.
 func TestStaleReadDoesNotMislabelAPod(t *testing.T) {
 	m := newModel(t, 1, 1, false)
+	m.workload.Target.CannotDrain = unheeded
 	thaw := m.freeze(m.facts())
 	toRevision("c")(m)
 	m.round()

@@ -50,14 +50,14 @@ type Action string
 const (
 	// Wait: nothing to write; something has to happen first, or nothing at all.
 	Wait Action = ""
-	// MarkNotReady: set the readiness gate of the pod to False.
+	// MarkNotReady: take the pod out of service, by its readiness gate or by the label.
 	MarkNotReady Action = "MarkNotReady"
 	// Patch: write Step.Change and Step.Record to the pod.
 	Patch Action = "Patch"
 	// Resize: write the sizes in Step.Change, Grow if there is any or else Resize;
 	// then, if there is a Record, do as for Patch.
 	Resize Action = "Resize"
-	// MarkReady: set the readiness gate of the pod to True.
+	// MarkReady: let the pod serve again; the reverse of MarkNotReady.
 	MarkReady Action = "MarkReady"
 	// SetLifecycle: write Step.Lifecycle to the pod.
 	SetLifecycle Action = "SetLifecycle"
@@ -75,6 +75,9 @@ const (
 	ReasonStillReady = "StillReady"
 	// ReasonEndpointsReady: an EndpointSlice still sends the pod traffic.
 	ReasonEndpointsReady = "EndpointsReady"
+	// ReasonCannotDrain: the API server does not keep the pod out of service, which has no
+	// readiness gate.
+	ReasonCannotDrain = "CannotDrain"
 	// ReasonGracePeriod: gracePeriodSeconds have not passed.
 	ReasonGracePeriod = "GracePeriod"
 	// ReasonPodNotReady: the pod was updated and is not ready.

@@ -25,8 +25,8 @@ type view struct {
 	recheck time.Time
 	// asked is true when a label asks for the recreation of the pod.
 	asked bool
-	// between is true when the pod serves between two batches of its update: it had
-	// not to be drained.
+	// between is true when the pod serves between two batches of its update: it was
+	// not drained for the first.
 	between bool
 	// reserved is true when the pod serves and has a place in the budget
 	// nevertheless: it has grown for what it is to become, or the kubelet restarts
@@ -80,7 +80,7 @@ func newView(w Workload, i int, now time.Time) *view {
 	}
 	v.reserved = v.wants && facts.past.hasGrown(w.Target) || facts.past.resized.State == resize.Deferred && facts.past.resized.Restarts
 	v.wants = v.wants || takesOutForSizes(v.Step)
-	v.between = !v.wants && progress.Reason == ReasonNextBatch && v.Step.LeadsToPatch() && v.Step.Action != MarkNotReady && v.Serves
+	v.between = !v.wants && progress.Reason == ReasonNextBatch && v.Step.LeadsToPatch() && v.Serves
 	return v
 }
 

@@ -21,7 +21,8 @@ const (
 const PartOfLabel = "insitu.dev/part-of"
 
 // SwitchName is the ServiceAccount in the namespace of the manager without which the
-// policies hold nothing more. What is held can still be released.
+// policies hold nothing more, and keep no pod out of service. What is held can still be
+// released.
 const SwitchName = "insitu-holds"
 
 // Values of HeldLabel.
@@ -56,7 +57,8 @@ const OptionPrefix = "insitu.dev/"
 
 // Options, as annotations of a workload. What they mean, their defaults and what is
 // accepted are those of the fields of the same name in inPlaceUpdateStrategy of
-// apps.kruise.io; what is no text or number there is JSON here.
+// apps.kruise.io, but for DefaultGracePeriodSeconds; what is no text or number there is
+// JSON here.
 const (
 	GracePeriodSecondsAnnotation  = "insitu.dev/gracePeriodSeconds"
 	KeepReadyAnnotation           = "insitu.dev/keepReady"
@@ -69,3 +71,8 @@ const (
 	// PausedAnnotation keeps pods from starting their update, if it is "true".
 	PausedAnnotation = "insitu.dev/paused"
 )
+
+// DefaultGracePeriodSeconds is how long a pod stays out of service before it is changed, if
+// GracePeriodSecondsAnnotation does not say it: nodes and load balancers take about that
+// long to send no more traffic to a pod that no EndpointSlice lists as ready.
+const DefaultGracePeriodSeconds int32 = 5

@@ -52,7 +52,8 @@ func setReady(s *scope) {
 		message = fmt.Sprintf("paused with %d pods to update", c.pending)
 	case c.pending > 0:
 		reason = appsv1beta1.ReasonUpdating
-		message = fmt.Sprintf("%d of %d pods are to be updated to revision %s", c.pending, replicas-c.kept, s.revisions.Update.Name())
+		message = fmt.Sprintf("%d of %d pods are to be updated to revision %s", c.pending, replicas-c.kept, s.revisions.Update.Name()) +
+			workload.Undrained(s.plan)
 	case c.available < replicas:
 		reason = appsv1beta1.ReasonUpdating
 		message = fmt.Sprintf("%d of %d pods are available", c.available, replicas)

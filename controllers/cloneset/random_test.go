@@ -104,7 +104,9 @@ func (m *model) step() bool {
 		members: s.members, replicas: int(m.set.GetReplicas()), partition: s.partition(), surge: int(m.set.GetMaxSurge()),
 		maxUnavailable: int(m.set.GetMaxUnavailable()), stopped: s.isStopped(), paused: m.set.IsPaused(), limit: -1,
 	})
-	plan := inplace.MakePlan(s.workload(s.staying()), m.now)
+	asked := s.workload(s.staying())
+	asked.Target.CannotDrain = &inplace.Refusal{Reason: inplace.ReasonCannotDrain}
+	plan := inplace.MakePlan(asked, m.now)
 	for range s.scaled.atUpdate {
 		m.newPod(m.update)
 	}

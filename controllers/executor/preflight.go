@@ -35,7 +35,9 @@ func (e *Executor) Preflight(ctx context.Context, owner client.Object, w inplace
 	known := e.memory.verdictsOn(owner.GetUID(), w.Target.Name)
 	tried, successors := sets.New[types.UID](), newSuccessors(e, w.Target.Template)
 	for {
+		w.Target.CannotDrain = known.drain.refusal(now)
 		plan := e.plan(w, now)
+		plan.CannotDrain = known.drain.refused
 		if known.mark(w.Pods, plan, now) || successors.keep(ctx, w.Pods, plan, now) {
 			continue
 		}
@@ -47,13 +49,23 @@ func (e *Executor) Preflight(ctx context.Context, owner client.Object, w inplace
 		for _, move := range untried {
 			tried.Insert(move.Pod.UID)
 		}
-		if len(untried) == 0 {
-			return e.askBudgets(ctx, plan, now), Result{}
+		if len(untried) > 0 {
+			result := e.try(ctx, owner, known, untried, now)
+			if result.Refused == 0 && result.Conflicts+len(result.Failed) > 0 {
+				return e.askBudgets(ctx, withhold(plan, known, result), now), result
+			}
+			continue
 		}
-		result := e.try(ctx, owner, known, untried, now)
-		if result.Refused == 0 && result.Conflicts+len(result.Failed) > 0 {
-			return e.askBudgets(ctx, withhold(plan, known, result), now), result
+		if i := slices.IndexFunc(plan.Moves, known.drain.mustTry); i >= 0 {
+			result := e.tryDrain(ctx, &known.drain, plan.Moves[i], now)
+			if result.Refused > 0 {
+				continue
+			}
+			if result.IsUnfinished() || len(result.Failed) > 0 {
+				return e.askBudgets(ctx, withhold(plan, known, result), now), result
+			}
 		}
+		return e.askBudgets(ctx, plan, now), Result{}
 	}
 }
 
@@ -63,7 +75,7 @@ func withhold(plan inplace.Plan, known *verdicts, tried Result) inplace.Plan {
 	var moves []inplace.Move
 	for _, move := range plan.Moves {
 		switch {
-		case !known.mustTry(move):
+		case !known.mustTry(move) && !known.drain.mustTry(move):
 			moves = append(moves, move)
 		case tried.Failed[move.Pod.Name] == nil:
 			plan.Block(inplace.Blocker{

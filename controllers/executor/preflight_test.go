@@ -38,6 +38,8 @@ type admission struct {
 	says func(request string) error
 	// stores is what it makes of a pod.
 	stores func(pod *corev1.Pod)
+	// keeps is what it makes of the condition Ready of a drained pod.
+	keeps corev1.ConditionStatus
 	// requests are those since the last look, and bodies what they said.
 	requests []string
 	bodies   map[string]string
@@ -48,7 +50,7 @@ func newAdmission(t *testing.T, replicas int) *admission {
 	t.Helper()
 	a := &admission{
 		WithT: NewWithT(t), clock: clocktesting.NewFakeClock(builders.Start.Add(time.Hour)), bodies: map[string]string{},
-		recorder: newRig(t), says: func(string) error { return nil },
+		recorder: newRig(t), says: func(string) error { return nil }, keeps: corev1.ConditionFalse,
 	}
 	c := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
 		Patch: func(_ context.Context, _ client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
@@ -63,8 +65,17 @@ func newAdmission(t *testing.T, replicas int) *admission {
 			}
 			return errors.Join(err, a.says(request))
 		},
-		SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
-			return nil
+		SubResourcePatch: func(_ context.Context, _ client.Client, _ string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+			pod, isPod := obj.(*corev1.Pod)
+			if len((&client.SubResourcePatchOptions{}).ApplyOptions(opts).DryRun) == 0 || !isPod {
+				return nil
+			}
+			request := "try to drain " + obj.GetName()
+			raw, err := patch.Data(obj)
+			a.requests, a.bodies[request] = append(a.requests, request), string(raw)
+			pod.UID, pod.Labels = "answered", map[string]string{appsv1beta1.DrainedLabel: appsv1beta1.DrainedForUpdate}
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: a.keeps}}
+			return errors.Join(err, a.says(request))
 		},
 	}).Build()
 	a.executor = New(c, a.recorder, a.clock)
@@ -441,7 +452,7 @@ func TestARefusedSecondBatchIsAskedForOnce(t *testing.T) {
 	a := newAdmission(t, 1)
 	a.workload.Pods[0].Pod = builders.Pod("sample-0", "b", "nginx:latest").Record(appsv1beta1.InPlaceUpdateState{
 		Revision: "b", NextContainerImages: map[string]string{"main": "nginx:latest"},
-	}).Build()
+	}).Label(appsv1beta1.DrainedLabel, appsv1beta1.DrainedForUpdate).Ready(false, builders.Start).Build()
 	a.says = refuses("", forbidden("ask the platform team"))
 	a.Expect(a.run().Refused).To(Equal(1), "the write was the first try")
 	for range 3 {

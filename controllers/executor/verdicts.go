@@ -57,6 +57,7 @@ func (m memory) verdictsOn(workload types.UID, revision string) *verdicts {
 type verdicts struct {
 	revision string
 	byChange map[string]*verdict
+	drain    drainVerdict
 }
 
 // on returns the verdict on a change, which is the same for all pods that need

@@ -57,7 +57,8 @@ func progressOf(s *scope) progress {
 		return progress{reason: appsv1beta1.ReasonPaused, message: fmt.Sprintf("paused with %d pods to update", c.pending)}
 	case c.pending > 0:
 		return progress{moving: true, reason: appsv1beta1.ReasonUpdating,
-			message: fmt.Sprintf("%d of %d pods are to be updated to revision %s", c.pending, wanted-c.kept, s.revisions.Update.Name())}
+			message: fmt.Sprintf("%d of %d pods are to be updated to revision %s", c.pending, wanted-c.kept, s.revisions.Update.Name()) +
+				workload.Undrained(s.plan)}
 	case claims.Moving > 0:
 		return progress{moving: true, reason: appsv1beta1.ReasonUpdatingClaims,
 			message: fmt.Sprintf("%d claims are on their way to their templates, %d are blocked", claims.Moving, claims.Blocked)}

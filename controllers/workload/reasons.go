@@ -49,6 +49,7 @@ var reasons = sets.New(
 	inplace.ReasonStillReady,
 	inplace.ReasonEndpointsReady,
 	inplace.ReasonGracePeriod,
+	inplace.ReasonCannotDrain,
 	inplace.ReasonPodNotReady,
 	inplace.ReasonMinReadySeconds,
 	inplace.ReasonEnded,

@@ -190,3 +190,12 @@ func ReportStuck(recorder events.EventRecorder, owner client.Object, plan inplac
 		}
 	}
 }
+
+// Undrained says in words, after those on the progress of an update, that pods are restarted
+// in service, and why; it is empty if pods can be drained, or that was not asked.
+func Undrained(plan inplace.Plan) string {
+	if plan.CannotDrain == nil {
+		return ""
+	}
+	return "; pods without a readiness gate are restarted in service: " + plan.CannotDrain.Message
+}

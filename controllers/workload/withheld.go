@@ -5,6 +5,7 @@ package workload
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
@@ -13,9 +14,10 @@ import (
 
 // Withhold returns a client that reads as c does, and takes every write for done without
 // making it. Dry runs go to asks, where that is not nil: they change nothing,
-// and their answers are what the API server says to the change.
-func Withhold(c, asks client.Client) client.Client {
-	return withheld{Client: c, asks: asks}
+// and their answers are what the API server says to the change. Those of subresources that
+// are named as unasked do not.
+func Withhold(c, asks client.Client, unasked ...string) client.Client {
+	return withheld{Client: c, asks: asks, unasked: unasked}
 }
 
 // SilentRecorder returns a recorder that records nothing.
@@ -30,7 +32,8 @@ func (silentRecorder) Eventf(runtime.Object, runtime.Object, string, string, str
 
 type withheld struct {
 	client.Client
-	asks client.Client
+	asks    client.Client
+	unasked []string
 }
 
 // Create asks about an object without a name: one that would take the place of another.
@@ -68,7 +71,11 @@ func (w withheld) Status() client.SubResourceWriter {
 }
 
 func (w withheld) SubResource(name string) client.SubResourceClient {
-	return withheldSubResource{SubResourceClient: w.Client.SubResource(name), name: name, asks: w.asks}
+	asks := w.asks
+	if slices.Contains(w.unasked, name) {
+		asks = nil
+	}
+	return withheldSubResource{SubResourceClient: w.Client.SubResource(name), name: name, asks: asks}
 }
 
 type withheldSubResource struct {

@@ -216,6 +216,12 @@ type managerStatus struct {
 }
 
 func (s *managerStatus) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+	if options := (&client.SubResourcePatchOptions{}).ApplyOptions(opts); len(options.DryRun) > 0 {
+		if s.m.IsDead() {
+			return ErrDead
+		}
+		return s.SubResourceWriter.Patch(ctx, obj, patch, opts...)
+	}
 	return s.m.write("patch", "/status", obj, func() error { return s.SubResourceWriter.Patch(ctx, obj, patch, opts...) })
 }
 

@@ -119,6 +119,16 @@ const (
 
 // Names of our own.
 const (
+	// DrainedLabel is a label on pods that are out of service: while a pod has it, an
+	// admission policy (config/policies/drain.yaml) stores its condition Ready as False,
+	// whatever the kubelet says. Its value lists who drains the pod, sorted, with dots
+	// between: DrainedForUpdate. The drain ends when the last of them takes itself off
+	// the list, and the label goes.
+	DrainedLabel = "insitu.dev/drained"
+
+	// DrainedForUpdate stands in DrainedLabel for the controller of the pod's workload.
+	DrainedForUpdate = "update"
+
 	// VolumeClaimUpdateStateKey is an annotation on claims that were changed: a
 	// VolumeClaimUpdateState.
 	VolumeClaimUpdateStateKey = "insitu.dev/claim-update-state"
@@ -198,7 +208,7 @@ const (
 const (
 	// InPlaceUpdateReady is False while a pod is changed in place. As a readiness
 	// gate it takes the pod out of service meanwhile. New pods of sets that are
-	// updated in place have it; templates of native workloads have to list it.
+	// updated in place have it. Pods without it are drained by DrainedLabel.
 	InPlaceUpdateReady corev1.PodConditionType = "InPlaceUpdateReady"
 
 	// KruisePodReady is False while a lifecycle hook with markPodNotReady holds

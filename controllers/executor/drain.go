@@ -1,0 +1,105 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package executor
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/inplace"
+)
+
+// A pod without a readiness gate is drained by a label that an admission policy heeds.
+// Whether there is such a policy, and acts on the pod, only a write can tell; so a dry run
+// asks before the first pod of a revision is drained, and again when a drained pod is ready
+// nevertheless.
+
+// drainVerdict is what is known of the label for the pods of a workload.
+type drainVerdict struct {
+	// accepted: the API server kept the pod out of service that was asked for last.
+	accepted bool
+	// refused says why it does not; nil if that is not known.
+	refused *inplace.Refusal
+}
+
+// refusal returns why pods cannot be drained by the label; nil if that is not known. It is
+// asked for again from time to time: a policy that is installed changes no pod.
+func (v *drainVerdict) refusal(now time.Time) *inplace.Refusal {
+	if v.refused != nil && now.Before(v.refused.Until) {
+		return v.refused
+	}
+	return nil
+}
+
+func (v *drainVerdict) refuse(message string, now time.Time) {
+	v.accepted = false
+	v.refused = &inplace.Refusal{Reason: inplace.ReasonCannotDrain, Message: message, Until: now.Add(refusalPeriod), Denied: true}
+}
+
+// mustTry reports whether a move needs a dry run of the label first.
+func (v *drainVerdict) mustTry(move inplace.Move) bool {
+	return inplace.DrainsByLabel(move.Pod, move.Step) && (!v.accepted || inplace.HasDrainedLabel(move.Pod))
+}
+
+// tryDrain asks the API server whether the label keeps the pod of a move out of service.
+// The Result counts a refusal, or says why there was no answer.
+func (e *Executor) tryDrain(ctx context.Context, known *drainVerdict, move inplace.Move, now time.Time) Result {
+	pod := move.Pod
+	keeps, err := e.keepsDrained(ctx, pod)
+	switch {
+	case err == nil && keeps:
+		known.accepted, known.refused = true, nil
+		return Result{}
+	case err == nil:
+		known.refuse(fmt.Sprintf("the API server does not keep pods out of service in namespace %s: "+
+			"it does not act by the admission policy insitu-drain there", pod.Namespace), now)
+	case IsRefusal(err):
+		ctrl.LoggerFrom(ctx).Error(err, "Drain of pod refused", "Pod", klog.KObj(pod))
+		known.refuse(fmt.Sprintf("the API server refuses label %s of pod %s: %s",
+			appsv1beta1.DrainedLabel, pod.Name, Shorten(ServerWords(err))), now)
+	default:
+		return newResult(ctx, []inplace.Move{move}, []error{err})
+	}
+	return Result{Refused: 1}
+}
+
+// EndDrain ends the drain of a pod by the label, see inplace.EndDrain, and reports whether
+// there was something to end.
+func EndDrain(ctx context.Context, c client.Client, pod *corev1.Pod, keepOwn bool, now time.Time) (bool, error) {
+	body, err := inplace.EndDrain(pod, keepOwn, metav1.NewTime(now))
+	if body == nil || err != nil {
+		return false, err
+	}
+	if err := c.Status().Patch(ctx, reference(pod), client.RawPatch(types.StrategicMergePatchType, body)); err != nil {
+		return false, fmt.Errorf("end the drain of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	return true, nil
+}
+
+// keepsDrained has the API server say by a dry run whether it keeps a pod out of service.
+func (e *Executor) keepsDrained(ctx context.Context, pod *corev1.Pod) (bool, error) {
+	body, err := inplace.TrialDrain(pod, metav1.NewTime(e.clock.Now()))
+	if err != nil {
+		return false, err
+	}
+	answer := reference(pod)
+	err = e.client.Status().Patch(ctx, answer, client.RawPatch(types.StrategicMergePatchType, body),
+		client.DryRunAll, client.DisableReadYourWritesConsistency)
+	if err != nil {
+		return false, fmt.Errorf("try to drain pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	if answer.UID == "" {
+		return true, nil // an inspection, which does not ask: see workload.Withhold
+	}
+	return inplace.KeepsDrained(answer), nil
+}
