@@ -33,7 +33,7 @@ func TestPolicies(t *testing.T) {
 	}
 
 	g.Expect(specsOf(t, got)).To(Equal(specsOf(t, policiesOf(files))))
-	g.Expect(got).To(HaveLen(18))
+	g.Expect(got).To(HaveLen(20))
 
 	output, err := runTool(t, kustomize, "build", "config/default")
 	g.Expect(err).NotTo(HaveOccurred(), output)
@@ -44,27 +44,35 @@ func TestPoliciesAreLeftOut(t *testing.T) {
 	g := NewWithT(t)
 
 	g.Expect(policiesOf(render(t, withoutCRDs, withoutPolicies))).To(BeEmpty(), "the server does not know their kind")
-	g.Expect(policiesOf(render(t, withoutCRDs, withPolicies, "--set=holdPolicies.install=false"))).To(BeEmpty())
+	g.Expect(policiesOf(render(t, withoutCRDs, withPolicies, "--set=holdPolicies.install=false"))).To(
+		And(HaveLen(2), HaveEach(HaveField("Object", HaveKeyWithValue("metadata", HaveKeyWithValue("name", "insitu-drain"))))))
+	g.Expect(policiesOf(render(t, withoutCRDs, withPolicies, "--set=drainPolicy.install=false"))).To(
+		And(HaveLen(18), Not(ContainElement(HaveField("Object", HaveKeyWithValue("metadata", HaveKeyWithValue("name", "insitu-drain")))))))
+	neither := render(t, withoutCRDs, withPolicies, "--set=holdPolicies.install=false,drainPolicy.install=false")
+	g.Expect(policiesOf(neither)).To(BeEmpty())
+	g.Expect(neither.ofKind("ServiceAccount")).To(HaveLen(1), "no switch")
 }
 
 // TestPoliciesHoldWhereTheManagerActs looks at the namespaces of the policies, and at the
 // switch. Names are the same in all releases, so that Helm refuses a second one.
 func TestPoliciesHoldWhereTheManagerActs(t *testing.T) {
+	names := []string{"insitu-drain"}
 	for _, kind := range []string{"deployments", "statefulsets", "daemonsets"} {
-		for _, policy := range []string{"insitu-hold-" + kind, "insitu-keep-" + kind} {
-			g := NewWithT(t)
-			var binding admissionregistrationv1.MutatingAdmissionPolicyBinding
-			render(t, withoutCRDs, withPolicies, "--set=manager.enabled=false,config.namespaces={shop,bank}", "--set=fullnameOverride=changer").
-				find(t, "MutatingAdmissionPolicyBinding", policy, &binding)
+		names = append(names, "insitu-hold-"+kind, "insitu-keep-"+kind)
+	}
+	for _, policy := range names {
+		g := NewWithT(t)
+		var binding admissionregistrationv1.MutatingAdmissionPolicyBinding
+		render(t, withoutCRDs, withPolicies, "--set=manager.enabled=false,config.namespaces={shop,bank}", "--set=fullnameOverride=changer").
+			find(t, "MutatingAdmissionPolicyBinding", policy, &binding)
 
-			g.Expect(binding.Spec.PolicyName).To(Equal(policy))
-			g.Expect(binding.Spec.MatchResources.NamespaceSelector.MatchExpressions).To(HaveLen(1))
-			requirement := binding.Spec.MatchResources.NamespaceSelector.MatchExpressions[0]
-			g.Expect(requirement.Key).To(Equal("kubernetes.io/metadata.name"))
-			g.Expect(requirement.Values).To(Equal([]string{"shop", "bank"}))
-			g.Expect(*binding.Spec.ParamRef).To(HaveField("Name", "insitu-holds"))
-			g.Expect(binding.Spec.ParamRef.Namespace).To(BeEmpty(), "it is that of the workload")
-		}
+		g.Expect(binding.Spec.PolicyName).To(Equal(policy))
+		g.Expect(binding.Spec.MatchResources.NamespaceSelector.MatchExpressions).To(HaveLen(1))
+		requirement := binding.Spec.MatchResources.NamespaceSelector.MatchExpressions[0]
+		g.Expect(requirement.Key).To(Equal("kubernetes.io/metadata.name"))
+		g.Expect(requirement.Values).To(Equal([]string{"shop", "bank"}))
+		g.Expect(*binding.Spec.ParamRef).To(HaveField("Name", "insitu-holds"))
+		g.Expect(binding.Spec.ParamRef.Namespace).To(BeEmpty(), "it is that of the workload")
 	}
 }
 

@@ -56,7 +56,8 @@ func TestNoReleaseWithoutPolicies(t *testing.T) {
 	g := NewWithT(t)
 
 	g.Expect(render(t, withoutCRDs, withoutPolicies).ofKind("Job")).To(BeEmpty(), "the server does not know their kind")
-	g.Expect(render(t, withoutCRDs, withPolicies, "--set=holdPolicies.install=false").ofKind("Job")).To(BeEmpty())
+	g.Expect(render(t, withoutCRDs, withPolicies, "--set=holdPolicies.install=false,drainPolicy.install=false").ofKind("Job")).To(BeEmpty())
+	g.Expect(render(t, withoutCRDs, withPolicies, "--set=holdPolicies.install=false").ofKind("Job")).To(HaveLen(1), "drains are ended")
 }
 
 // TestCheckStays: Helm 3 reads the logs of a test after it has done what the delete policy

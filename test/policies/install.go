@@ -14,9 +14,11 @@ import (
 	"io/fs"
 	"time"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,6 +26,7 @@ import (
 
 	"github.com/insitu-dev/insitu/apis/native"
 	manifests "github.com/insitu-dev/insitu/config/policies"
+	"github.com/insitu-dev/insitu/inplace"
 )
 
 // SwitchNamespace is where config/policies looks for the switch.
@@ -64,7 +67,86 @@ func Install(ctx context.Context, c client.Client) error {
 		}
 	}
 
-	return nil
+	return AwaitDrain(ctx, c, metav1.NamespaceDefault, true)
+}
+
+// InstallDrain creates the policy that keeps drained pods out of service, its binding and
+// the switch, and returns when the API server acts by it.
+func InstallDrain(ctx context.Context, c client.Client) error {
+	objects, err := objectsIn("drain.yaml")
+	if err != nil {
+		return err
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: SwitchNamespace}}
+	for _, obj := range append([]client.Object{namespace, Switch()}, asObjects(objects)...) {
+		if err := client.IgnoreAlreadyExists(c.Create(ctx, obj)); err != nil {
+			return fmt.Errorf("install policy: %w", err)
+		}
+	}
+
+	return AwaitDrain(ctx, c, metav1.NamespaceDefault, true)
+}
+
+func asObjects(all []*unstructured.Unstructured) []client.Object {
+	objects := make([]client.Object, 0, len(all))
+	for _, obj := range all {
+		objects = append(objects, obj)
+	}
+
+	return objects
+}
+
+// DrainBinding returns the binding without which drained pods are not kept out of service.
+func DrainBinding() client.Object {
+	return &admissionregistrationv1.MutatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: DrainPolicy}}
+}
+
+// TakeAway deletes an object without which drained pods are not kept out of service: Switch
+// or DrainBinding. It returns when the API server acts without it, and what gives it back.
+func TakeAway(ctx context.Context, c client.Client, object client.Object) (giveBack func(context.Context) error, err error) {
+	if err := c.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+		return nil, fmt.Errorf("find what to take away: %w", err)
+	}
+	if err := c.Delete(ctx, object); err != nil {
+		return nil, fmt.Errorf("take %s away: %w", object.GetName(), err)
+	}
+	giveBack = func(ctx context.Context) error {
+		again, _ := object.DeepCopyObject().(client.Object)
+		again.SetResourceVersion("")
+		again.SetUID("")
+		if err := client.IgnoreAlreadyExists(c.Create(ctx, again)); err != nil {
+			return fmt.Errorf("give %s back: %w", object.GetName(), err)
+		}
+
+		return AwaitDrain(ctx, c, metav1.NamespaceDefault, true)
+	}
+
+	return giveBack, AwaitDrain(ctx, c, metav1.NamespaceDefault, false)
+}
+
+// AwaitDrain waits until the API server keeps drained pods of a namespace out of service, or
+// until it does not. It asks by dry runs, with a pod that is deleted again.
+func AwaitDrain(ctx context.Context, c client.Client, namespace string, wanted bool) error {
+	pod := DrainSide{}.Pod()
+	pod.Namespace, pod.GenerateName = namespace, "is-it-drained-"
+	if err := c.Create(ctx, pod); err != nil {
+		return fmt.Errorf("create a pod to drain: %w", err)
+	}
+	kept := func(ctx context.Context) (bool, error) {
+		body, err := inplace.TrialDrain(pod, metav1.Now())
+		if err != nil {
+			return false, err
+		}
+		answer := pod.DeepCopy()
+		err = c.Status().Patch(ctx, answer, client.RawPatch(types.StrategicMergePatchType, body), client.DryRunAll)
+
+		return inplace.KeepsDrained(answer) == wanted, err
+	}
+	if err := wait.PollUntilContextTimeout(ctx, pause, patience, true, kept); err != nil {
+		return fmt.Errorf("wait until drained pods are kept out of service (%t): %w", wanted, err)
+	}
+
+	return c.Delete(ctx, pod, client.GracePeriodSeconds(0))
 }
 
 // Switch returns the object without which nothing is held.

@@ -7,15 +7,19 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/kubectl/pkg/util/podutils"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	controllers "github.com/insitu-dev/insitu/controllers/native"
+	"github.com/insitu-dev/insitu/test/policies"
 )
 
 // TestReleaseAll holds what an uninstall leaves behind: workloads as their users wrote
@@ -56,6 +60,23 @@ func withoutTemplate(workload *unstructured.Unstructured) any {
 	delete(spec, "template")
 
 	return spec
+}
+
+// TestReleaseAllEndsDrains: nobody would take the label off afterwards, and with the next
+// installation the policy would keep the pods out of service.
+func TestReleaseAllEndsDrains(t *testing.T) {
+	g, u := NewWithT(t), newUser(t)
+	cases, err := policies.DrainCases()
+	must(t, err)
+	pod := drainedPod(t, u.c, cases[0].Old)
+	out := &strings.Builder{}
+
+	g.Expect(controllers.ReleaseAll(t.Context(), u.c, nil, out)).To(Succeed())
+
+	must(t, u.c.Get(t.Context(), client.ObjectKeyFromObject(pod), pod))
+	g.Expect(pod.Labels).NotTo(HaveKey(appsv1beta1.DrainedLabel))
+	g.Expect(podutils.IsPodReady(pod)).To(BeTrue())
+	g.Expect(out.String()).To(ContainSubstring("Ended the drain of pod default/" + pod.Name + "\n"))
 }
 
 // TestReleaseAllNamesWhatItCannotRelease: what is refused does not keep the others.

@@ -62,6 +62,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if and .Values.holdPolicies.install (include "insitu.clusterParts" .) (.Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy") -}}true{{- end -}}
 {{- end -}}
 
+{{- /* Whether the policy that keeps drained pods out of service is installed: "true", or
+       nothing. */ -}}
+{{- define "insitu.drainPolicy" -}}
+{{- if and .Values.drainPolicy.install (include "insitu.clusterParts" .) (.Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy") -}}true{{- end -}}
+{{- end -}}
+
 {{- /* The selector of the namespaces in which workloads are held; empty for all. */ -}}
 {{- define "insitu.holdNamespaces" -}}
 {{- $selector := deepCopy .Values.holdPolicies.namespaceSelector -}}

@@ -15,8 +15,10 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
@@ -32,7 +34,7 @@ type Set struct {
 	validating []validating.PolicyHook
 }
 
-// Request is one write of a Deployment, StatefulSet or DaemonSet.
+// Request is one write of a Deployment, StatefulSet or DaemonSet, or of the status of a pod.
 type Request struct {
 	// Old is what is stored; nil for a create. New is what is written.
 	Old, New client.Object
@@ -151,7 +153,7 @@ func (s *Set) inOrder(r Request) ([]mutating.PolicyHook, error) {
 
 // attributesOf returns what admission knows of a request.
 func attributesOf(r Request) (admission.Attributes, error) {
-	kind, resource, err := kindOf(r.New)
+	target, err := targetOf(r.New)
 	if err != nil {
 		return nil, err
 	}
@@ -164,19 +166,27 @@ func attributesOf(r Request) (admission.Attributes, error) {
 	written := r.New.DeepCopyObject()
 	interfaces.GetObjectDefaulter().Default(written)
 
-	return admission.NewAttributesRecord(written, old, appsv1.SchemeGroupVersion.WithKind(kind), r.New.GetNamespace(), r.New.GetName(),
-		appsv1.SchemeGroupVersion.WithResource(resource), "", operation, options, false, &user.DefaultInfo{Name: "user"}), nil
+	return admission.NewAttributesRecord(written, old, target.version.WithKind(target.kind), r.New.GetNamespace(), r.New.GetName(),
+		target.version.WithResource(target.resource), target.subresource, operation, options, false, &user.DefaultInfo{Name: "user"}), nil
 }
 
-func kindOf(obj client.Object) (kind, resource string, err error) {
+// target is what a request is sent to.
+type target struct {
+	version                     schema.GroupVersion
+	kind, resource, subresource string
+}
+
+func targetOf(obj client.Object) (target, error) {
 	switch obj.(type) {
 	case *appsv1.Deployment:
-		return "Deployment", "deployments", nil
+		return target{appsv1.SchemeGroupVersion, "Deployment", "deployments", ""}, nil
 	case *appsv1.StatefulSet:
-		return "StatefulSet", "statefulsets", nil
+		return target{appsv1.SchemeGroupVersion, "StatefulSet", "statefulsets", ""}, nil
 	case *appsv1.DaemonSet:
-		return "DaemonSet", "daemonsets", nil
+		return target{appsv1.SchemeGroupVersion, "DaemonSet", "daemonsets", ""}, nil
+	case *corev1.Pod:
+		return target{corev1.SchemeGroupVersion, "Pod", "pods", "status"}, nil
 	default:
-		return "", "", fmt.Errorf("admit: found a %T; accepted are Deployments, StatefulSets and DaemonSets", obj)
+		return target{}, fmt.Errorf("admit: found a %T; accepted are Deployments, StatefulSets, DaemonSets and Pods", obj)
 	}
 }
