@@ -1,9 +1,10 @@
 // Copyright 2026 The Insitu Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gates opens the readiness gates of pods of Deployments, StatefulSets and
-// DaemonSets of Kubernetes, and of ReplicaSets without a Deployment, that nobody
-// updates in place.
+// Package gates brings pods back into service that nobody updates in place. It opens the
+// readiness gates of pods of Deployments, StatefulSets and DaemonSets of Kubernetes, and of
+// ReplicaSets without a Deployment, and ends the drain of any pod whose workload is not
+// ours or is gone.
 //
 // While a workload is held for an update, its controller says when a pod may serve
 // (package native). At any other time nobody would: neither for a new pod, which is
@@ -60,11 +61,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := r.client.Get(ctx, request.NamespacedName, pod); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
+	var requeue workload.Requeue
 	step := nextStep(pod)
 	if step == nil {
-		return ctrl.Result{}, nil
+		result, err := r.endDrain(ctx, pod)
+		return result, client.IgnoreNotFound(err)
 	}
-	var requeue workload.Requeue
 	held, err := isHeld(ctx, r.client, pod)
 	if held || err != nil {
 		return ctrl.Result{}, err

@@ -21,9 +21,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/executor"
 	"github.com/insitu-dev/insitu/controllers/podcache"
 	"github.com/insitu-dev/insitu/controllers/workload"
+	"github.com/insitu-dev/insitu/inplace"
 )
 
 // controllerName names the controller in logs and metrics.
@@ -48,10 +50,11 @@ func Add(mgr ctrl.Manager) error {
 	return nil
 }
 
-// isClosed reports whether a pod has gates that may be for us to open.
+// isClosed reports whether a pod has gates that may be for us to open, or a drain that may
+// be for us to end.
 func isClosed(object client.Object) bool {
 	pod, ok := object.(*corev1.Pod)
-	return ok && nextStep(pod) != nil
+	return ok && (nextStep(pod) != nil || inplace.HasDrainedLabel(pod))
 }
 
 // closed passes pods whose gates are closed, once: one that stays closed is held, and
@@ -60,7 +63,8 @@ func closed() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return isClosed(e.Object) },
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			isAnother := e.ObjectOld.GetUID() != e.ObjectNew.GetUID() || controllerUID(e.ObjectOld) != controllerUID(e.ObjectNew)
+			isAnother := e.ObjectOld.GetUID() != e.ObjectNew.GetUID() || controllerUID(e.ObjectOld) != controllerUID(e.ObjectNew) ||
+				e.ObjectOld.GetLabels()[appsv1beta1.DrainedLabel] != e.ObjectNew.GetLabels()[appsv1beta1.DrainedLabel]
 			return isClosed(e.ObjectNew) && (isAnother || !isClosed(e.ObjectOld))
 		},
 		DeleteFunc: func(event.DeleteEvent) bool { return false },

@@ -233,7 +233,10 @@ func (s *scope) recreation() *ending {
 	}
 	// A single pod is deleted, and comes back at the new revision; not that of a
 	// ReplicaSet, which has the old template still.
-	if refused != nil && (others == 0 || s.kind == Deployment) {
+	switch {
+	case refused != nil && refused.Reason == inplace.ReasonCannotDrain:
+		return undrained(s, refused.Message) // Kubernetes deletes a pod only when others serve
+	case refused != nil && (others == 0 || s.kind == Deployment):
 		return recreated(s, refused.Message)
 	}
 	return cmp.Or(s.blockedByOthers(), s.blockedByMissing())

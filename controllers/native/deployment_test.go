@@ -27,8 +27,8 @@ import (
 	"github.com/insitu-dev/insitu/test/short"
 )
 
-// maxRounds is more than an update takes.
-const maxRounds = 30
+// maxRounds is more than an update takes: of 2 pods, each with its grace period.
+const maxRounds = 40
 
 // settle reconciles until the Deployment is released.
 func (w *world) settle() {

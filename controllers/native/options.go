@@ -53,7 +53,7 @@ var parsers = map[string]parser{
 // parseOptions reads the options of a workload. The error names every label and
 // annotation that is not as accepted, with what was found and what is accepted.
 func parseOptions(obj client.Object, kind Kind) (options, error) {
-	o := options{}
+	o := options{strategy: appsv1beta1.InPlaceUpdateStrategy{GracePeriodSeconds: native.DefaultGracePeriodSeconds}}
 	var errs []error
 	switch policy := appsv1beta1.PodUpdateStrategyType(obj.GetLabels()[native.UpdatePolicyLabel]); policy {
 	case appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType, appsv1beta1.InPlaceOnlyPodUpdateStrategyType:

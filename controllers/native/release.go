@@ -15,6 +15,7 @@ import (
 	"github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/controllers/executor"
 	workloads "github.com/insitu-dev/insitu/controllers/workload"
+	"github.com/insitu-dev/insitu/inplace"
 )
 
 // Reasons of events of workloads.
@@ -38,6 +39,13 @@ const actionRelease = "Release"
 
 func recreated(s *scope, why string) *ending {
 	return &ending{corev1.EventTypeNormal, reasonReleased, "not in place: " + why + "; Kubernetes recreates the pods of " + s.owner.String()}
+}
+
+// undrained is the end of a hold whose pods cannot be taken out of service.
+func undrained(s *scope, why string) *ending {
+	end := recreated(s, why)
+	end.eventType, end.reason = corev1.EventTypeWarning, inplace.ReasonCannotDrain
+	return end
 }
 
 func updated(s *scope) *ending {

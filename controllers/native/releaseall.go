@@ -28,9 +28,9 @@ const (
 
 // ReleaseAll releases every held workload in the given namespaces, in all of them if
 // none is given, and tells of each: Kubernetes then goes on with their rollouts. Pods that
-// an update left behind at another revision are evicted. It is for the time when nobody
-// will be there any more to do it. What cannot be released or evicted is in the error, and
-// does not keep the others.
+// an update left behind at another revision are evicted, and drained pods serve again. It is
+// for the time when nobody will be there any more to do it. What cannot be released or
+// evicted is in the error, and does not keep the others.
 func ReleaseAll(ctx context.Context, c client.Client, namespaces []string, out io.Writer) error {
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
@@ -41,7 +41,7 @@ func ReleaseAll(ctx context.Context, c client.Client, namespaces []string, out i
 			errs = append(errs, releaseKind(ctx, c, kind, namespace, out))
 		}
 	}
-	errs = append(errs, evictAllLeftovers(ctx, c, namespaces, out))
+	errs = append(errs, evictAllLeftovers(ctx, c, namespaces, out), endAllDrains(ctx, c, namespaces, out))
 	return errors.Join(errs...)
 }
 

@@ -228,6 +228,7 @@ func (s *scope) maxUnavailable() int {
 func (s *scope) workloadFacts() inplace.Workload {
 	target := workloads.TargetOf(s.options.strategy)
 	target.Revision, target.Policy, target.CannotResize = *s.target, s.options.policy, s.cannotResize
+	target.MustDrain = true // Kubernetes would lose no request
 	return inplace.Workload{
 		Target:               target,
 		Replicas:             s.spec.replicas,

@@ -4,6 +4,7 @@
 package native_test
 
 import (
+	"context"
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/insitu-dev/insitu/test/apiserver"
+	"github.com/insitu-dev/insitu/test/policies"
 	"github.com/insitu-dev/insitu/test/short"
 	"github.com/insitu-dev/insitu/test/stage"
 )
@@ -34,4 +36,5 @@ var _ = BeforeSuite(func() {
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { Expect(server.Stop()).To(Succeed()) })
 	shared = stage.NewView(server.Config())
+	Expect(policies.InstallDrain(context.Background(), shared.GetClient())).To(Succeed())
 })

@@ -190,7 +190,10 @@ func (w *world) run(pod *corev1.Pod, n string) {
 	image := pod.Spec.Containers[0].Image
 	pod.Status = corev1.PodStatus{
 		Phase: corev1.PodRunning, ObservedGeneration: pod.Generation,
-		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: now}},
+		Conditions: []corev1.PodCondition{
+			{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: now},
+			{Type: corev1.ContainersReady, Status: corev1.ConditionTrue, LastTransitionTime: now},
+		},
 		ContainerStatuses: []corev1.ContainerStatus{{
 			Name: "main", Image: image, ImageID: "id of " + image, ContainerID: "containerd://" + pod.Name + "-" + n, Ready: true,
 			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}},

@@ -1,0 +1,84 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package native
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/executor"
+	workloads "github.com/insitu-dev/insitu/controllers/workload"
+	"github.com/insitu-dev/insitu/inplace"
+)
+
+// endAllDrains ends the drains of all pods, whatever drains them, and tells of each. A pod
+// whose containers are about to be stopped stays out of service until they run again, for as
+// long as ReleaseAll waits for a workload.
+func endAllDrains(ctx context.Context, c client.Client, namespaces []string, out io.Writer) error {
+	now := clock.RealClock{}
+	e := drainEnder{client: c, out: out, clock: now, deadline: now.Now().Add(releasePatience)}
+	err := wait.PollUntilContextCancel(ctx, releasePause, true, func(ctx context.Context) (bool, error) {
+		left := 0
+		for _, namespace := range namespaces {
+			waiting, err := e.end(ctx, namespace)
+			if err != nil {
+				return false, err
+			}
+			left += waiting
+		}
+		return left == 0 || e.isLate(), nil
+	})
+	if err != nil {
+		return fmt.Errorf("end the drains of pods: %w", err)
+	}
+	return nil
+}
+
+// drainEnder ends drains.
+type drainEnder struct {
+	client client.Client
+	out    io.Writer
+	clock  clock.PassiveClock
+	// deadline is when nothing is waited for any more.
+	deadline time.Time
+}
+
+func (e drainEnder) isLate() bool { return !e.clock.Now().Before(e.deadline) }
+
+// end ends the drains in a namespace, and returns how many wait.
+func (e drainEnder) end(ctx context.Context, namespace string) (waiting int, err error) {
+	list := &corev1.PodList{}
+	if err := e.client.List(ctx, list, client.InNamespace(namespace), client.HasLabels{appsv1beta1.DrainedLabel}); err != nil {
+		return 0, err
+	}
+	var errs []error
+	for i := range list.Items {
+		pod := &list.Items[i]
+		if pod.DeletionTimestamp != nil {
+			continue
+		}
+		if !e.isLate() && !inplace.Observe(pod, e.clock.Now()).Complete {
+			waiting++
+			continue
+		}
+		switch _, err := executor.EndDrain(ctx, e.client, pod, false, e.clock.Now()); {
+		case err == nil:
+			fmt.Fprintf(e.out, "Ended the drain of pod %s/%s\n", pod.Namespace, pod.Name)
+		case workloads.IgnoreConflict(client.IgnoreNotFound(err)) == nil:
+			waiting++ // it is looked at again
+		default:
+			errs = append(errs, err)
+		}
+	}
+	return waiting, errors.Join(errs...)
+}
