@@ -57,6 +57,8 @@ type planner struct {
 	plan    report.Plan
 	// resized are the pods as they would be, with what they are.
 	resized []resizedPod
+	// drainsUnasked: the user may not ask whether pods can be drained.
+	drainsUnasked bool
 }
 
 type resizedPod struct {
@@ -74,11 +76,17 @@ func (p *planner) askWithRights(ctx context.Context, live client.Client) error {
 	if err != nil {
 		return err
 	}
+	mayDrain, err := p.mayPatch(ctx, live, "status")
+	if err != nil {
+		return err
+	}
 	switch {
 	case !mayPatch:
 		p.note("you may not patch pods: admission was not asked what it says to their changes")
 	case !mayResize && p.resizes():
 		p.note("you may not patch pods/resize: admission was not asked what it says to the new sizes")
+	case !mayDrain:
+		p.eyes.Client, p.drainsUnasked = workload.Withhold(p.reader, live, "status"), true
 	default:
 		p.eyes.Client = workload.Withhold(p.reader, live)
 	}
@@ -159,6 +167,9 @@ func (p *planner) take(found workload.Inspection) error {
 	p.plan.Pods = report.PlannedPods(found.Workload, found.Plan, p.now)
 	p.plan.Claims = report.PlannedClaims(found.Workload)
 	p.refusals(found.Plan)
+	if p.drainsUnasked && slices.ContainsFunc(found.Plan.Pods, func(pod inplace.PodState) bool { return inplace.DrainsByLabel(pod.Pod, pod.Step) }) {
+		p.note("you may not patch pods/status: the API server was not asked whether it keeps drained pods out of service")
+	}
 	p.size(found)
 	if found.Workload.Stopped && isOurs(p.changed) {
 		p.note("updateStrategy OnDelete: pods get the new revision when they are deleted")

@@ -101,6 +101,7 @@ var advice = map[string]string{
 	inplace.ReasonStillReady:          "Nothing, for some seconds; if it stays, look at the kubelet of the pod's node: `kubectl get pod POD -o wide`",
 	inplace.ReasonEndpointsReady:      "Nothing, for some seconds; if it stays, see who sends the pod traffic: `kubectl get endpointslices -n NAMESPACE`",
 	inplace.ReasonGracePeriod:         nothing,
+	inplace.ReasonCannotDrain:         "Have the policy insitu-drain installed for the namespace, with its switch (drainPolicy of the chart); or name the containers in keepReady, or allow recreation with podUpdatePolicy InPlaceIfPossible",
 	inplace.ReasonPodNotReady:         "Nothing, if it becomes ready; else see why not, or go back: `kubectl describe pod POD`; `kubectl insitu undo KIND/NAME`",
 	inplace.ReasonMinReadySeconds:     nothing,
 	inplace.ReasonEnded:               nothing,

@@ -27,6 +27,7 @@ const ReasonByKubernetes = "ByKubernetes"
 // drives.
 func PlannedPods(w inplace.Workload, plan inplace.Plan, now time.Time) []PlannedPod {
 	planned := make([]PlannedPod, 0, len(plan.Pods))
+	w.Target.CannotDrain = plan.CannotDrain // the API server was asked since
 	for i, state := range plan.Pods {
 		planned = append(planned, plannedPod(w, w.Pods[i], state, now))
 	}
@@ -64,7 +65,11 @@ func plannedPod(w inplace.Workload, facts inplace.PodFacts, state inplace.PodSta
 		for _, delta := range step.Change.Resizes() {
 			told.Resizes = append(told.Resizes, delta.String())
 		}
-		told.Drains = len(told.Restarts) > 0 && hasGate(facts.Pod)
+		undrained := w.Target.WhyNotDrained(facts.Pod, step.Change)
+		told.Drains = len(told.Restarts) > 0 && undrained == ""
+		if undrained != "" {
+			told.Message = strings.TrimPrefix(told.Message+"; not drained: "+undrained, "; ")
+		}
 	case step.State == inplace.Stuck && !state.Updated:
 		told.Way = Refused
 	default:
@@ -88,13 +93,6 @@ func wordsOn(step inplace.Step) string {
 		words = append(words, step.Message)
 	}
 	return strings.Join(words, "; ")
-}
-
-// hasGate reports whether a pod can be taken out of service.
-func hasGate(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Spec.ReadinessGates, func(gate corev1.PodReadinessGate) bool {
-		return gate.ConditionType == appsv1beta1.InPlaceUpdateReady
-	})
 }
 
 // PlannedClaims returns what would become of the claims of the pods.
