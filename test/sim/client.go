@@ -269,8 +269,9 @@ type statusClient struct {
 	c *managerClient
 }
 
-func (s *statusClient) Patch(_ context.Context, obj client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
-	return s.c.patch(obj, patch, patchRequest{subresource: statusSubresource})
+func (s *statusClient) Patch(_ context.Context, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+	options := (&client.SubResourcePatchOptions{}).ApplyOptions(opts)
+	return s.c.patch(obj, patch, patchRequest{subresource: statusSubresource, dryRun: len(options.DryRun) > 0})
 }
 
 func (c *managerClient) SubResource(name string) client.SubResourceClient {

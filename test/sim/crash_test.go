@@ -49,7 +49,12 @@ var rollouts = []rollout{
 	{"in place, with minReadySeconds", 9, func(s *settings) { s.minReadySeconds = 5 }, to("b")},
 	{"in place, two containers", 9, func(*settings) {}, to("both")},
 	{"in place, one content under two names", 9, func(*settings) {}, func(w *World) { to("b")(w); w.settle(); to("b again")(w) }},
-	{"in place, without a gate", 3, func(s *settings) { s.gated = false }, to("b")},
+	{"in place, without a gate", 9, func(s *settings) { s.gated = false }, to("b")},
+	{"in place, without a gate, with a grace period and slow endpoints", 9,
+		func(s *settings) {
+			s.gated, s.gracePeriod, s.minEndpointDelay, s.endpointDelay = false, 5*time.Second, 3, 3
+		}, to("b")},
+	{"in place, without a gate and a policy that drains", 3, func(s *settings) { s.gated, s.undrained = false, true }, to("b")},
 	{"in place, with a gate that the template does not list", 9, func(s *settings) { s.unlisted = true }, to("b")},
 	{"the gate listed, of pods that have it", 3, func(s *settings) { s.unlisted = true }, listGate},
 	{"the gate listed no more", 3, func(*settings) {}, listNoGate},

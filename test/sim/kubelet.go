@@ -173,7 +173,7 @@ func (w *worker) end(pod *corev1.Pod) {
 
 // sync sees the pod as it is, and acts on what it sees.
 func (w *worker) sync(pod *corev1.Pod) {
-	if pod.ResourceVersion == w.idleAt {
+	if pod.ResourceVersion == w.idleAt && !w.isContradicted(pod) {
 		return
 	}
 	if !w.admit(pod) {
@@ -224,6 +224,12 @@ func (w *worker) sync(pod *corev1.Pod) {
 	if !overtaken {
 		w.publish()
 	}
+}
+
+// isContradicted reports whether the kubelet says once more, as it does every 10 s, that a
+// pod is ready of which the API server has stored that it is not.
+func (w *worker) isContradicted(pod *corev1.Pod) bool {
+	return hasDrainedLabel(pod) && w.now().Unix()%10 == 0
 }
 
 // admitCrashLoops lets containers show why they are not started again, sooner or

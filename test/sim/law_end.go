@@ -104,6 +104,8 @@ func (l *law) whatIsMissing() string { //nolint:gocyclo // a list of what is loo
 			say("%s is at %s instead of %s", name, revisionOf(pod), set.Status.UpdateRevision)
 		case len(l.whatSizeIsWrong(pod, &set.Spec.Template.Spec)) > 0:
 			say("%s: %v", name, l.whatSizeIsWrong(pod, &set.Spec.Template.Spec))
+		case hasDrainedLabel(pod):
+			say("%s is still drained", name)
 		case !w.isAvailable(pod) || !w.settings.unserved && !w.slices.sendsTo(pod):
 			say("%s does not serve", name)
 		case w.settings.claims && !w.mayLackClaim() && w.server.objects[objectKey{"PersistentVolumeClaim", "data-" + name}] == nil:

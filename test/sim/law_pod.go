@@ -98,7 +98,7 @@ func (l *law) checkWithdrawn(w write) {
 	keptReady := l.world.settings.keepReady && slices.Equal(changed, []string{sidecarName})
 	lifecycle := hooksOf(l.seenSet)
 	marks := lifecycle != nil && lifecycle.InPlaceUpdate != nil && lifecycle.InPlaceUpdate.MarkPodNotReady && isGatedBy(before, appsv1beta1.KruisePodReady)
-	if len(changed) == 0 || keptReady || !isGated(before) && !marks {
+	if len(changed) == 0 || keptReady || !l.world.mustBeDrained(before) && !marks {
 		return
 	}
 	if !isKeptOut(before) || conditionIs(before, corev1.PodReady, corev1.ConditionTrue) || l.world.slices.sendsTo(before) {

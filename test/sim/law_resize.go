@@ -249,7 +249,7 @@ func (l *law) isServed(before *corev1.Pod, containers []string) bool {
 	keptReady := l.world.settings.keepReady && slices.Equal(containers, []string{sidecarName})
 	lifecycle := hooksOf(l.seenSet)
 	marks := lifecycle != nil && lifecycle.InPlaceUpdate != nil && lifecycle.InPlaceUpdate.MarkPodNotReady && isGatedBy(before, appsv1beta1.KruisePodReady)
-	if len(containers) == 0 || keptReady || !isGated(before) && !marks {
+	if len(containers) == 0 || keptReady || !l.world.mustBeDrained(before) && !marks {
 		return false
 	}
 	return !isKeptOut(before) || conditionIs(before, corev1.PodReady, corev1.ConditionTrue) || l.world.slices.sendsTo(before)

@@ -233,6 +233,9 @@ func (l *nativeLaw) whatIsWrong(pod *corev1.Pod) []string {
 	if wanted := images(&corev1.Pod{Spec: template.Spec}); !maps.EqualFunc(images(pod), wanted, means) {
 		words = append(words, fmt.Sprintf("%s has images %v instead of %v", pod.Name, images(pod), wanted))
 	}
+	if hasDrainedLabel(pod) {
+		words = append(words, pod.Name+" is still drained")
+	}
 	if pod.Labels["tier"] != template.Labels["tier"] {
 		words = append(words, fmt.Sprintf("%s has label %q", pod.Name, pod.Labels["tier"]))
 	}

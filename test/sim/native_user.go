@@ -47,6 +47,8 @@ var nativeDisturbances = []nativeDisturbance{
 	{"update refused", ofWorld((*World).togglePolicy), 1},
 	{"operator killed", ofWorld((*World).killManager), 2},
 	{"pods refused", (*nativeWorkload).refusePods, 2},
+	{"drain policy", ofWorld((*World).toggleDrainPolicy), 1},
+	{"drained by another", ofWorld((*World).drainElsewhere), 1},
 }
 
 // disturb does one of them.
@@ -163,6 +165,8 @@ func (n *nativeWorkload) calmDown(last revision) {
 	for _, node := range w.nodes {
 		node.silentUntil = time.Time{}
 	}
+	w.setDrainPolicy(false)
+	w.endOtherDrains()
 	n.wish.revision, n.wish.paused, n.wish.partition = last, false, 0
 	n.refused.Delete(last.name)
 	if n.wish.policy != "" {

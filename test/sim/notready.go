@@ -41,10 +41,10 @@ func strangersOf(pod *corev1.Pod) []keeper {
 	return slices.DeleteFunc(keepersOf(pod), func(k keeper) bool { return k.UserAgent == operatorAgent })
 }
 
-// isKeptOut reports whether the operator keeps a pod out of service by a readiness
-// gate.
+// isKeptOut reports whether the operator keeps a pod out of service, by a readiness
+// gate or by the label.
 func isKeptOut(pod *corev1.Pod) bool {
-	return conditionIs(pod, appsv1beta1.InPlaceUpdateReady, corev1.ConditionFalse) || isMarkedNotReady(pod)
+	return conditionIs(pod, appsv1beta1.InPlaceUpdateReady, corev1.ConditionFalse) || isMarkedNotReady(pod) || isDrained(pod)
 }
 
 // isMarkedNotReady reports whether the operator keeps a pod out of service by

@@ -54,7 +54,7 @@ var resizeRollouts = []rollout{
 	{"resize, each pod held by a hook", 8, sizedBy(hookedBy(hooks{inPlaceUpdate: true})), to("more cpu")},
 	{"resize, with the image, and a smaller one when it serves", 14, sizedBy(nil), to("more, b, less")},
 	{"resize that restarts", 8, sizedBy(func(s *settings) { s.resizes.restarts = corev1.ResourceCPU }), to("more cpu")},
-	{"resize that restarts, without a gate", 4, sizedBy(func(s *settings) { s.gated, s.resizes.restarts = false, corev1.ResourceCPU }), to("more cpu")},
+	{"resize that restarts, without a gate", 8, sizedBy(func(s *settings) { s.gated, s.resizes.restarts = false, corev1.ResourceCPU }), to("more cpu")},
 	{"resize that is reported rounded", 4, sizedBy(func(s *settings) { s.resizes.reports = rounded }), to("more cpu")},
 	{"resize that is never reported", 4, sizedBy(func(s *settings) { s.resizes.reports = never }), to("more cpu")},
 	{"resize that waited for room, taken back", 4, sizedBy(nil), then(func(w *World) { fill(w); to("more cpu")(w) }, to("a"))},

@@ -55,6 +55,8 @@ type server struct {
 	collectsAt time.Time
 	// admission is asked before anything is created.
 	admission admission
+	// drains is the policy that keeps drained pods out of service.
+	drains drainPolicy
 }
 
 type objectKey struct{ kind, name string }
@@ -199,6 +201,7 @@ func mutate[T client.Object](s *server, name string, change func(T)) {
 	}
 	obj := held.DeepCopyObject().(T) //nolint:forcetypeassert // a copy has the type of its original
 	change(obj)
+	s.drains.admit(held, obj)
 	if apiequality.Semantic.DeepEqual(held, obj) {
 		return
 	}
@@ -240,6 +243,7 @@ func (s *server) patch(request patchRequest) (client.Object, error) {
 	switch request.subresource {
 	case statusSubresource:
 		keepSpec(held, obj)
+		s.drains.admit(held, obj)
 	case resizeSubresource:
 		keepAllButSizes(held, obj)
 	default:

@@ -24,6 +24,8 @@ type settings struct {
 	ordered, claims          bool
 	// gated: the pods have the readiness gate; unlisted: their template does not list it.
 	gated, unlisted bool
+	// undrained: there is no policy that keeps pods out of service without a gate.
+	undrained bool
 	// unordered: the partition is a number of pods, whichever they are.
 	unordered bool
 	// roles: the pods are a database, whose primary is updated last.

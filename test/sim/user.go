@@ -55,6 +55,8 @@ var disturbances = []disturbance{
 	{"hook silent", (*World).silenceHook, 2},
 	{"hook at the wrong moment", (*World).hookAtWrongMoment, 3},
 	{"kept out by others", (*World).keepOut, 1},
+	{"drain policy", (*World).toggleDrainPolicy, 1},
+	{"drained by another", (*World).drainElsewhere, 1},
 	{"podsToDelete", (*World).nameForDeletion, 2},
 	{"surge", (*World).changeSurge, 2},
 }
@@ -337,6 +339,8 @@ func (w *World) calmDown(last revision) {
 	w.ask(last)
 	w.giveBack()
 	w.letIn()
+	w.setDrainPolicy(false)
+	w.endOtherDrains()
 	w.calmStorage()
 	w.changeSet(func(set *appsv1beta1.StatefulSet) {
 		budget := w.maxUnavailable(set)

@@ -130,6 +130,7 @@ func newWorld(choices *Choices, s settings) (*World, error) {
 		w.nodes = append(w.nodes, newKubelet(w, fmt.Sprintf("node-%d", i), s.oldKubelets))
 	}
 	w.boundNodes()
+	w.server.drains.gone = s.undrained
 	w.server.admission.rewrites, w.server.admission.ungates = s.wider.rewrites, !s.gated
 	w.server.admission.forbidsFirst = s.wider.first == firstForbidden
 	w.say("%s", s)

@@ -73,6 +73,30 @@ var mutants = []mutant{
 		"false {\n\t\tstep.State, step.Reason, step.Until = Grace",
 	},
 	{
+		// A pod that was drained by the label never serves again.
+		"label-never-taken-off", "inplace/gate.go",
+		"needsKruiseReady(pod) || isDrainedByLabel(pod)",
+		"needsKruiseReady(pod)",
+	},
+	{
+		// The drain of a pod is ended whose container is about to be stopped.
+		"drain-ended-on-an-old-view", "inplace/drained.go",
+		"metadata.ResourceVersion = pod.ResourceVersion",
+		"metadata.ResourceVersion = \"\"",
+	},
+	{
+		// A pod of Kubernetes is restarted in service.
+		"undrained-restarts-of-kubernetes", "inplace/drain.go",
+		"if !t.MustDrain || !isReady(pod)",
+		"if t.MustDrain || !isReady(pod)",
+	},
+	{
+		// A policy that comes later is never found: pods stay as they are.
+		"drain-verdict-kept-for-ever", "controllers/executor/drain.go",
+		"if v.refused != nil && now.Before(v.refused.Until) {",
+		"if v.refused != nil {",
+	},
+	{
 		// One pod more than the budget.
 		"budget-off-by-one", "inplace/plan.go",
 		"case p.unavailable >= limit:\n\t\t\tp.block(v, Waiting, ReasonBudget",
