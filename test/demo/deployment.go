@@ -13,13 +13,17 @@ import (
 const deploymentSelector = "app=web" // as kubectl create deployment sets it
 
 // updateDeployment updates the image of a plain Deployment, and rolls it back, with
-// nothing but what users of Deployments know: and one label.
+// nothing but what users of Deployments know: and one label. A client counts its requests.
 func (d *demo) updateDeployment(ctx context.Context) error {
 	if err := d.kubectlInTurn(ctx,
 		fmt.Sprintf("create deployment web --image=%s --replicas=%d", oldImage, replicas),
+		"expose deployment web --port=80",
 		"rollout status deployment/web",
 		"label deployment web "+native.UpdatePolicyLabel+"=InPlaceIfPossible",
 	); err != nil {
+		return err
+	}
+	if err := d.startClient(ctx, "web"); err != nil {
 		return err
 	}
 	if err := d.rollOut(ctx, newImage, "set image deployment/web nginx="+newImage); err != nil {
@@ -38,6 +42,10 @@ func (d *demo) rollOut(ctx context.Context, image, command string) error {
 	if err != nil {
 		return err
 	}
+	asked, err := d.requests(ctx)
+	if err != nil {
+		return err
+	}
 	// The update is complete a moment before the hold ends, and the condition says
 	// that it has: kubectl rolls nothing back that is paused.
 	if err := d.kubectlInTurn(ctx, command,
@@ -50,5 +58,8 @@ func (d *demo) rollOut(ctx context.Context, image, command string) error {
 	if err != nil {
 		return err
 	}
-	return report(d.out, before, after, image)
+	if err := report(d.out, before, after, image); err != nil {
+		return err
+	}
+	return d.reportRequests(ctx, asked)
 }

@@ -98,7 +98,7 @@ var _ = Describe("The operator's writes, by the API server's audit log", func() 
 		Expect(operatorRequests(namespace, true)).To(Equal([]string{"patch pods/ sample-2"}), "tried once, before the first is drained")
 	})
 
-	It("are one per pod without it, and one for labels", func(ctx context.Context) {
+	It("are three per pod without it, too, and one for labels", func(ctx context.Context) {
 		set := createUngated(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine))
 		before := len(operatorWrites(namespace))
 		setImage(ctx, set, nginxLatest)
@@ -107,7 +107,7 @@ var _ = Describe("The operator's writes, by the API server's audit log", func() 
 		waitSettled(ctx, set)
 		writes := operatorWrites(namespace)[before:]
 		for _, p := range pods(ctx, set) {
-			Expect(podWrites(writes, p.Name)).To(Equal([]string{"patch pods/", "patch pods/"}), p.Name)
+			Expect(podWrites(writes, p.Name)).To(Equal([]string{"patch pods/status", "patch pods/", "patch pods/status", "patch pods/"}), p.Name)
 		}
 	})
 

@@ -142,13 +142,21 @@ var _ = Describe("An update in place", func() {
 		}
 	})
 
-	It("needs no readiness gate, and says that it cannot drain", func(ctx context.Context) {
+	It("needs no readiness gate, and without the switch of the policies it says that it cannot drain", Serial, func(ctx context.Context) {
 		set := createUngated(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine))
 		before := pods(ctx, set)
+		turnOn := turnOff(ctx)
 		setImage(ctx, set, nginxLatest)
 		waitSettled(ctx, set)
 		expectInPlace(before, pods(ctx, set), 1)
-		expectEvent(ctx, namespace, "Pod", appsv1beta1.ReasonUpdatingPodInPlace, "not drained: the pod has no readiness gate")
+		expectEvent(ctx, namespace, "Pod", appsv1beta1.ReasonUpdatingPodInPlace, "(not drained: the API server does not keep pods out of service")
+
+		turnOn(ctx)
+		seen := watchPodsOf(ctx, namespace, "sample")
+		setImage(ctx, set, nginxAlpine)
+		waitSettled(ctx, set)
+		expectInPlace(before, pods(ctx, set), 2)
+		Expect(seen()).To(ContainElement(HaveField("Labels", HaveKey(appsv1beta1.DrainedLabel))))
 	})
 
 	It("replaces a pod that is deleted in the middle, and finishes", func(ctx context.Context) {

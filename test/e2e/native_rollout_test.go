@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/kubectl/pkg/util/podutils"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/apis/native"
@@ -120,11 +121,25 @@ var _ = forEachKind("A rollout", func(kind string) {
 		Expect(drained).To(HaveLen(len(before)))
 	})
 
-	It("says that pods without the readiness gate are not drained", func(ctx context.Context) {
-		web.start(ctx, web.manifest(nginxAlpine))
+	It("drains pods without a readiness gate", func(ctx context.Context) {
+		before := web.start(ctx, web.manifest(nginxAlpine))
+		seen := watchPodsOf(ctx, web.namespace, "web")
 		web.setImage(ctx, nginxLatest)
-		web.updated(ctx)
-		expectEvent(ctx, web.namespace, "Pod", appsv1beta1.ReasonUpdatingPodInPlace, "not drained: the pod has no readiness gate")
+		expectInPlace(before, web.updated(ctx), 1)
+		drained := map[types.UID]bool{}
+		for _, pod := range seen() {
+			if pod.Labels[appsv1beta1.DrainedLabel] == "" {
+				continue
+			}
+			Expect(podutils.IsPodReady(pod)).To(BeFalse(), "whatever the kubelet says")
+			if pod.Spec.Containers[0].Image == nginxAlpine {
+				drained[pod.UID] = true
+			}
+		}
+		Expect(drained).To(HaveLen(len(before)))
+		for _, pod := range web.livePods(ctx) {
+			Expect(pod.Labels).NotTo(HaveKey(appsv1beta1.DrainedLabel))
+		}
 	})
 
 	It("is left to Kubernetes when a volume is added, and says why", func(ctx context.Context) {

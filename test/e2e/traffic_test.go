@@ -45,8 +45,13 @@ type requests struct {
 // connection, and returns what asks it how that goes.
 func startClient(ctx context.Context, namespace string) func() requests {
 	GinkgoHelper()
+	return startClientNamed(ctx, namespace, "client")
+}
+
+func startClientNamed(ctx context.Context, namespace, name string) func() requests {
+	GinkgoHelper()
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "client"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: corev1.PodSpec{
 			TerminationGracePeriodSeconds: ptr.To[int64](0),
 			Containers:                    []corev1.Container{{Name: "main", Image: sleeperV1, Args: []string{"-load=http://front." + namespace + ".svc"}}},
@@ -130,17 +135,4 @@ var _ = Describe("Traffic through a Service", Serial, func() {
 		Entry("in two rollouts", short.Spec, 500),
 		Entry("of 5,000 requests", 5000),
 	)
-
-	// What docs/lifecycle.md says of pods that cannot be drained.
-	It("fails for moments without a gate", func(ctx context.Context) {
-		namespace := newNamespace(ctx)
-		set := createUngated(ctx, builders.StatefulSet(namespace, "sample", sleeperV1).Replicas(6).MaxUnavailable(3))
-		serve(ctx, set)
-		result := startClient(ctx, namespace)
-		failedBefore := served(ctx, result)
-		setImage(ctx, set, sleeperV2)
-		waitSettled(ctx, set)
-		Expect(result().Failed).To(BeNumerically(">", failedBefore))
-		expectEvent(ctx, namespace, "Pod", appsv1beta1.ReasonUpdatingPodInPlace, "not drained: the pod has no readiness gate InPlaceUpdateReady")
-	})
 })
