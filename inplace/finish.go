@@ -72,7 +72,7 @@ func giveUpRestart(before *past, target Target, progress Progress, now time.Time
 	return Step{State: Stuck, Reason: ReasonNotRestarted, Since: progress.Since, Message: progress.unrestarted}
 }
 
-// serve opens the gates of a pod.
+// serve opens the gates of a pod, and ends its drain.
 func serve(before *past, target Target, _ time.Time) *Step {
 	pod := before.pod
 	if !needsMarkReady(pod) {

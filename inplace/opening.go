@@ -6,8 +6,8 @@ package inplace
 import corev1 "k8s.io/api/core/v1"
 
 // Opening returns the step by which a pod that nobody updates may serve, whatever it
-// was in the middle of: its gates are opened. It returns nil if they are open, and for
-// a pod that does not come back.
+// was in the middle of: its gates are opened, and our drain ends. It returns nil if there
+// is nothing to open or to end, and for a pod that does not come back.
 func Opening(pod *corev1.Pod) *Step {
 	if pod.DeletionTimestamp != nil || HasEnded(pod) || !needsMarkReady(pod) {
 		return nil

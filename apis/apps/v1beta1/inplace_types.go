@@ -11,8 +11,7 @@ import (
 type InPlaceUpdateStrategy struct {
 	// gracePeriodSeconds is how long, in seconds, a pod stays out of service
 	// before its containers are changed. It counts from the moment at which no
-	// endpoint lists the pod as ready any more, and needs the readiness gate
-	// InPlaceUpdateReady. Defaults to 0.
+	// endpoint lists the pod as ready any more. Defaults to 0.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=0
