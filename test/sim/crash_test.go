@@ -221,7 +221,7 @@ func (r rollout) crashEverywhere(g Gomega, fates func(k int) []fate) {
 	undisturbed, writes := w.outcome(before), w.log
 	g.Expect(podWrites(writes)).To(HaveLen(r.writes), w.story.String())
 	for k := 1; k <= len(writes); k++ {
-		if isLeftOut(k, 2) {
+		if isLeftOut(k, 3) {
 			continue
 		}
 		for _, special := range fates(k) {

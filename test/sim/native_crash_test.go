@@ -141,7 +141,7 @@ func TestNativeCrashAtEveryWrite(t *testing.T) {
 			g.Expect(undisturbed).To(HavePrefix(fmt.Sprintf("%d kept", r.kept)), w.story.String())
 			g.Expect(undisturbed).To(HaveSuffix("; "+r.history), w.story.String())
 			for k := 1; k <= len(writes); k++ {
-				if isLeftOut(k, 2) {
+				if isLeftOut(k, 3) {
 					continue
 				}
 				for _, special := range fatesOf(k) {

@@ -191,7 +191,7 @@ func TestRecreationCrashAtEveryWrite(t *testing.T) {
 			undisturbed, writes := w.wholeOutcome(before), w.log
 			table := newCrashes("write", "killed before", "killed after", "killed, arrives late", "answer lost", "fails", "conflicts")
 			for k := 1; k <= len(writes); k++ {
-				if !r.table && isLeftOut(k, 3) {
+				if !r.table && isLeftOut(k, 4) {
 					continue
 				}
 				for i, special := range crashFates {
@@ -230,7 +230,7 @@ func TestRecreationCrashAfterEveryExternalStep(t *testing.T) {
 			undisturbed := w.wholeOutcome(before)
 			table := newCrashes("step", "back at once", "back after 7s", "back after 3m")
 			for second, steps := range seconds {
-				if len(steps) == 0 || !r.table && isLeftOut(second, 3) {
+				if len(steps) == 0 || !r.table && isLeftOut(second, 4) {
 					continue
 				}
 				for i, away := range []time.Duration{0, 7 * time.Second, 3 * time.Minute} {

@@ -75,7 +75,7 @@ func TestAnyRecreationOvertaken(t *testing.T) {
 func overtakenSeconds(odd bool) []int {
 	var seconds []int
 	for second := range 34 {
-		if (*everyFate || (second%2 == 1) == odd) && !isLeftOut(second/2, 3) {
+		if (*everyFate || (second%2 == 1) == odd) && !isLeftOut(second/2, 4) {
 			seconds = append(seconds, second)
 		}
 	}
