@@ -7,7 +7,8 @@ package e2e
 
 import (
 	"context"
-	"strings"
+	"os"
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -15,13 +16,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubectl/pkg/util/podutils"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/inplace"
+	"github.com/insitu-dev/insitu/test/labtools"
 	"github.com/insitu-dev/insitu/test/policies"
 	"github.com/insitu-dev/insitu/test/short"
+	"github.com/insitu-dev/insitu/test/stage"
 )
 
 // turnOff takes the policy out of force that keeps drained pods out of service, until the
@@ -69,12 +73,56 @@ var _ = Describe("Drained pods", Serial, func() {
 		Entry("of a Deployment", deployment), Entry("of a StatefulSet", statefulSet), Entry("of a DaemonSet", daemonSet),
 	)
 
+	// Each time the kubelet says that the pod is ready: when the container runs again, and
+	// when it has started itself.
+	It("stay out of service when a container ends, and when the kubelet does", func(ctx context.Context) {
+		web := builtin{kind: statefulSet, namespace: newNamespace(ctx)}
+		web.start(ctx, web.waiting(sleeperV1, 3600))
+		web.setImage(ctx, sleeperV2)
+		var victim corev1.Pod
+		Eventually(ctx, func(ctx context.Context) []corev1.Pod {
+			drained := slices.DeleteFunc(web.livePods(ctx), func(pod corev1.Pod) bool { return pod.Labels[appsv1beta1.DrainedLabel] == "" })
+			if len(drained) > 0 {
+				victim = drained[0]
+			}
+			return drained
+		}).Should(HaveLen(1))
+		seen := watchPodsOf(ctx, web.namespace, "web")
+
+		_, err := labtools.KillContainer(victim.Status.ContainerStatuses[0].ContainerID)
+		Expect(err).NotTo(HaveOccurred())
+		Eventually(ctx, func(g Gomega, ctx context.Context) {
+			pod := &corev1.Pod{}
+			g.Expect(api.Get(ctx, client.ObjectKeyFromObject(&victim), pod)).To(Succeed())
+			g.Expect(pod.Status.ContainerStatuses[0].RestartCount).To(BeEquivalentTo(1))
+			g.Expect(stage.PodConditionStatus(pod, corev1.ContainersReady)).To(Equal(corev1.ConditionTrue))
+		}).Should(Succeed())
+		Expect(labtools.KillKubelet(os.Getenv("INSITU_LAB"), victim.Spec.NodeName)).To(Succeed())
+		time.Sleep(25 * time.Second) // two rounds of the kubelet, after it has started
+
+		pod := &corev1.Pod{}
+		Expect(api.Get(ctx, client.ObjectKeyFromObject(&victim), pod)).To(Succeed())
+		Expect(pod.UID).To(Equal(victim.UID))
+		Expect(stage.PodConditionStatus(pod, corev1.ContainersReady)).To(Equal(corev1.ConditionTrue))
+		for _, state := range seen() {
+			if state.UID == victim.UID {
+				Expect(podutils.IsPodReady(state)).To(BeFalse())
+			}
+		}
+
+		By("and go on when their grace period is over")
+		web.annotate(ctx, native.GracePeriodSecondsAnnotation, ptr.To("1"))
+		expectUIDs := uids(web.pods(ctx))
+		after := web.updated(ctx)
+		Expect(uids(after)).To(ConsistOf(expectUIDs))
+		Expect(images(after)).To(HaveEach(sleeperV2))
+	})
+
 	// The operator is killed, and what it drained stays so, whatever its kubelet says, until
 	// the switch is gone.
 	It("are ready within 15 s when nobody is there and the switch is gone", short.Spec, func(ctx context.Context) {
 		web := builtin{kind: deployment, namespace: newNamespace(ctx)}
-		web.start(ctx, strings.Replace(web.manifest(nginxAlpine), "  name: web\n",
-			"  name: web\n  annotations: {"+native.GracePeriodSecondsAnnotation+": \"3600\"}\n", 1))
+		web.start(ctx, web.waiting(nginxAlpine, 3600))
 		web.setImage(ctx, nginxLatest)
 		drained := func(ctx context.Context) []corev1.Pod {
 			var found []corev1.Pod

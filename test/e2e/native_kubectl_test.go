@@ -89,10 +89,15 @@ func (b builtin) manifest(image string) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// gated is the manifest of a workload whose pods can be drained, which takes its time.
+// gated is the manifest of a workload whose pods have the readiness gate.
 func (b builtin) gated(image string) string {
-	manifest := strings.Replace(b.manifest(image), "    spec:\n", "    spec:\n      readinessGates: [{conditionType: InPlaceUpdateReady}]\n", 1)
-	return strings.Replace(manifest, "  name: web\n", "  name: web\n  annotations: {"+native.GracePeriodSecondsAnnotation+": \"3\"}\n", 1)
+	return strings.Replace(b.waiting(image, 3), "    spec:\n", "    spec:\n      readinessGates: [{conditionType: InPlaceUpdateReady}]\n", 1)
+}
+
+// waiting is the manifest of a workload with a grace period, in seconds.
+func (b builtin) waiting(image string, gracePeriod int) string {
+	return strings.Replace(b.manifest(image), "  name: web\n",
+		fmt.Sprintf("  name: web\n  annotations: {%s: %q}\n", native.GracePeriodSecondsAnnotation, strconv.Itoa(gracePeriod)), 1)
 }
 
 // kubectl runs a command on the namespace of the workload, and returns what it printed.

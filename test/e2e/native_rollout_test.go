@@ -37,7 +37,7 @@ var _ = forEachKind("A rollout", func(kind string) {
 	BeforeEach(func(ctx context.Context) { web = builtin{kind: kind, namespace: newNamespace(ctx)} })
 
 	It("goes in place with kubectl set image, and back with kubectl rollout undo", short.Spec, func(ctx context.Context) {
-		before := web.start(ctx, web.manifest(nginxAlpine))
+		before := web.start(ctx, web.waiting(nginxAlpine, 1))
 		wish := web.wish(ctx)
 
 		web.setImage(ctx, nginxLatest)

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -40,6 +41,30 @@ func fromEnvironment(variable, otherwise string) string {
 func run(ctx context.Context, program string, args []string) (string, error) {
 	output, err := exec.CommandContext(ctx, program, args...).CombinedOutput()
 	return string(output), err
+}
+
+// KillKubelet sends SIGKILL to the kubelet of a node of a lab, which starts it again.
+func KillKubelet(lab, node string) error {
+	config := "--config=" + filepath.Join(lab, "state", "nodes", node, "config", "kubelet.yaml")
+	commands, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		return fmt.Errorf("find the kubelet of node %s: %w", node, err)
+	}
+	for _, path := range commands {
+		content, err := os.ReadFile(path)
+		if err != nil || !slices.Contains(strings.Split(string(content), "\x00"), config) {
+			continue // it ended meanwhile, or is another program
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if err == nil {
+			err = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		if err != nil {
+			return fmt.Errorf("kill the kubelet of node %s: %w", node, err)
+		}
+		return nil
+	}
+	return fmt.Errorf("kill the kubelet of node %s: no process has the argument %s", node, config)
 }
 
 // KillContainer sends SIGKILL to the processes of a container, which is named as in
