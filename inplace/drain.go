@@ -63,6 +63,14 @@ func (t Target) undrainable(pod *corev1.Pod, change Change) *Refusal {
 	return t.CannotDrain
 }
 
+// waitUndrained keeps a pod as it is that cannot be drained for what it is still to become
+// at its revision.
+func waitUndrained(refused *Refusal, since time.Time) Step {
+	return Step{
+		State: Stuck, Reason: refused.Reason, Message: refused.Message, Since: since, Until: refused.Until, Denied: refused.Denied,
+	}
+}
+
 // refuseUndrained handles a change of a pod that cannot be drained for it.
 func refuseUndrained(before *past, target Target, refused *Refusal, now time.Time) Step {
 	if target.Policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -109,11 +110,13 @@ func EndDrain(pod *corev1.Pod, keepOwn bool, now metav1.Time) ([]byte, error) {
 }
 
 // undrained returns a patch that leaves of the label what is given, and of the conditions
-// those that are given: a pod that nothing keeps out of service any more is ready.
+// those that are given. A pod that nothing keeps out of service any more is ready, if its
+// kubelet has started a container meanwhile: of one that has done nothing since, nobody
+// knows whether it is still there.
 func undrained(pod *corev1.Pod, metadata metadataPatch, left *string, conditions []conditionPatch, now metav1.Time) objectPatch {
 	metadata.ResourceVersion = pod.ResourceVersion
 	metadata.Labels = withKeys(metadata.Labels, map[string]*string{appsv1beta1.DrainedLabel: left})
-	if left == nil && isReadyButForKubelet(pod) {
+	if left == nil && isReadyButForKubelet(pod) && hasStartedSince(pod, readySince(pod)) {
 		conditions = append(conditions, servingCondition(now))
 	}
 	patch := objectPatch{Metadata: metadata}
@@ -121,4 +124,12 @@ func undrained(pod *corev1.Pod, metadata metadataPatch, left *string, conditions
 		patch.Status = &statusPatch{Conditions: conditions}
 	}
 	return patch
+}
+
+// hasStartedSince reports whether a container of a pod runs that was started then or later.
+func hasStartedSince(pod *corev1.Pod, since time.Time) bool {
+	return slices.ContainsFunc(liveContainers(pod), func(container liveContainer) bool {
+		running := container.status.State.Running
+		return running != nil && !running.StartedAt.Time.Before(since)
+	})
 }

@@ -92,7 +92,7 @@ func TestDrainByLabel(t *testing.T) {
 		},
 		"it must be drained, cannot be, and its container may restart in service": {
 			pod: builders.Pod("sample-0", "a", alpineImage), target: mustKeep,
-			want: Step{Action: Patch, State: Patching}, message: "(not drained: the API server does not heed the label)",
+			want: Step{Action: Patch, State: Patching}, message: "(not drained: keepReady names main)",
 		},
 		"it must be drained, cannot be, and does not serve": {
 			pod: builders.Pod("sample-0", "a", alpineImage).Ready(false, after(0)), target: must,
@@ -128,6 +128,7 @@ func TestPatchesOfADrainByLabel(t *testing.T) {
 	g.Expect(IsMarkedNotReady(drained)).To(BeTrue())
 	g.Expect(unreadySince(drained)).To(BeTemporally("==", after(20)))
 
+	drained.Status.ContainerStatuses[0].State.Running.StartedAt = metav1.NewTime(after(20))
 	step = finish(pastOf(drained, after(30)), Target{}, after(30))
 	g.Expect(step.Action).To(Equal(MarkReady))
 	body, err = ReadinessPatch(drained, step, metav1.NewTime(after(30)))
@@ -156,19 +157,22 @@ func TestTheLastOneEndsTheDrain(t *testing.T) {
 		pod.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "example.com/ready"}}
 	}
 	for name, tc := range map[string]struct {
-		pod   *builders.PodBuilder
-		left  string
-		ready corev1.ConditionStatus
+		pod     *builders.PodBuilder
+		started int
+		left    string
+		ready   corev1.ConditionStatus
 	}{
-		"we alone":                      {labeled("update"), "", corev1.ConditionTrue},
-		"we before another":             {labeled("sidecars.update"), "sidecars", corev1.ConditionFalse},
-		"its containers are not ready":  {labeled("update").Condition(corev1.ContainersReady, corev1.ConditionFalse, after(0)), "", corev1.ConditionFalse},
-		"another gate of it is closed":  {labeled("update").With(gated), "", corev1.ConditionFalse},
-		"it was written twice, by hand": {labeled("update..update"), "", corev1.ConditionTrue},
+		"we alone":                      {labeled("update"), 0, "", corev1.ConditionTrue},
+		"we before another":             {labeled("sidecars.update"), 5, "sidecars", corev1.ConditionFalse},
+		"its containers are not ready":  {labeled("update").Condition(corev1.ContainersReady, corev1.ConditionFalse, after(0)), 5, "", corev1.ConditionFalse},
+		"another gate of it is closed":  {labeled("update").With(gated), 5, "", corev1.ConditionFalse},
+		"it was written twice, by hand": {labeled("update..update"), 5, "", corev1.ConditionTrue},
+		"its kubelet, which may be gone, has done nothing meanwhile": {labeled("update"), -1, "", corev1.ConditionFalse},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			pod := tc.pod.Ready(false, after(0)).Build()
+			pod.Status.ContainerStatuses[0].State.Running.StartedAt = metav1.NewTime(after(tc.started))
 			body, err := ReadinessPatch(pod, Step{Action: MarkReady}, metav1.NewTime(after(20)))
 			g.Expect(err).NotTo(HaveOccurred())
 			back := mergePod(t, pod, body)
@@ -210,7 +214,7 @@ func TestEndDrain(t *testing.T) {
 			}
 			g.Expect(string(body)).To(ContainSubstring(`"resourceVersion":"1"`))
 			g.Expect(mergePod(t, pod, body).Labels[appsv1beta1.DrainedLabel]).To(Equal(tc.left))
-			g.Expect(isReady(mergePod(t, pod, body))).To(Equal(tc.left == ""))
+			g.Expect(isReady(mergePod(t, pod, body))).To(BeFalse(), "its kubelet may be gone")
 		})
 	}
 	unlabeled, err := EndDrain(builders.Pod("sample-0", "a", alpineImage).Build(), false, metav1.NewTime(after(20)))
@@ -232,4 +236,31 @@ func TestTrialDrain(t *testing.T) {
 	g.Expect(KeepsDrained(kept)).To(BeTrue())
 	delete(kept.Labels, appsv1beta1.DrainedLabel)
 	g.Expect(KeepsDrained(kept)).To(BeFalse(), "admission took the label off")
+}
+
+// A pod that serves between two batches cannot be drained for the second: it stays as it is,
+// whatever its policy.
+func TestTheNextBatchOfAPodThatCannotBeDrained(t *testing.T) {
+	for _, policy := range []appsv1beta1.PodUpdateStrategyType{inPlaceIfPossible, inPlaceOnly} {
+		w := workload(t, 1, betweenBatches("sample-0"))
+		w.Target.Policy, w.Target.CannotDrain, w.Target.MustDrain = policy, unheeded, true
+		plan := MakePlan(w, patched.Add(1))
+		NewWithT(t).Expect(plan.Moves).To(BeEmpty())
+		NewWithT(t).Expect(plan.Blockers).To(ConsistOf(And(HaveField("State", Stuck), HaveField("Reason", ReasonCannotDrain))))
+	}
+}
+
+// A budget is asked for a pod that is taken out of service, and not again for one that was,
+// and is ready since the API server did not heed the label for a moment.
+func TestADrainedPodIsNotAskedForAgain(t *testing.T) {
+	moveOf := func(pod *builders.PodBuilder) Move {
+		w := workload(t, 1, pod)
+		w.Target.RespectBudgets = true
+		plan := MakePlan(w, planned)
+		NewWithT(t).Expect(plan.Moves).To(ConsistOf(HaveField("Step.Action", MarkNotReady)))
+		return plan.Moves[0]
+	}
+	g := NewWithT(t)
+	g.Expect(moveOf(builders.Pod("p0", "a", alpineImage)).Evict).To(BeTrue())
+	g.Expect(moveOf(builders.Pod("p0", "a", alpineImage).Label(appsv1beta1.DrainedLabel, "update")).Evict).To(BeFalse())
 }

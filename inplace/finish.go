@@ -6,6 +6,7 @@ package inplace
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -146,7 +147,7 @@ func nextBatch(before *past, target Target, progress Progress, now time.Time) St
 	}
 	change := Change{Images: images, Later: later, Resize: sizes, Shrink: due}
 	if refused := target.undrainable(before.pod, change); refused != nil {
-		return refuseUndrained(before, target, refused, now)
+		return waitUndrained(refused, progress.Since)
 	}
 	if isReady(before.pod) && !target.keepsReady(change) {
 		// It was not drained for the batches before.
@@ -196,6 +197,9 @@ func whyNotReady(pod *corev1.Pod, ready corev1.PodCondition) (reason, message st
 		if waiting := status.State.Waiting; waiting != nil && cannotStart(status) {
 			return waiting.Reason, fmt.Sprintf("container %s: %s", status.Name, waiting.Message)
 		}
+	}
+	if HasDrainedLabel(pod) {
+		return ReasonPodNotReady, "the pod is drained by " + strings.Join(drainers(pod), ", ")
 	}
 	if isReadyButForKubelet(pod) {
 		return ReasonPodNotReady, "its containers and gates are ready; " +

@@ -26,7 +26,7 @@ func (t Target) WhyNotDrained(pod *corev1.Pod, change Change) string {
 	switch {
 	case !change.Restarts() || IsMarkedNotReady(pod) && !isReadyDespiteLabel(pod, t):
 		return ""
-	case t.keepsReady(change) && t.canDrain(pod):
+	case t.keepsReady(change):
 		return "keepReady names " + strings.Join(change.RestartedContainers(), ", ")
 	case t.CannotDrain == nil:
 		return "" // it is out of service by itself

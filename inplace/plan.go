@@ -365,7 +365,7 @@ func (p *planner) move(v *view, why string) {
 	}
 	p.plan.Moves = append(p.plan.Moves, Move{
 		Pod: v.Pod, Step: v.Step, Note: note,
-		Evict: v.Step.Evict && v.Step.Action == Recreate || p.workload.Target.RespectBudgets && v.Ready && v.Step.disrupts(),
+		Evict: v.Step.Evict && v.Step.Action == Recreate || p.workload.Target.RespectBudgets && v.Ready && !IsMarkedNotReady(v.Pod) && v.Step.disrupts(),
 	})
 }
 

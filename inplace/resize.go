@@ -155,6 +155,10 @@ func resizeAgain(before *past, target Target, serves bool, now time.Time) *Step 
 			return step
 		}
 	}
+	if refused := target.undrainable(pod, change); refused != nil {
+		step := waitUndrained(refused, before.state.UpdateTimestamp.Time)
+		return &step
+	}
 	if change.Restarts() && !target.keepsReady(change) {
 		if step := drain(before, target, change, now); step != nil {
 			return step

@@ -26,8 +26,11 @@ import (
 
 // drainVerdict is what is known of the label for the pods of a workload.
 type drainVerdict struct {
-	// accepted: the API server kept the pod out of service that was asked for last.
+	// accepted: the API server kept the pod out of service that was asked for last, until
+	// it is to be asked again: a policy, or its switch, is deleted without an event on the
+	// workload or its pods.
 	accepted bool
+	until    time.Time
 	// refused says why it does not; nil if that is not known.
 	refused *inplace.Refusal
 }
@@ -39,6 +42,15 @@ func (v *drainVerdict) refusal(now time.Time) *inplace.Refusal {
 		return v.refused
 	}
 	return nil
+}
+
+func (v *drainVerdict) accept(now time.Time) {
+	v.accepted, v.refused, v.until = true, nil, now.Add(refusalPeriod)
+}
+
+// forget forgets what was accepted too long ago.
+func (v *drainVerdict) forget(now time.Time) {
+	v.accepted = v.accepted && now.Before(v.until)
 }
 
 func (v *drainVerdict) refuse(message string, now time.Time) {
@@ -57,8 +69,8 @@ func (e *Executor) tryDrain(ctx context.Context, known *drainVerdict, move inpla
 	pod := move.Pod
 	keeps, err := e.keepsDrained(ctx, pod)
 	switch {
-	case err == nil && keeps:
-		known.accepted, known.refused = true, nil
+	case err == nil && keeps, IsNoDryRun(err):
+		known.accept(now) // a webhook that takes no part in dry runs says nothing
 		return Result{}
 	case err == nil:
 		known.refuse(fmt.Sprintf("the API server does not keep pods out of service in namespace %s: "+

@@ -39,6 +39,9 @@ func TestPreflightTriesADrainOnce(t *testing.T) {
 	a.Expect(result).To(Equal(Result{}))
 	a.preflight()
 	a.Expect(a.requests).To(BeEmpty())
+	a.clock.Step(refusalPeriod)
+	a.preflight()
+	a.Expect(a.requests).To(Equal([]string{"try to drain sample-1"}), "the policy may be gone")
 }
 
 func TestPreflightTriesNoDrainOfPodsThatHaveTheGate(t *testing.T) {

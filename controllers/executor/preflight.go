@@ -34,6 +34,7 @@ func (e *Executor) Preflight(ctx context.Context, owner client.Object, w inplace
 	w.Pods = slices.Clone(w.Pods)
 	known := e.memory.verdictsOn(owner.GetUID(), w.Target.Name)
 	tried, successors := sets.New[types.UID](), newSuccessors(e, w.Target.Template)
+	known.drain.forget(now)
 	for {
 		w.Target.CannotDrain = known.drain.refusal(now)
 		plan := e.plan(w, now)

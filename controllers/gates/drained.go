@@ -22,7 +22,7 @@ import (
 // updates: its workload is gone, or was never ours. The controllers of our own kinds end
 // theirs.
 func (r *Reconciler) endDrain(ctx context.Context, pod *corev1.Pod) (ctrl.Result, error) {
-	if !inplace.HasDrainedLabel(pod) || pod.DeletionTimestamp != nil {
+	if !inplace.HasDrainedLabel(pod) || pod.DeletionTimestamp != nil || inplace.HasEnded(pod) {
 		return ctrl.Result{}, nil
 	}
 	isUpdated, err := r.isOfOurs(ctx, pod)

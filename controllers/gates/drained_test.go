@@ -32,18 +32,12 @@ func (w *world) labeled(owner client.Object, drainers string) *corev1.Pod {
 	return pod
 }
 
-// drainers returns who drains the pod; it is ready if nobody does.
+// drainers returns who drains the pod.
 func (w *world) drainers() string {
 	GinkgoHelper()
 	pod := &corev1.Pod{}
 	Expect(w.live.Reader.Get(w.ctx, client.ObjectKey{Namespace: w.namespace, Name: "sample"}, pod)).To(Succeed())
-	drainers, is := pod.Labels[appsv1beta1.DrainedLabel]
-	want := corev1.ConditionTrue
-	if is {
-		want = corev1.ConditionFalse
-	}
-	Expect(stage.PodConditionStatus(pod, corev1.PodReady)).To(Equal(want))
-	return drainers
+	return pod.Labels[appsv1beta1.DrainedLabel]
 }
 
 var _ = Describe("drains", func() {
@@ -142,6 +136,16 @@ var _ = Describe("drains", func() {
 		w.manager.Before = nil
 		w.reconcile()
 		Expect(w.drainers()).To(BeEmpty())
+	})
+
+	It("of a pod that has ended are no matter", func() {
+		pod := w.labeled(nil, "update")
+		before := pod.DeepCopy()
+		pod.Status.Phase = corev1.PodFailed
+		Expect(w.api.Status().Patch(w.ctx, pod, client.MergeFrom(before))).To(Succeed())
+
+		Expect(w.reconcile()).To(Equal(ctrl.Result{}))
+		Expect(w.manager.Writes("")).To(BeEmpty())
 	})
 
 	It("of a pod that was deleted meanwhile are no error", func() {

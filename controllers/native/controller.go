@@ -223,6 +223,8 @@ func (s *scope) recreation() *ending {
 		step := pod.Step
 		switch {
 		case s.pods[i].Held || pod.Updated && step.Action == inplace.Wait:
+		case step.Reason == inplace.ReasonCannotDrain:
+			return undrained(s, step.Message) // Kubernetes deletes a pod only when others serve
 		case step.Action == inplace.Recreate && step.Reason != inplace.ReasonSpecifiedDelete:
 			refused = &step
 		case s.spec.maxUnavailable == 0 && step.LeadsToPatch() && step.Change.Restarts():
@@ -233,10 +235,7 @@ func (s *scope) recreation() *ending {
 	}
 	// A single pod is deleted, and comes back at the new revision; not that of a
 	// ReplicaSet, which has the old template still.
-	switch {
-	case refused != nil && refused.Reason == inplace.ReasonCannotDrain:
-		return undrained(s, refused.Message) // Kubernetes deletes a pod only when others serve
-	case refused != nil && (others == 0 || s.kind == Deployment):
+	if refused != nil && (others == 0 || s.kind == Deployment) {
 		return recreated(s, refused.Message)
 	}
 	return cmp.Or(s.blockedByOthers(), s.blockedByMissing())

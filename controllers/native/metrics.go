@@ -7,6 +7,7 @@ import (
 	"github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/controllers/metrics"
 	workloads "github.com/insitu-dev/insitu/controllers/workload"
+	"github.com/insitu-dev/insitu/inplace"
 )
 
 // Measure says what the reconciler measures with. It is called before the first
@@ -14,7 +15,7 @@ import (
 func (r *Reconciler) Measure(m metrics.Metrics) {
 	kind := r.kind.groupVersionKind()
 	r.metrics, r.executor.Metrics = m.Rollouts.Of(kind), m.Moves.Of(kind)
-	r.metrics.MayRelease(reasonUpdated, reasonReleased, reasonHoldLost)
+	r.metrics.MayRelease(reasonUpdated, reasonReleased, inplace.ReasonCannotDrain, reasonHoldLost)
 }
 
 // rollout returns what the metrics tell of the reconciliation, as the report does.

@@ -27,18 +27,17 @@ import (
 func endAllDrains(ctx context.Context, c client.Client, namespaces []string, out io.Writer) error {
 	now := clock.RealClock{}
 	e := drainEnder{client: c, out: out, clock: now, deadline: now.Now().Add(releasePatience)}
+	var failed error // of the last try
 	err := wait.PollUntilContextCancel(ctx, releasePause, true, func(ctx context.Context) (bool, error) {
 		left := 0
+		failed = nil
 		for _, namespace := range namespaces {
 			waiting, err := e.end(ctx, namespace)
-			if err != nil {
-				return false, err
-			}
-			left += waiting
+			failed, left = errors.Join(failed, err), left+waiting
 		}
-		return left == 0 || e.isLate(), nil
+		return left == 0 && failed == nil || e.isLate(), nil
 	})
-	if err != nil {
+	if err = errors.Join(err, failed); err != nil {
 		return fmt.Errorf("end the drains of pods: %w", err)
 	}
 	return nil
@@ -64,7 +63,7 @@ func (e drainEnder) end(ctx context.Context, namespace string) (waiting int, err
 	var errs []error
 	for i := range list.Items {
 		pod := &list.Items[i]
-		if pod.DeletionTimestamp != nil {
+		if pod.DeletionTimestamp != nil || inplace.HasEnded(pod) {
 			continue
 		}
 		if !e.isLate() && !inplace.Observe(pod, e.clock.Now()).Complete {

@@ -229,7 +229,7 @@ func (w *worker) sync(pod *corev1.Pod) {
 // isContradicted reports whether the kubelet says once more, as it does every 10 s, that a
 // pod is ready of which the API server has stored that it is not.
 func (w *worker) isContradicted(pod *corev1.Pod) bool {
-	return hasDrainedLabel(pod) && w.now().Unix()%10 == 0
+	return hasDrainedLabel(pod) && conditionIs(pod, corev1.PodReady, corev1.ConditionFalse) && w.now().Unix()%10 == 0
 }
 
 // admitCrashLoops lets containers show why they are not started again, sooner or

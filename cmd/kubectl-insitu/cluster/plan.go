@@ -80,13 +80,14 @@ func (p *planner) askWithRights(ctx context.Context, live client.Client) error {
 	if err != nil {
 		return err
 	}
+	p.drainsUnasked = !mayPatch || !mayDrain || !mayResize && p.resizes()
 	switch {
 	case !mayPatch:
 		p.note("you may not patch pods: admission was not asked what it says to their changes")
 	case !mayResize && p.resizes():
 		p.note("you may not patch pods/resize: admission was not asked what it says to the new sizes")
 	case !mayDrain:
-		p.eyes.Client, p.drainsUnasked = workload.Withhold(p.reader, live, "status"), true
+		p.eyes.Client = workload.Withhold(p.reader, live, "status")
 	default:
 		p.eyes.Client = workload.Withhold(p.reader, live)
 	}
@@ -168,7 +169,7 @@ func (p *planner) take(found workload.Inspection) error {
 	p.plan.Claims = report.PlannedClaims(found.Workload)
 	p.refusals(found.Plan)
 	if p.drainsUnasked && slices.ContainsFunc(found.Plan.Pods, func(pod inplace.PodState) bool { return inplace.DrainsByLabel(pod.Pod, pod.Step) }) {
-		p.note("you may not patch pods/status: the API server was not asked whether it keeps drained pods out of service")
+		p.note("the API server was not asked whether it keeps drained pods out of service: that takes the right to patch pods and pods/status")
 	}
 	p.size(found)
 	if found.Workload.Stopped && isOurs(p.changed) {
