@@ -75,11 +75,11 @@ func TestPreflightPlansAroundADrainThatIsNotHeeded(t *testing.T) {
 func TestPreflightOfPodsThatMustBeDrained(t *testing.T) {
 	a := newUngated(t, 2)
 	a.workload.Target.MustDrain = true
-	a.says = refuses("try to drain", forbidden("nobody labels pods"))
+	a.says = refuses("try to drain", forbidden("a policy forbids labels"))
 	moves, plan, _ := a.preflight()
 	a.Expect(moves).To(Equal([]string{"Recreate sample-1", "Recreate sample-0"}))
 	a.Expect(plan.Moves[0].Step).To(And(HaveField("Reason", inplace.ReasonCannotDrain),
-		HaveField("Message", And(ContainSubstring("refuses label insitu.dev/drained of pod sample-1"), ContainSubstring("nobody labels pods")))))
+		HaveField("Message", And(ContainSubstring("refuses label insitu.dev/drained of pod sample-1"), ContainSubstring("a policy forbids labels")))))
 
 	a.workload.Target.Policy = appsv1beta1.InPlaceOnlyPodUpdateStrategyType
 	moves, plan, _ = a.preflight()

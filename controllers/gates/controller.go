@@ -1,7 +1,7 @@
 // Copyright 2026 The Insitu Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gates brings pods back into service that nobody updates in place. It opens the
+// Package gates lets pods serve that no controller of ours updates in place. It opens the
 // readiness gates of pods of Deployments, StatefulSets and DaemonSets of Kubernetes, and of
 // ReplicaSets without a Deployment, and ends the drain of any pod whose workload is not
 // ours or is gone.

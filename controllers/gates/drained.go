@@ -18,9 +18,9 @@ import (
 	"github.com/insitu-dev/insitu/inplace"
 )
 
-// endDrain ends the drain of a pod by whomever nobody knows, and of one that nothing
-// updates: its workload is gone, or was never ours. The controllers of our own kinds end
-// theirs.
+// endDrain ends the drain of a pod that nothing updates: its workload is gone, or was never
+// ours. The controllers of our own kinds end their own drains; of their pods, it takes away
+// only the entries that Insitu does not know.
 func (r *Reconciler) endDrain(ctx context.Context, pod *corev1.Pod) (ctrl.Result, error) {
 	if !inplace.HasDrainedLabel(pod) || pod.DeletionTimestamp != nil || inplace.HasEnded(pod) {
 		return ctrl.Result{}, nil
