@@ -28,8 +28,8 @@ func (t Target) WhyNotDrained(pod *corev1.Pod, change Change) string {
 		return ""
 	case t.keepsReady(change):
 		return "keepReady names " + strings.Join(change.RestartedContainers(), ", ")
-	case t.CannotDrain == nil:
-		return "" // it is out of service by itself
+	case t.canDrain(pod), !isReady(pod):
+		return "" // it is drained, or out of service by itself
 	default:
 		return t.CannotDrain.Message
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -25,17 +24,18 @@ import (
 // whose containers are about to be stopped stays out of service until they run again, for as
 // long as ReleaseAll waits for a workload.
 func endAllDrains(ctx context.Context, c client.Client, namespaces []string, out io.Writer) error {
-	now := clock.RealClock{}
-	e := drainEnder{client: c, out: out, clock: now, deadline: now.Now().Add(releasePatience)}
+	e := &drainEnder{client: c, out: out, clock: clock.RealClock{}}
+	deadline := e.clock.Now().Add(releasePatience)
 	var failed error // of the last try
 	err := wait.PollUntilContextCancel(ctx, releasePause, true, func(ctx context.Context) (bool, error) {
 		left := 0
 		failed = nil
+		e.late = !e.clock.Now().Before(deadline)
 		for _, namespace := range namespaces {
 			waiting, err := e.end(ctx, namespace)
 			failed, left = errors.Join(failed, err), left+waiting
 		}
-		return left == 0 && failed == nil || e.isLate(), nil
+		return left == 0 && (failed == nil || e.late), nil
 	})
 	if err = errors.Join(err, failed); err != nil {
 		return fmt.Errorf("end the drains of pods: %w", err)
@@ -48,14 +48,12 @@ type drainEnder struct {
 	client client.Client
 	out    io.Writer
 	clock  clock.PassiveClock
-	// deadline is when nothing is waited for any more.
-	deadline time.Time
+	// late: containers that do not run yet are not waited for any more.
+	late bool
 }
 
-func (e drainEnder) isLate() bool { return !e.clock.Now().Before(e.deadline) }
-
-// end ends the drains in a namespace, and returns how many wait.
-func (e drainEnder) end(ctx context.Context, namespace string) (waiting int, err error) {
+// end ends the drains in a namespace, and returns how many are left.
+func (e *drainEnder) end(ctx context.Context, namespace string) (left int, err error) {
 	list := &corev1.PodList{}
 	if err := e.client.List(ctx, list, client.InNamespace(namespace), client.HasLabels{appsv1beta1.DrainedLabel}); err != nil {
 		return 0, err
@@ -66,18 +64,18 @@ func (e drainEnder) end(ctx context.Context, namespace string) (waiting int, err
 		if pod.DeletionTimestamp != nil || inplace.HasEnded(pod) {
 			continue
 		}
-		if !e.isLate() && !inplace.Observe(pod, e.clock.Now()).Complete {
-			waiting++
+		if !e.late && !inplace.Observe(pod, e.clock.Now()).Complete {
+			left++
 			continue
 		}
 		switch _, err := executor.EndDrain(ctx, e.client, pod, false, e.clock.Now()); {
 		case err == nil:
 			fmt.Fprintf(e.out, "Ended the drain of pod %s/%s\n", pod.Namespace, pod.Name)
 		case workloads.IgnoreConflict(client.IgnoreNotFound(err)) == nil:
-			waiting++ // it is looked at again
+			left++ // it is looked at again
 		default:
 			errs = append(errs, err)
 		}
 	}
-	return waiting, errors.Join(errs...)
+	return left, errors.Join(errs...)
 }

@@ -153,6 +153,20 @@ func TestProgress(t *testing.T) {
 	}
 }
 
+// Pods that are restarted in service are no secret.
+func TestProgressNamesPodsThatCannotBeDrained(t *testing.T) {
+	g := NewWithT(t)
+	set := builders.StatefulSet("default", "sample", "nginx:alpine").Build()
+	s := scopeOf(t, set, "oa", "oa", "ua")
+	message := func() string {
+		setConditions(s, nil)
+		return meta.FindStatusCondition(set.Status.Conditions, appsv1beta1.ConditionProgressing).Message
+	}
+	g.Expect(message()).To(HaveSuffix("are to be updated to revision " + s.revisions.Update.Name()))
+	s.plan.CannotDrain = &inplace.Refusal{Reason: inplace.ReasonCannotDrain, Message: "no policy acts in namespace default"}
+	g.Expect(message()).To(HaveSuffix("; pods without a readiness gate are restarted in service: no policy acts in namespace default"))
+}
+
 func TestFailuresAreConditionsWhileTheyLast(t *testing.T) {
 	g := NewWithT(t)
 	set := builders.StatefulSet("default", "sample", "nginx:alpine").Build()

@@ -81,6 +81,13 @@ var _ = Describe("a workload", func() {
 		Expect(ways(plan)).To(Equal(map[string]report.Way{"db-0": report.InPlace, "db-1": report.InPlace, "db-2": report.InPlace}))
 		Expect(audit.Writes()).To(BeEmpty())
 
+		d := w.deployment(optedIn())
+		plan, err = w.tryPlan(editor, d, image(newImage))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(plan.Notes).To(ContainElement(ContainSubstring("whether it keeps drained pods out of service: that takes the right to patch pods and pods/status")))
+		Expect(plan.Pods).To(And(HaveLen(2), HaveEach(HaveField("Way", report.InPlace))))
+		Expect(w.plan(d, image(newImage)).Notes).NotTo(ContainElement(ContainSubstring("was not asked")), "an administrator has it")
+
 		nobody, _ := w.asUser("nobody")
 		_, err = nobody.Find(ctx, w.namespace, "sts/db")
 		Expect(err).To(MatchError(ContainSubstring("you lack a right")))

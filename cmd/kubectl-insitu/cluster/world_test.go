@@ -293,8 +293,7 @@ func template(image string) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}},
 		Spec: corev1.PodSpec{
-			ReadinessGates: []corev1.PodReadinessGate{{ConditionType: appsv1beta1.InPlaceUpdateReady}},
-			Containers:     []corev1.Container{{Name: "main", Image: image}},
+			Containers: []corev1.Container{{Name: "main", Image: image}},
 		},
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/report"
 	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/test/builders"
@@ -89,4 +90,45 @@ func TestPlannedPodOfAClaimThatIsMadeAnew(t *testing.T) {
 
 	w.Pods[0].Claims = nil
 	g.Expect(report.PlannedPods(w, inplace.MakePlan(w, now), now)).To(ConsistOf(HaveField("Way", report.Unchanged)), "nothing but its label changes")
+}
+
+// The plan says which pods are drained, and why one is not.
+func TestPlannedPodThatCannotBeDrained(t *testing.T) {
+	cannot := &inplace.Refusal{Reason: inplace.ReasonCannotDrain, Message: "no policy acts"}
+	for name, tc := range map[string]struct {
+		cannotDrain *inplace.Refusal
+		keepReady   []string
+		pod         *builders.PodBuilder
+		drains      bool
+		message     string
+	}{
+		"the label is heeded":                      {nil, nil, builders.Pod("db-0", "r1", "nginx:1"), true, ""},
+		"the label is not heeded":                  {cannot, nil, builders.Pod("db-0", "r1", "nginx:1"), false, "; not drained: no policy acts"},
+		"nor is it, but the pod has the gate":      {cannot, nil, builders.Pod("db-0", "r1", "nginx:1").Gated(corev1.ConditionTrue, now), true, ""},
+		"nor is it, but the pod is out of service": {cannot, nil, builders.Pod("db-0", "r1", "nginx:1").Ready(false, now), true, ""},
+		"keepReady names the container":            {nil, []string{"main"}, builders.Pod("db-0", "r1", "nginx:1"), false, "; not drained: keepReady names main"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			old, err := inplace.NewTemplate(corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "nginx:1"}}}})
+			g.Expect(err).NotTo(HaveOccurred())
+			next, err := inplace.NewTemplate(corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "nginx:2"}}}})
+			g.Expect(err).NotTo(HaveOccurred())
+			w := inplace.Workload{
+				Target: inplace.Target{
+					Revision: inplace.Revision{Name: "r2", Template: next}, Policy: appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType,
+					KeepReady: tc.keepReady, CannotDrain: tc.cannotDrain,
+				},
+				Replicas: 1, MaxUnavailable: 1,
+				Pods: []inplace.PodFacts{{Pod: tc.pod.Build(), From: &inplace.Revision{Name: "r1", Template: old}}},
+			}
+			plan := inplace.MakePlan(w, now)
+			plan.CannotDrain = tc.cannotDrain // as a dry run has found it
+
+			planned := report.PlannedPods(w, plan, now)
+
+			g.Expect(planned).To(ConsistOf(And(HaveField("Way", report.InPlace), HaveField("Drains", tc.drains),
+				HaveField("Message", "image of main: nginx:1 to nginx:2"+tc.message))))
+		})
+	}
 }
