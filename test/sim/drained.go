@@ -115,6 +115,30 @@ func (w *World) drainElsewhere() {
 	})
 }
 
+// takeLabelOff lets a user, or a program that knows what labels there are to be, put a pod
+// into service in the middle of a drain.
+func (w *World) takeLabelOff() {
+	pods := all[*corev1.Pod](w.server)
+	drained := slices.DeleteFunc(slices.Sorted(maps.Keys(pods)), func(name string) bool { return !hasDrainedLabel(pods[name]) })
+	if len(drained) == 0 {
+		return
+	}
+	name := pick(w.choices, drained)
+	w.say("a user: takes the label of drained pod %s off", name)
+	w.unlabeled[pods[name].UID] = w.clock.Now()
+	mutate(w.server, name, func(pod *corev1.Pod) {
+		pod.Labels = maps.Clone(pod.Labels)
+		delete(pod.Labels, appsv1beta1.DrainedLabel)
+	})
+}
+
+// isPutIntoService reports whether a user has put a pod into service that was drained: what
+// was changed before is stopped in service.
+func (w *World) isPutIntoService(pod *corev1.Pod) bool {
+	at, was := w.unlabeled[pod.UID]
+	return was && w.clock.Now().Sub(at) < drainMemory
+}
+
 // otherDrainer is one whom the operator does not know.
 const otherDrainer = "other"
 

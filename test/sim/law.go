@@ -443,7 +443,7 @@ func (l *law) templateOf(revision string) *corev1.PodTemplateSpec {
 // update, and it has had its grace period.
 func (w *World) checkDrained(pod *corev1.Pod, containers []string) {
 	keptReady := w.settings.keepReady && len(containers) == 1 && containers[0] == sidecarName
-	if !w.mustBeDrained(pod) || keptReady || len(containers) == 0 {
+	if !w.mustBeDrained(pod) || w.isPutIntoService(pod) || keptReady || len(containers) == 0 {
 		return
 	}
 	switch {

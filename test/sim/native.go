@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/sets"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -82,7 +83,7 @@ func goodNativeRevisions() []revision { return revisions[:goodRevisions] }
 func newNativeWorld(choices *Choices, s settings, kind nativecontroller.Kind, first wish) (*World, error) {
 	w := &World{
 		settings: s, choices: choices, clock: clocktesting.NewFakePassiveClock(start),
-		story: newStory(), coverage: NewCoverage(),
+		story: newStory(), coverage: NewCoverage(), unlabeled: map[types.UID]time.Time{},
 	}
 	w.server = newServer(w.clock)
 	n := &nativeWorkload{world: w, kind: kind, wish: first, refused: sets.New[string]()}

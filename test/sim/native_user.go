@@ -49,6 +49,7 @@ var nativeDisturbances = []nativeDisturbance{
 	{"pods refused", (*nativeWorkload).refusePods, 2},
 	{"drain policy", ofWorld((*World).toggleDrainPolicy), 1},
 	{"drained by another", ofWorld((*World).drainElsewhere), 1},
+	{"label taken off", ofWorld((*World).takeLabelOff), 1},
 }
 
 // disturb does one of them.

@@ -57,6 +57,7 @@ var disturbances = []disturbance{
 	{"kept out by others", (*World).keepOut, 1},
 	{"drain policy", (*World).toggleDrainPolicy, 1},
 	{"drained by another", (*World).drainElsewhere, 1},
+	{"label taken off", (*World).takeLabelOff, 1},
 	{"podsToDelete", (*World).nameForDeletion, 2},
 	{"surge", (*World).changeSurge, 2},
 }

@@ -14,6 +14,7 @@ import (
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -67,7 +68,9 @@ type World struct {
 	claims, claimsBefore claimWish
 	// hands is what people did to single objects by hand, plans what is about to happen.
 	hands hands
-	plans []plan
+	// unlabeled is when people took the label of drained pods off.
+	unlabeled map[types.UID]time.Time
+	plans     []plan
 	// containers counts the containers that were started.
 	containers int
 	// ids counts the instance IDs that were given; lastID is the last one.
@@ -121,7 +124,7 @@ func newWorld(choices *Choices, s settings) (*World, error) {
 	w := &World{
 		settings: s, choices: choices, clock: clocktesting.NewFakePassiveClock(start),
 		story: newStory(), coverage: NewCoverage(), wish: s.firstRevision(), previous: revisions[1],
-		claims: s.volumes.wish, claimsBefore: s.volumes.wish, hands: newHands(),
+		claims: s.volumes.wish, claimsBefore: s.volumes.wish, hands: newHands(), unlabeled: map[types.UID]time.Time{},
 	}
 	w.server = newServer(w.clock)
 	w.slices, w.law, w.hook, w.server.budget = newEndpoints(w), newLaw(w), newHookController(w), newBudget(w)
