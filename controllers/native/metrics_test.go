@@ -76,6 +76,6 @@ var _ = Describe("The metrics of a held Deployment", func() {
 		reconcile()
 		measured.ExpectNoRollout()
 		Expect(measured.Series("insitu_native_updates_total")).To(Equal(map[string]float64{"ReleasedForRecreation": 1}))
-		Expect(measured.Count("insitu_native_updates_total")).To(Equal(3), "the other outcomes are 0")
+		Expect(measured.Count("insitu_native_updates_total")).To(Equal(4), "the other outcomes are 0")
 	})
 })

@@ -206,7 +206,7 @@ var _ = Describe("A change that the API server refuses", func() {
 
 	It("is not tried when there is nothing to drain", func(ctx context.Context) {
 		w := newWorld(ctx)
-		w.createUngated(reference())
+		w.create(keptReady("main"))
 		w.manager.Forget()
 		w.setImage("nginx:latest")
 		w.settle()
@@ -242,14 +242,14 @@ var _ = Describe("A change that the API server refuses", func() {
 		Expect(w.restarts()).To(Equal(same[int32](1)))
 	})
 
-	It("is not written again for each pod that has no gate, and not for labels", func(ctx context.Context) {
+	It("is not written again for each pod that is changed in service, and not for labels", func(ctx context.Context) {
 		for name, change := range map[string]func(*appsv1beta1.StatefulSet){
 			"labels": setLabel,
 			"image":  func(set *appsv1beta1.StatefulSet) { set.Spec.Template.Spec.Containers[0].Image = "nginx:latest" },
 		} {
 			By(name)
 			w := newWorld(ctx)
-			w.createUngated(reference().MaxUnavailable(3))
+			w.create(keptReady("main").MaxUnavailable(3))
 			attempts := []string{}
 			w.manager.Before = func(write string, _ client.Object) error {
 				if !strings.Contains(write, "patch Pod ") {

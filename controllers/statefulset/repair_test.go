@@ -52,8 +52,8 @@ var _ = Describe("The identity of a pod", func() {
 		w.setImage("nginx:latest")
 		w.manager.Forget()
 		w.reconcile()
-		Expect(w.manager.Writes("patch Pod")).To(Equal([]string{"patch Pod sample-2", "patch Pod sample-2"}))
-		Expect(w.pod("sample-2").Spec.Containers[0].Image).To(Equal("nginx:latest"))
+		Expect(w.manager.Writes("patch Pod")).To(Equal([]string{"patch Pod sample-2", "patch Pod/status sample-2"}))
+		Expect(w.pod("sample-2").Labels).To(And(HaveKey("statefulset.kubernetes.io/pod-name"), HaveKey(appsv1beta1.DrainedLabel)))
 	})
 
 	It("that cannot be set is reported, and is tried again when the pod changed", func(ctx context.Context) {

@@ -85,7 +85,7 @@ var _ = Describe("An update in place", func() {
 		Expect(len(told)).To(BeNumerically("<=", 6), "one on each pod, and one on the set for all of a moment")
 	})
 
-	It("takes one write per pod without the readiness gate", func(ctx context.Context) {
+	It("takes three writes per pod without the readiness gate, too", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.createUngated(reference())
 		Expect(w.manager.Writes("patch Pod")).To(BeEmpty(), "there is no gate to set")
@@ -95,7 +95,10 @@ var _ = Describe("An update in place", func() {
 		w.expectSettled(3)
 		Expect(w.uids()).To(Equal(uids))
 		Expect(w.restarts()).To(Equal(same[int32](1)))
-		Expect(w.manager.Writes("patch Pod")).To(ConsistOf("patch Pod sample-0", "patch Pod sample-1", "patch Pod sample-2"))
+		for _, name := range []string{"sample-0", "sample-1", "sample-2"} {
+			Expect(podWritesOf(w, name)).To(Equal([]string{"patch Pod/status " + name, "patch Pod " + name, "patch Pod/status " + name}))
+			Expect(w.pod(name).Labels).NotTo(HaveKey(appsv1beta1.DrainedLabel))
+		}
 	})
 
 	It("takes one write per pod and no restart for labels and annotations", func(ctx context.Context) {
