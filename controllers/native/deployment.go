@@ -58,6 +58,25 @@ func (w deployment) spec() spec {
 	return s
 }
 
+// mayMiss returns how many pods of a Deployment may be missing in a rollout of Kubernetes:
+// maxUnavailable, of which a percentage is rounded down; 1 if that is 0 and maxSurge, too
+// (ResolveFenceposts in its controller).
+func mayMiss(d *appsv1.Deployment) int {
+	replicas := int(ptr.Deref(d.Spec.Replicas, 1))
+	unavailable, surge := intstr.FromString(defaultMaxUnavailable), intstr.FromString(defaultMaxUnavailable)
+	if rolling := d.Spec.Strategy.RollingUpdate; rolling != nil {
+		unavailable, surge = ptr.Deref(rolling.MaxUnavailable, unavailable), ptr.Deref(rolling.MaxSurge, surge)
+	}
+	missing, err := intstr.GetScaledValueFromIntOrPercent(&unavailable, replicas, false)
+	if err != nil {
+		return 0 // the API server accepts no such value
+	}
+	if more, err := intstr.GetScaledValueFromIntOrPercent(&surge, replicas, true); err == nil && more == 0 {
+		missing = max(missing, 1)
+	}
+	return missing
+}
+
 func (w deployment) observe(ctx context.Context, r *Reconciler, s *scope) error {
 	live, err := w.observeReplicaSets(ctx, r, s)
 	if err != nil {

@@ -5,6 +5,7 @@ package native
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -74,6 +75,10 @@ func (l *Leftovers) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.R
 	case len(found.known()) == 0:
 		return ctrl.Result{}, nil
 	case next == nil && !found.isStanding():
+		return ctrl.Result{RequeueAfter: leftoverPeriod}, nil
+	case next == nil && found.hasNoRoom():
+		l.tell(found, fmt.Sprintf("pods %s were left behind by an update in place, and are not evicted: %s; %s",
+			strings.Join(found.known(), ", "), found.whyWaiting(), found.wayOut()))
 		return ctrl.Result{RequeueAfter: leftoverPeriod}, nil
 	case next == nil:
 		l.tell(found, "pods that an update in place left behind wait to be evicted until enough others serve")

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubectl/pkg/util/podutils"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/insitu-dev/insitu/apis/native"
@@ -148,11 +149,30 @@ func (r *remains) next() *leftover {
 			first = l
 		}
 	}
-	s := deployment{r.deployment}.spec()
-	if !r.isAlone || serving <= s.replicas-max(s.maxUnavailable, 1) {
+	if !r.isAlone || serving <= int(ptr.Deref(r.deployment.Spec.Replicas, 1))-mayMiss(r.deployment) {
 		return nil
 	}
 	return first
+}
+
+// whyWaiting says what keeps pods that serve from being evicted.
+func (r *remains) whyWaiting() string {
+	if r.hasNoRoom() {
+		return "its strategy lets no pod be missing"
+	}
+	return "not enough others serve"
+}
+
+// hasNoRoom reports whether the strategy makes room for a pod only by one more, which only
+// a rollout makes.
+func (r *remains) hasNoRoom() bool { return mayMiss(r.deployment) == 0 }
+
+// wayOut says what a user can do about pods that are not evicted.
+func (r *remains) wayOut() string {
+	if r.hasNoRoom() {
+		return "replace all pods with kubectl rollout restart"
+	}
+	return "delete them"
 }
 
 // serves reports whether a pod is available, and its containers are not about to restart.

@@ -106,6 +106,19 @@ func (l *left) ahead(i int) {
 	l.pods[i].Annotations = map[string]string{appsv1beta1.InPlaceUpdateStateKey: `{"revision":"` + hash + `"}`}
 }
 
+// single leaves one pod.
+func (l *left) single() {
+	l.deployment.Spec.Replicas, l.replicaSet.Spec.Replicas, l.pods = ptr.To[int32](1), ptr.To[int32](1), l.pods[:1]
+}
+
+func strategy(maxUnavailable, maxSurge string) func(*left) {
+	return func(l *left) {
+		l.deployment.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{
+			MaxUnavailable: ptr.To(intstr.Parse(maxUnavailable)), MaxSurge: ptr.To(intstr.Parse(maxSurge)),
+		}
+	}
+}
+
 func (l *left) notReady(i int) { l.pods[i].Status.Conditions[0].Status = corev1.ConditionFalse }
 
 // client returns a client of a cluster with all that; its list of evicted pods grows.
@@ -168,7 +181,7 @@ var leftCases = map[string]leftCase{
 		l.pods[0].Spec.Containers[0].Image = "app:debug"
 	}},
 	"the ReplicaSet has no Deployment": {change: func(l *left) { l.replicaSet.OwnerReferences = nil }},
-	"too few serve":                    {change: func(l *left) { l.notReady(1) }, event: "Warning LeftBehind pods that an update in place left behind wait", later: leftoverDelay},
+	"too few serve":                    {change: func(l *left) { l.notReady(1) }, event: "Warning LeftBehind pods that an update in place left behind wait to be evicted until enough others serve", later: leftoverDelay},
 	"it does not serve itself": {
 		change:  func(l *left) { l.notReady(0); l.notReady(1) },
 		evicted: []string{"web-1-0"}, event: "Warning LeftBehind evicted pod web-1-0", later: leftoverDelay,
@@ -178,10 +191,21 @@ var leftCases = map[string]leftCase{
 		evicted: []string{"web-1-1"}, event: "Warning LeftBehind evicted pod web-1-1", later: leftoverDelay,
 	},
 	"maxUnavailable is 0": {
-		change: func(l *left) {
-			l.deployment.Spec.Strategy.RollingUpdate.MaxUnavailable = ptr.To(intstr.FromInt32(0))
-		},
+		change: strategy("0", "1"), event: noRoom, later: leftoverPeriod,
+	},
+	"maxUnavailable is 0, and it does not serve": {
+		change:  func(l *left) { strategy("0", "1")(l); l.notReady(0) },
 		evicted: []string{"web-1-0"}, event: "Warning LeftBehind evicted pod web-1-0", later: leftoverDelay,
+	},
+	"a quarter of three may be missing, which is none": {
+		change: strategy("25%", "25%"), event: noRoom, later: leftoverPeriod,
+	},
+	"a quarter of three may be missing, and there is no surge": {
+		change: strategy("25%", "0"), evicted: []string{"web-1-0"}, event: "Warning LeftBehind evicted pod web-1-0", later: leftoverDelay,
+	},
+	"it is the only pod of a Deployment that says nothing of it": {
+		change: func(l *left) { l.deployment.Spec.Strategy = appsv1.DeploymentStrategy{}; l.single() },
+		event:  noRoom, later: leftoverPeriod,
 	},
 	"another ReplicaSet has pods": {
 		change: func(l *left) {
@@ -189,7 +213,7 @@ var leftCases = map[string]leftCase{
 			other.Name, other.UID = "web-2", "rs2"
 			l.more = append(l.more, other)
 		},
-		event: "Warning LeftBehind pods that an update in place left behind wait", later: leftoverDelay,
+		event: "Warning LeftBehind pods that an update in place left behind wait to be evicted until enough others serve", later: leftoverDelay,
 	},
 	"a budget refuses": {
 		change: func(l *left) {
@@ -214,6 +238,9 @@ var leftCases = map[string]leftCase{
 		l.pods[0].Labels[appsv1beta1.ControllerRevisionHashLabel] = "web-7d9f"
 	}},
 }
+
+const noRoom = "Warning LeftBehind pods web-1-0 were left behind by an update in place, and are not evicted: " +
+	"its strategy lets no pod be missing; replace all pods with kubectl rollout restart"
 
 func TestLeftovers(t *testing.T) {
 	for name, tc := range leftCases {

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/insitu-dev/insitu/apis/native"
+	"github.com/insitu-dev/insitu/controllers/gates"
 )
 
 // How long ReleaseAll waits for one workload. An admission policy acts in the very
@@ -28,9 +29,9 @@ const (
 
 // ReleaseAll releases every held workload in the given namespaces, in all of them if
 // none is given, and tells of each: Kubernetes then goes on with their rollouts. Pods that
-// an update left behind at another revision are evicted, and drained pods serve again. It is
-// for the time when nobody will be there any more to do it. What cannot be released or
-// evicted is in the error, and does not keep the others.
+// an update left behind at another revision are evicted, and pods that were taken out of
+// service serve again. It is for the time when nobody will be there any more to do it. What
+// cannot be released or evicted is in the error, and does not keep the others.
 func ReleaseAll(ctx context.Context, c client.Client, namespaces []string, out io.Writer) error {
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
@@ -41,7 +42,7 @@ func ReleaseAll(ctx context.Context, c client.Client, namespaces []string, out i
 			errs = append(errs, releaseKind(ctx, c, kind, namespace, out))
 		}
 	}
-	errs = append(errs, evictAllLeftovers(ctx, c, namespaces, out), endAllDrains(ctx, c, namespaces, out))
+	errs = append(errs, evictAllLeftovers(ctx, c, namespaces, out), gates.LetAllServe(ctx, c, namespaces, releasePatience, out))
 	return errors.Join(errs...)
 }
 

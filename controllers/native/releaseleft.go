@@ -121,13 +121,13 @@ func (r *remains) tellAtTheEnd(out io.Writer, refused error) error {
 		fmt.Fprintf(out, "Deployment %s: Kubernetes recreates pods %s, which were updated in place; until it has, do not set the template back\n", name, known)
 		return nil
 	}
-	why := "not enough others serve"
+	why := r.whyWaiting()
 	switch {
 	case r.deployment.Spec.Paused:
 		why = "it is paused"
 	case refused != nil && !apierrors.IsConflict(refused) && !apierrors.IsNotFound(refused):
 		why = executor.RefusalOf(refused)
 	}
-	return fmt.Errorf("an update in place that ended early left pods %s of Deployment %s at another revision, and they cannot be evicted: %s; delete them",
-		known, name, why)
+	return fmt.Errorf("an update in place that ended early left pods %s of Deployment %s at another revision, and they cannot be evicted: %s; %s",
+		known, name, why, r.wayOut())
 }

@@ -38,6 +38,11 @@ func TestReleaseAllLeavesNothingBehind(t *testing.T) {
 			err: "an update in place that ended early left pods web-1-0 of Deployment shop/web at another revision, " +
 				"and they cannot be evicted: the budget says no; delete them",
 		},
+		"it is the only pod": {
+			change: func(l *left) { l.single(); strategy("25%", "25%")(l) },
+			err: "an update in place that ended early left pods web-1-0 of Deployment shop/web at another revision, " +
+				"and they cannot be evicted: its strategy lets no pod be missing; replace all pods with kubectl rollout restart",
+		},
 		"it is paused": {
 			change: func(l *left) { l.deployment.Spec.Paused = true },
 			err: "an update in place that ended early left pods web-1-0 of Deployment shop/web at another revision, " +
