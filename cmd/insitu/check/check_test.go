@@ -19,6 +19,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	gomegatypes "github.com/onsi/gomega/types"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -27,6 +28,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -420,6 +422,23 @@ func TestCheckTriesTheHold(t *testing.T) {
 	after := &appsv1.Deployment{}
 	g.Expect(c.client.Get(t.Context(), client.ObjectKeyFromObject(web), after)).To(Succeed())
 	g.Expect(after.ResourceVersion).To(Equal(web.ResourceVersion), "nothing is written")
+
+	// An administrator leaves out one of two more namespaces.
+	for _, namespace := range []string{"check-hold-more", "check-hold-not"} {
+		other := optedInDeployment(namespace)
+		c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, other)
+		other.Status.Replicas = 1
+		g.Expect(c.client.Status().Update(t.Context(), other)).To(Succeed())
+		c.config.Namespaces = append(c.config.Namespaces, namespace)
+	}
+	leaveOut := `{"spec":{"matchResources":{"namespaceSelector":{"matchExpressions":[{"key":"kubernetes.io/metadata.name","operator":"NotIn","values":["check-hold-not"]}]}}}}`
+	binding := &admissionregistrationv1.MutatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: "insitu-hold-deployments"}}
+	g.Expect(c.client.Patch(t.Context(), binding, client.RawPatch(types.MergePatchType, []byte(leaveOut)))).To(Succeed())
+	g.Eventually(func() []string { lines, err = c.run(); return lines }, "1m").Should(ContainElements(
+		HavePrefix("FAIL  hold policies: a change of Deployment check-hold-not/web would not be held (dry run)"),
+		"ok    hold policies: a change of Deployment check-hold/web would be held (dry run), and so would one in each other namespace (1)",
+	))
+	g.Expect(err).To(HaveOccurred())
 }
 
 func optedInDeployment(namespace string) *appsv1.Deployment {

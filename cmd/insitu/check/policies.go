@@ -9,7 +9,9 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/insitu-dev/insitu/apis/native"
@@ -37,16 +39,16 @@ func (c *checker) holdPolicies(ctx context.Context) []finding {
 	var findings []finding
 	var kinds []string
 	for _, kind := range []string{"Deployment", "StatefulSet", "DaemonSet"} {
-		object, err := c.optedIn(ctx, kind)
+		objects, err := c.optedIn(ctx, kind)
 		switch {
 		case err != nil:
 			findings = append(findings, finding{
 				f.subject, fmt.Sprintf("%ss cannot be listed: %v", kind, err), "grant the rights that are missing above",
 			})
-		case object == nil:
+		case len(objects) == 0:
 			kinds = append(kinds, kind)
 		default:
-			findings = append(findings, c.tryHold(ctx, kind, object))
+			findings = append(findings, c.tryHolds(ctx, kind, objects)...)
 		}
 	}
 	if len(kinds) > 0 {
@@ -56,42 +58,69 @@ func (c *checker) holdPolicies(ctx context.Context) []finding {
 	return findings
 }
 
-// tryHold begins a rollout of a workload in a dry run.
-func (c *checker) tryHold(ctx context.Context, kind string, object client.Object) finding {
-	name := fmt.Sprintf("%s %s/%s", kind, object.GetNamespace(), object.GetName())
-	f := finding{subject: "hold policies"}
-	err := c.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(dryRun)), client.DryRunAll)
-	_, isHeld := object.GetLabels()[native.HeldLabel]
-	switch {
-	case err != nil:
-		f.found, f.advice = fmt.Sprintf("a dry-run change of %s is refused: %v", name, err), "mend what the API server says"
-	case isHeld:
-		f.found = "a change of " + name + " would be held (dry run)"
-	default:
-		f.found = fmt.Sprintf("a change of %s would not be held (dry run): Kubernetes would recreate its pods", name)
-		f.advice = fmt.Sprintf("have the policies installed for namespace %s (holdPolicies of the chart), or take label %s off", object.GetNamespace(), native.UpdatePolicyLabel)
+// tryHolds tries the hold in each namespace: an administrator can leave namespaces out.
+func (c *checker) tryHolds(ctx context.Context, kind string, objects []client.Object) []finding {
+	var findings []finding
+	var held []string
+	for _, object := range objects {
+		if f := c.tryHold(ctx, kind, object); f != nil {
+			findings = append(findings, *f)
+		} else {
+			held = append(held, object.GetNamespace()+"/"+object.GetName())
+		}
 	}
-	return f
+	if len(held) == 0 {
+		return findings
+	}
+	f := finding{subject: "hold policies", found: fmt.Sprintf("a change of %s %s would be held (dry run)", kind, held[0])}
+	if more := len(held) - 1; more > 0 {
+		f.found = fmt.Sprintf("a change of %s %s would be held (dry run), and so would one in each other namespace (%d)", kind, held[0], more)
+	}
+	return append(findings, f)
 }
 
-// optedIn returns a workload whose change would be held; nil if there is none.
-func (c *checker) optedIn(ctx context.Context, kind string) (client.Object, error) {
+// tryHold begins a rollout of a workload in a dry run; nil if it is held.
+func (c *checker) tryHold(ctx context.Context, kind string, object client.Object) *finding {
+	name := fmt.Sprintf("%s %s/%s", kind, object.GetNamespace(), object.GetName())
+	err := c.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(dryRun)), client.DryRunAll)
+	switch _, isHeld := object.GetLabels()[native.HeldLabel]; {
+	case apierrors.IsNotFound(err):
+		return nil // it was deleted meanwhile
+	case err != nil:
+		return &finding{"hold policies", fmt.Sprintf("a dry-run change of %s is refused: %v", name, err), "mend what the API server says"}
+	case isHeld:
+		return nil
+	default:
+		return &finding{
+			"hold policies", fmt.Sprintf("a change of %s would not be held (dry run): Kubernetes would recreate its pods", name),
+			fmt.Sprintf("have the policies installed for namespace %s (holdPolicies of the chart), or take label %s off", object.GetNamespace(), native.UpdatePolicyLabel),
+		}
+	}
+}
+
+// optedIn returns of each namespace a workload whose change would be held.
+func (c *checker) optedIn(ctx context.Context, kind string) ([]client.Object, error) {
 	namespaces := c.config.Namespaces
 	if len(namespaces) == 0 {
 		namespaces = []string{everywhere}
 	}
+	seen := sets.New[string]()
+	var found []client.Object
 	for _, namespace := range namespaces {
 		candidates, err := c.candidates(ctx, kind, client.InNamespace(namespace), client.HasLabels{native.UpdatePolicyLabel})
 		if err != nil {
 			return nil, err
 		}
 		for _, object := range candidates {
-			if _, isHeld := object.GetLabels()[native.HeldLabel]; !isHeld && object.GetDeletionTimestamp() == nil {
-				return object, nil
+			_, isHeld := object.GetLabels()[native.HeldLabel]
+			if isHeld || object.GetDeletionTimestamp() != nil || seen.Has(object.GetNamespace()) {
+				continue
 			}
+			seen.Insert(object.GetNamespace())
+			found = append(found, object)
 		}
 	}
-	return nil, nil
+	return found, nil
 }
 
 // candidates returns the workloads of a kind that Kubernetes rolls out by itself, and that
