@@ -107,7 +107,8 @@ func (w workload) pods(ctx context.Context) []observe.Pod {
 	return found
 }
 
-// autoscale makes an autoscaler that acts as soon as it knows.
+// autoscale makes an autoscaler that acts as soon as it knows, and scales up only: where
+// others use the CPU, the load is less for a while.
 func (w workload) autoscale(ctx context.Context) {
 	GinkgoHelper()
 	apiVersion, kind := w.kind.ToAPIVersionAndKind()
@@ -125,10 +126,20 @@ func (w workload) autoscale(ctx context.Context) {
 				},
 			}},
 			Behavior: &autoscalingv2.HorizontalPodAutoscalerBehavior{
-				ScaleDown: &autoscalingv2.HPAScalingRules{StabilizationWindowSeconds: ptr.To[int32](5)},
+				ScaleDown: &autoscalingv2.HPAScalingRules{
+					StabilizationWindowSeconds: ptr.To[int32](5), SelectPolicy: ptr.To(autoscalingv2.DisabledPolicySelect),
+				},
 			},
 		},
 	})).To(Succeed())
+}
+
+// letScaleDown lets the autoscaler scale down, too.
+func (w workload) letScaleDown(ctx context.Context) {
+	GinkgoHelper()
+	autoscaler := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Name}}
+	patch := `{"spec":{"behavior":{"scaleDown":{"selectPolicy":"Max"}}}}`
+	Expect(api.Patch(ctx, autoscaler, client.RawPatch(types.MergePatchType, []byte(patch)))).To(Succeed())
 }
 
 // startLoad starts a client that asks the Service again and again for what costs CPU.
@@ -197,6 +208,7 @@ var _ = Describe("A horizontal pod autoscaler", func() {
 		w.update(ctx, sleeperV1, most/2)
 		w.awaitUpdated(ctx, most/2, most)
 		Expect(api.Delete(ctx, load)).To(Succeed())
+		w.letScaleDown(ctx)
 		Eventually(ctx, w.pods).Should(HaveLen(fewest))
 		w.update(ctx, sleeperV1, 0)
 		w.awaitUpdated(ctx, fewest, fewest)
