@@ -14,8 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// documentedRule is a row of the table of permissions: resources, their namespace, verbs.
-var documentedRule = regexp.MustCompile("(?m)^\\| `([a-z0-9./]+)`(, own namespace)? \\| ([a-z, ]+) \\| .+ \\|$")
+// documentedRule is a row of the table of permissions: resources, their namespace or their
+// name, verbs.
+var documentedRule = regexp.MustCompile("(?m)^\\| `([a-z0-9./]+)`(, own namespace|, named `[a-z-]+`)? \\| ([a-z, ]+) \\| .+ \\|$")
 
 // TestPermissionsAreDocumented compares the table of docs/security.md with config/rbac.
 func TestPermissionsAreDocumented(t *testing.T) {
@@ -36,6 +37,10 @@ func TestPermissionsAreDocumented(t *testing.T) {
 			where = ", own namespace"
 		}
 		for _, rule := range role.Rules {
+			where := where
+			for _, name := range rule.ResourceNames {
+				where += ", named `" + name + "`"
+			}
 			for _, group := range rule.APIGroups {
 				for _, resource := range rule.Resources {
 					name, sub, _ := strings.Cut(resource, "/")

@@ -25,6 +25,12 @@ const PartOfLabel = "insitu.dev/part-of"
 // released.
 const SwitchName = "insitu-holds"
 
+// HeartbeatAnnotation is on the switch, and says when the manager was there last, in the
+// format of RFC 3339. The leader writes it every minute. When it is older than 5 minutes, the
+// policies begin no hold, and keep no pod out of service. A switch without it counts as one
+// whose manager is there.
+const HeartbeatAnnotation = "insitu.dev/heartbeat"
+
 // Values of HeldLabel.
 const (
 	// Held: the workload is held.

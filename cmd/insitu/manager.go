@@ -117,6 +117,9 @@ func newManagerWith(
 	if err := manager.Add(measured.Rollouts); err != nil {
 		return nil, fmt.Errorf("add metrics of rollouts: %w", err)
 	}
+	if err := addHeartbeat(manager, config); err != nil {
+		return nil, err
+	}
 	if err := addProbes(manager); err != nil {
 		return nil, err
 	}

@@ -26,6 +26,7 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	configv1alpha1 "github.com/insitu-dev/insitu/apis/config/v1alpha1"
+	"github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/controllers/metrics"
 	"github.com/insitu-dev/insitu/test/builders"
 )
@@ -63,6 +64,7 @@ func namespacedManager(t *testing.T, namespace string) (string, *refusals) {
 	t.Helper()
 	g, c := NewWithT(t), newAdmin(t)
 	g.Expect(c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
+	g.Expect(c.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: native.SwitchName}})).To(Succeed())
 	for _, file := range []string{"rbac/service_account", "rbac/role", "rbac/role_binding", "namespaced/role", "namespaced/role_binding"} {
 		for _, obj := range unstructuredOf(t, "../../config/"+file+".yaml", namespace) {
 			if kind := obj.GetKind(); kind == "ClusterRole" || kind == "ClusterRoleBinding" {
@@ -116,12 +118,16 @@ func startManager(t *testing.T, connection *rest.Config, config *configv1alpha1.
 }
 
 // TestNamespacedManager runs a manager with Roles and nothing else: it becomes ready, makes
-// and updates pods, has claims grow without knowing their class, says why it makes none
+// and updates pods, says on the switch that it is there, has claims grow without knowing their class, says why it makes none
 // anew, and asks for nothing that it may not do.
 func TestNamespacedManager(t *testing.T) {
 	g, c := NewWithT(t), newAdmin(t)
 	ready, refused := namespacedManager(t, "tenant")
 	g.Eventually(func() (int, error) { return get(ready, "") }, "1m").Should(Equal(http.StatusOK))
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: native.SwitchName}}
+	g.Eventually(func() (map[string]string, error) {
+		return account.Annotations, c.Get(t.Context(), client.ObjectKeyFromObject(account), account)
+	}, "10s").Should(HaveKey(native.HeartbeatAnnotation))
 	g.Expect(c.Create(t.Context(), &storagev1.StorageClass{
 		ObjectMeta: metav1.ObjectMeta{Name: "grows"}, Provisioner: "example.io/none", AllowVolumeExpansion: ptr.To(true),
 	})).To(Succeed())

@@ -86,10 +86,15 @@ func OfCluster(resource schema.GroupResource) bool {
 
 // Namespaced returns the rules of a manager that acts in some namespaces only: those that
 // a Role can grant, without what is of no use there. Each is of one API group and one set
-// of verbs.
+// of verbs, but for those that name objects, which stay as they are.
 func Namespaced(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	verbs := map[schema.GroupResource]sets.Set[string]{}
+	var named []rbacv1.PolicyRule
 	for _, rule := range rules {
+		if len(rule.ResourceNames) > 0 {
+			named = append(named, rule)
+			continue
+		}
 		for _, group := range rule.APIGroups {
 			for _, resource := range rule.Resources {
 				key := schema.GroupResource{Group: group, Resource: resource}
@@ -111,7 +116,7 @@ func Namespaced(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 		}
 		namespaced = append(namespaced, rule)
 	}
-	return namespaced
+	return append(namespaced, named...)
 }
 
 func byGroupAndResource(a, b schema.GroupResource) int {

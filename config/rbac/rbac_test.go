@@ -28,8 +28,11 @@ func TestLoad(t *testing.T) {
 
 func TestNamespaced(t *testing.T) {
 	g := NewWithT(t)
+	named := rule("", []string{"serviceaccounts"}, []string{"patch"})
+	named.ResourceNames = []string{"one"}
 
 	got := rbac.Namespaced([]rbacv1.PolicyRule{
+		named,
 		rule("", []string{"pods", "persistentvolumeclaims"}, []string{"get", "delete"}),
 		rule("", []string{"resourcequotas", "pods"}, []string{"list"}),
 		rule("", []string{"persistentvolumes"}, []string{"get"}),
@@ -43,5 +46,6 @@ func TestNamespaced(t *testing.T) {
 		rule("", []string{"configmaps"}, []string{"list"}),
 		rule("", []string{"persistentvolumeclaims", "pods"}, []string{"delete", "get", "list"}),
 		rule("apps", []string{"deployments", "statefulsets"}, []string{"get", "watch"}),
+		named,
 	}), "the other snapshots are of no use without their classes")
 }

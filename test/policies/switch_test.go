@@ -5,11 +5,13 @@ package policies_test
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/insitu-dev/insitu/apis/native"
@@ -57,6 +59,66 @@ func TestSwitchedOff(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestManagerThatIsNotThere has the heartbeat of the manager on the switch get old: no new
+// hold begins, what is held is released by the same writes as before, and a drained pod is
+// ready again with the next write of its kubelet.
+func TestManagerThatIsNotThere(t *testing.T) {
+	g, u, node := NewWithT(t), newUser(t), newNode(t)
+	kinds := []string{"Deployment", "StatefulSet", "DaemonSet"}
+	for _, kind := range kinds {
+		for _, name := range []string{"beaten", "late", "lost"} {
+			base(t, u.c, kind, name)
+		}
+	}
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		setHeartbeat(ctx, t, u.c, "null")
+		NewWithT(t).Eventually(func() bool { return holds(ctx, t, u.c, "lost") }, switchDelay).Should(BeTrue(), "as it was before")
+	})
+	cases, err := policies.DrainCases()
+	must(t, err)
+	pod := drainedPod(t, u.c, cases[0].Old)
+	kubelet := func() {
+		before := pod.DeepCopy()
+		pod.Labels, pod.Status = cases[0].Write.Pod().Labels, statusOf(cases[0].Write)
+		must(t, node.Status().Patch(t.Context(), pod, client.StrategicMergeFrom(before)))
+	}
+	change := func(name string, isHeld bool) {
+		for _, kind := range kinds {
+			u.kubectl(nil, "set", "image", resourceOf(kind, name), "main=nginx:2")
+			_, is := u.get(reference(kind, name)).GetLabels()[native.HeldLabel]
+			g.Expect(is).To(Equal(isHeld), "%s %s", kind, name)
+		}
+	}
+	old := func(age time.Duration) string { return strconv.Quote(time.Now().Add(-age).UTC().Format(time.RFC3339)) }
+
+	setHeartbeat(t.Context(), t, u.c, old(6*time.Minute))
+	g.Eventually(func() bool { return holds(t.Context(), t, u.c, "lost") }, switchDelay).Should(BeFalse())
+	change("lost", false)
+	kubelet()
+	expectStored(t, pod, cases[0].Write)
+
+	setHeartbeat(t.Context(), t, u.c, old(4*time.Minute))
+	g.Eventually(func() bool { return holds(t.Context(), t, u.c, "late") }, switchDelay).Should(BeTrue())
+	change("late", true)
+	setHeartbeat(t.Context(), t, u.c, old(0))
+	change("beaten", true)
+
+	setHeartbeat(t.Context(), t, u.c, old(6*time.Minute))
+	g.Eventually(func() bool { return holds(t.Context(), t, u.c, "lost") }, switchDelay).Should(BeFalse())
+	for _, kind := range kinds {
+		u.kubectl(nil, "label", resourceOf(kind, "beaten"), "--overwrite", "insitu.dev/held=release")
+		g.Expect(u.get(reference(kind, "beaten")).GetLabels()).NotTo(HaveKey(native.HeldLabel), kind)
+	}
+}
+
+// setHeartbeat sets the heartbeat of the manager, a JSON value.
+func setHeartbeat(ctx context.Context, t *testing.T, c client.Client, value string) {
+	t.Helper()
+	patch := `{"metadata":{"annotations":{"` + native.HeartbeatAnnotation + `":` + value + `}}}`
+	must(t, c.Patch(ctx, policies.Switch(), client.RawPatch(types.MergePatchType, []byte(patch))))
 }
 
 // holds reports whether a change of a Deployment would be held.

@@ -49,6 +49,14 @@
   verbs:
   - patch
 - apiGroups:
+  - ""
+  resourceNames:
+  - insitu-holds
+  resources:
+  - serviceaccounts
+  verbs:
+  - patch
+- apiGroups:
   - apps
   resources:
   - controllerrevisions
@@ -334,6 +342,14 @@
   verbs:
   - create
   - patch
+- apiGroups:
+  - ""
+  resourceNames:
+  - insitu-holds
+  resources:
+  - serviceaccounts
+  verbs:
+  - patch
 {{- end }}
 
 {{- define "insitu.rules.clusterrole.tenant" -}}
@@ -437,6 +453,14 @@
   - events
   verbs:
   - create
+  - patch
+- apiGroups:
+  - ""
+  resourceNames:
+  - insitu-holds
+  resources:
+  - serviceaccounts
+  verbs:
   - patch
 - apiGroups:
   - ""

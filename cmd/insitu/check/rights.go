@@ -68,7 +68,8 @@ func (c *checker) mayAll(ctx context.Context, rules []rbacv1.PolicyRule, namespa
 	return f
 }
 
-// attributesOf returns one question for each verb and resource of some rules.
+// attributesOf returns one question for each verb and resource of some rules, and for each
+// object that a rule names.
 func attributesOf(rules []rbacv1.PolicyRule, namespace string) []authorizationv1.ResourceAttributes {
 	var all []authorizationv1.ResourceAttributes
 	for _, rule := range rules {
@@ -79,10 +80,16 @@ func attributesOf(rules []rbacv1.PolicyRule, namespace string) []authorizationv1
 				if rbac.OfCluster(schema.GroupResource{Group: group, Resource: resource}) {
 					place = everywhere
 				}
+				objects := rule.ResourceNames
+				if len(objects) == 0 {
+					objects = []string{""}
+				}
 				for _, verb := range rule.Verbs {
-					all = append(all, authorizationv1.ResourceAttributes{
-						Namespace: place, Verb: verb, Group: group, Resource: resource, Subresource: subresource,
-					})
+					for _, object := range objects {
+						all = append(all, authorizationv1.ResourceAttributes{
+							Namespace: place, Verb: verb, Group: group, Resource: resource, Subresource: subresource, Name: object,
+						})
+					}
 				}
 			}
 		}
@@ -103,6 +110,9 @@ func words(attributes authorizationv1.ResourceAttributes) string {
 	resource := schema.GroupResource{Group: attributes.Group, Resource: attributes.Resource}.String()
 	if attributes.Subresource != "" {
 		resource += "/" + attributes.Subresource
+	}
+	if attributes.Name != "" {
+		resource += "/" + attributes.Name
 	}
 	return attributes.Verb + " " + resource
 }

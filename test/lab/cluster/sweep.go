@@ -58,7 +58,7 @@ func lockToSweep(dir string) (unlock func(), gone bool, err error) {
 	}
 	undo, err := makeFolder(dir)
 	if err != nil {
-		return func() {}, true, nil // No "up" can make it either.
+		return func() {}, true, nil //nolint:nilerr // No "up" can make it either.
 	}
 	release, err = host.TryLock(dir)
 	if err != nil {
