@@ -37,7 +37,7 @@ func ReleaseAll(ctx context.Context, c client.Client, namespaces []string, out i
 		namespaces = []string{metav1.NamespaceAll}
 	}
 	var errs []error
-	for _, kind := range []Kind{Deployment, StatefulSet, DaemonSet} {
+	for _, kind := range Kinds() {
 		for _, namespace := range namespaces {
 			errs = append(errs, releaseKind(ctx, c, kind, namespace, out))
 		}

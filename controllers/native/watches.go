@@ -46,10 +46,14 @@ type Options struct {
 // Add adds the controllers of all kinds, and that of [Leftovers], to a manager, whose client must show its own
 // writes and whose cache must be as package podcache says.
 func Add(mgr ctrl.Manager, options Options) error {
-	for _, kind := range []Kind{Deployment, StatefulSet, DaemonSet} {
+	for _, kind := range Kinds() {
 		if err := add(mgr, kind, options); err != nil {
 			return fmt.Errorf("add controller of kind %s: %w", kind, err)
 		}
+	}
+	watch := &holdWatch{client: mgr.GetClient(), recorder: mgr.GetEventRecorder("insitu-native"), metrics: options.Metrics.Rollouts}
+	if err := mgr.Add(watch); err != nil {
+		return fmt.Errorf("add what looks for workloads that would not be held: %w", err)
 	}
 	return addLeftovers(mgr)
 }

@@ -43,6 +43,9 @@ var (
 	progressDesc = prometheus.NewDesc("insitu_rollout_progress_timestamp_seconds",
 		"When a pod of a workload that is not at rest last came nearer to its revision, in Unix time.",
 		workloadLabels, nil)
+	notHeldDesc = prometheus.NewDesc("insitu_native_not_held",
+		"1 for a namespace in which a change of an opted-in workload of Kubernetes would not be held: Kubernetes would recreate its pods.",
+		[]string{"kind", "namespace"}, nil)
 )
 
 // stepBuckets are from a second, which a write and the event that it causes take, to a
@@ -63,6 +66,8 @@ type Metrics struct {
 
 	mutex    sync.Mutex
 	rollouts map[rolloutKey]*rolloutMemory
+	// notHeld are namespaces, by kind.
+	notHeld map[string][]string
 	// ended: this manager is not the leader any more.
 	ended bool
 }
@@ -91,7 +96,7 @@ func NewMetrics() *Metrics {
 			Name: "insitu_native_updates_total",
 			Help: "Updates of workloads of Kubernetes that are over for Insitu: made in place, released to be made by recreation, or not held any more.",
 		}, []string{"kind", "outcome"}),
-		rollouts: map[rolloutKey]*rolloutMemory{},
+		rollouts: map[rolloutKey]*rolloutMemory{}, notHeld: map[string][]string{},
 	}
 }
 
@@ -108,20 +113,40 @@ func (m *Metrics) Start(ctx context.Context) error {
 	defer m.mutex.Unlock()
 	m.ended = true
 	clear(m.rollouts)
+	clear(m.notHeld)
 	return nil
 }
 
 // Describe describes the series of workloads.
 func (m *Metrics) Describe(descs chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{podsDesc, blockersDesc, stalledDesc, progressDesc} {
+	for _, desc := range []*prometheus.Desc{podsDesc, blockersDesc, stalledDesc, progressDesc, notHeldDesc} {
 		descs <- desc
 	}
 }
 
-// Collect returns the series of workloads that are not at rest.
+// NotHeld tells in which namespaces a change of an opted-in workload of a kind would not be
+// held.
+func (m *Metrics) NotHeld(kind schema.GroupVersionKind, namespaces []string) {
+	if m == nil {
+		return
+	}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if !m.ended {
+		m.notHeld[kind.GroupKind().String()] = namespaces
+	}
+}
+
+// Collect returns the series of workloads that are not at rest, and of namespaces in which
+// none would be held.
 func (m *Metrics) Collect(series chan<- prometheus.Metric) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
+	for kind, namespaces := range m.notHeld {
+		for _, namespace := range namespaces {
+			series <- prometheus.MustNewConstMetric(notHeldDesc, prometheus.GaugeValue, 1, kind, namespace)
+		}
+	}
 	for key, known := range m.rollouts {
 		add := func(desc *prometheus.Desc, value float64, labels ...string) {
 			labels = append([]string{key.kind, key.Namespace, key.Name}, labels...)

@@ -8,20 +8,15 @@ import (
 	"fmt"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/insitu-dev/insitu/apis/native"
+	controllers "github.com/insitu-dev/insitu/controllers/native"
 )
 
 // policyVersion serves the kind of the hold policies, since Kubernetes 1.36.
 const policyVersion = "admissionregistration.k8s.io/v1"
-
-// dryRun begins a rollout, as far as a policy can see.
-const dryRun = `{"spec":{"template":{"metadata":{"annotations":{"insitu.dev/check":"dry-run"}}}}}`
 
 // holdPolicies looks whether rollouts of opted-in workloads are held, by trying with a dry
 // run. The policies themselves the manager may not read.
@@ -38,7 +33,7 @@ func (c *checker) holdPolicies(ctx context.Context) []finding {
 	}
 	var findings []finding
 	var kinds []string
-	for _, kind := range []string{"Deployment", "StatefulSet", "DaemonSet"} {
+	for _, kind := range controllers.Kinds() {
 		objects, err := c.optedIn(ctx, kind)
 		switch {
 		case err != nil:
@@ -46,7 +41,7 @@ func (c *checker) holdPolicies(ctx context.Context) []finding {
 				f.subject, fmt.Sprintf("%ss cannot be listed: %v", kind, err), "grant the rights that are missing above",
 			})
 		case len(objects) == 0:
-			kinds = append(kinds, kind)
+			kinds = append(kinds, string(kind))
 		default:
 			findings = append(findings, c.tryHolds(ctx, kind, objects)...)
 		}
@@ -59,7 +54,7 @@ func (c *checker) holdPolicies(ctx context.Context) []finding {
 }
 
 // tryHolds tries the hold in each namespace: an administrator can leave namespaces out.
-func (c *checker) tryHolds(ctx context.Context, kind string, objects []client.Object) []finding {
+func (c *checker) tryHolds(ctx context.Context, kind controllers.Kind, objects []client.Object) []finding {
 	var findings []finding
 	var held []string
 	for _, object := range objects {
@@ -80,10 +75,10 @@ func (c *checker) tryHolds(ctx context.Context, kind string, objects []client.Ob
 }
 
 // tryHold begins a rollout of a workload in a dry run; nil if it is held.
-func (c *checker) tryHold(ctx context.Context, kind string, object client.Object) *finding {
+func (c *checker) tryHold(ctx context.Context, kind controllers.Kind, object client.Object) *finding {
 	name := fmt.Sprintf("%s %s/%s", kind, object.GetNamespace(), object.GetName())
-	err := c.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(dryRun)), client.DryRunAll)
-	switch _, isHeld := object.GetLabels()[native.HeldLabel]; {
+	isHeld, err := controllers.WouldBeHeld(ctx, c.client, kind, object)
+	switch {
 	case apierrors.IsNotFound(err):
 		return nil // it was deleted meanwhile
 	case err != nil:
@@ -99,67 +94,18 @@ func (c *checker) tryHold(ctx context.Context, kind string, object client.Object
 }
 
 // optedIn returns of each namespace a workload whose change would be held.
-func (c *checker) optedIn(ctx context.Context, kind string) ([]client.Object, error) {
+func (c *checker) optedIn(ctx context.Context, kind controllers.Kind) ([]client.Object, error) {
 	namespaces := c.config.Namespaces
 	if len(namespaces) == 0 {
 		namespaces = []string{everywhere}
 	}
-	seen := sets.New[string]()
-	var found []client.Object
+	var all []client.Object
 	for _, namespace := range namespaces {
-		candidates, err := c.candidates(ctx, kind, client.InNamespace(namespace), client.HasLabels{native.UpdatePolicyLabel})
+		found, err := controllers.OnePerNamespace(ctx, c.client, kind, client.InNamespace(namespace))
 		if err != nil {
 			return nil, err
 		}
-		for _, object := range candidates {
-			_, isHeld := object.GetLabels()[native.HeldLabel]
-			if isHeld || object.GetDeletionTimestamp() != nil || seen.Has(object.GetNamespace()) {
-				continue
-			}
-			seen.Insert(object.GetNamespace())
-			found = append(found, object)
-		}
+		all = append(all, found...)
 	}
-	return found, nil
-}
-
-// candidates returns the workloads of a kind that Kubernetes rolls out by itself, and that
-// have pods: no others are held.
-func (c *checker) candidates(ctx context.Context, kind string, options ...client.ListOption) ([]client.Object, error) {
-	var found []client.Object
-	switch kind {
-	case "Deployment":
-		list := &appsv1.DeploymentList{}
-		if err := c.client.List(ctx, list, options...); err != nil {
-			return nil, err
-		}
-		for i := range list.Items {
-			spec, pods := list.Items[i].Spec, list.Items[i].Status.Replicas
-			if pods > 0 && !spec.Paused && spec.Strategy.Type == appsv1.RollingUpdateDeploymentStrategyType {
-				found = append(found, &list.Items[i])
-			}
-		}
-	case "StatefulSet":
-		list := &appsv1.StatefulSetList{}
-		if err := c.client.List(ctx, list, options...); err != nil {
-			return nil, err
-		}
-		for i := range list.Items {
-			if list.Items[i].Status.Replicas > 0 && list.Items[i].Spec.UpdateStrategy.Type == appsv1.RollingUpdateStatefulSetStrategyType {
-				found = append(found, &list.Items[i])
-			}
-		}
-	default:
-		list := &appsv1.DaemonSetList{}
-		if err := c.client.List(ctx, list, options...); err != nil {
-			return nil, err
-		}
-		for i := range list.Items {
-			pods := list.Items[i].Status.CurrentNumberScheduled
-			if pods > 0 && list.Items[i].Spec.UpdateStrategy.Type == appsv1.RollingUpdateDaemonSetStrategyType {
-				found = append(found, &list.Items[i])
-			}
-		}
-	}
-	return found, nil
+	return all, nil
 }
