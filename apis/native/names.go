@@ -22,13 +22,13 @@ const PartOfLabel = "insitu.dev/part-of"
 
 // SwitchName is the ServiceAccount in the namespace of the manager without which the
 // policies hold nothing more, and keep no pod out of service. What is held can still be
-// released.
+// released. It has the [HeartbeatAnnotation].
 const SwitchName = "insitu-holds"
 
 // HeartbeatAnnotation is on the switch, and says when the manager was there last, in the
-// format of RFC 3339. The leader writes it every minute. When it is older than 5 minutes, the
-// policies begin no hold, and keep no pod out of service. A switch without it counts as one
-// whose manager is there.
+// format of RFC 3339. The leader writes it every minute. When that write is 5 minutes old, by
+// the clock of the API server, the policies begin no hold, and keep no pod out of service. A
+// switch without it counts as one whose manager is there.
 const HeartbeatAnnotation = "insitu.dev/heartbeat"
 
 // Values of HeldLabel.

@@ -4,6 +4,7 @@
 package install_test
 
 import (
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -17,7 +18,10 @@ func TestNotesAboutHolds(t *testing.T) {
 	helm := newHelm(t)
 	notes := func(flags ...string) string {
 		// Under a name of its own: another test leaves a release behind.
-		return helm(append([]string{"install", "notes", "charts/insitu", "--dry-run=server", "--take-ownership", "--set=crds.install=false"}, flags...)...)
+		out := helm(append([]string{"install", "notes", "charts/insitu", "--dry-run=server", "--take-ownership", "--set=crds.install=false"}, flags...)...)
+		_, notes, found := strings.Cut(out, "\nNOTES:\n") // after the manifests
+		g.Expect(found).To(BeTrue(), out)
+		return notes
 	}
 	const held = "kubectl get deployments,statefulsets.apps,daemonsets "
 	const release = "kubectl label deployments,statefulsets.apps,daemonsets "

@@ -4,12 +4,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -37,10 +39,12 @@ type heartbeat struct {
 	clock  clock.PassiveClock
 	// namespace is where the switch is.
 	namespace string
+	// gone: the switch was not there the last time.
+	gone bool
 }
 
-// addHeartbeat adds the heartbeat to the manager. A manager that runs outside of a cluster
-// has no namespace in which the switch could be, and says nothing.
+// addHeartbeat adds the heartbeat to the manager, unless it runs outside of a cluster and
+// nothing says in which namespace the switch could be.
 func addHeartbeat(manager ctrl.Manager, config *configv1alpha1.InsituConfiguration) error {
 	namespace, err := switchNamespace(config, namespaceFile)
 	if err != nil || namespace == "" {
@@ -52,18 +56,15 @@ func addHeartbeat(manager ctrl.Manager, config *configv1alpha1.InsituConfigurati
 	return nil
 }
 
-// switchNamespace returns the namespace of the switch: that of the manager, or, where it acts
-// in one namespace only, that one. It is empty outside of a cluster. The file has the
-// namespace of the pod.
+// switchNamespace returns the namespace of the switch: that of the manager's pod, of which
+// the file has the name, or outside of a cluster that of its Lease; or, where the manager acts
+// in one namespace only, that one. It is empty if nothing says it.
 func switchNamespace(config *configv1alpha1.InsituConfiguration, file string) (string, error) {
-	switch {
-	case config.Scope == configv1alpha1.NamespaceScope && len(config.Namespaces) > 0:
+	if config.Scope == configv1alpha1.NamespaceScope && len(config.Namespaces) > 0 {
 		return config.Namespaces[0], nil
-	case config.LeaderElection.ResourceNamespace != "":
-		return config.LeaderElection.ResourceNamespace, nil
-	default:
-		return ownNamespace(file)
 	}
+	own, err := ownNamespace(file)
+	return cmp.Or(own, config.LeaderElection.ResourceNamespace), err
 }
 
 // NeedLeaderElection says that the leader has the heartbeat: a replica that waits ends no hold.
@@ -72,9 +73,15 @@ func (h *heartbeat) NeedLeaderElection() bool { return true }
 // Start writes the heartbeat until ctx ends.
 func (h *heartbeat) Start(ctx context.Context) error {
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		// A switch that is gone was deleted so that nothing is held.
-		if err := client.IgnoreNotFound(h.beat(ctx)); err != nil && ctx.Err() == nil {
-			klog.FromContext(ctx).Error(err, "Nothing will be held if this goes on for 5 minutes")
+		err := h.beat(ctx)
+		switch isGone := apierrors.IsNotFound(err); {
+		case err == nil:
+			h.gone = false
+		case isGone && !h.gone:
+			h.gone = true
+			klog.FromContext(ctx).Info("There is no switch, so that nothing is held", "ServiceAccount", klog.KRef(h.namespace, native.SwitchName))
+		case !isGone && ctx.Err() == nil:
+			klog.FromContext(ctx).Error(err, "The policies hold nothing new when the last heartbeat is 5 minutes old")
 		}
 	}, heartbeatPeriod)
 	return nil

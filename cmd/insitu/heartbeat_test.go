@@ -86,7 +86,8 @@ func TestSwitchNamespace(t *testing.T) {
 		want   string
 	}{
 		"that of the pod":                   {file: file, want: "of-the-pod"},
-		"that of the Lease":                 {change: func(c *configv1alpha1.InsituConfiguration) { c.LeaderElection.ResourceNamespace = "lease" }, file: file, want: "lease"},
+		"that of the pod, not of the Lease": {change: leaseIn("lease"), file: file, want: "of-the-pod"},
+		"that of the Lease, in no cluster":  {change: leaseIn("lease"), file: file + "-not-there", want: "lease"},
 		"some namespaces, of a cluster":     {change: func(c *configv1alpha1.InsituConfiguration) { c.Namespaces = []string{"shop"} }, file: file, want: "of-the-pod"},
 		"that of a tenant":                  {change: tenantOf("shop"), file: file, want: "shop"},
 		"nothing, if it runs in no cluster": {file: file + "-not-there", want: ""},
@@ -102,6 +103,10 @@ func TestSwitchNamespace(t *testing.T) {
 			g.Expect(found).To(Equal(tc.want))
 		})
 	}
+}
+
+func leaseIn(namespace string) func(*configv1alpha1.InsituConfiguration) {
+	return func(c *configv1alpha1.InsituConfiguration) { c.LeaderElection.ResourceNamespace = namespace }
 }
 
 func tenantOf(namespace string) func(*configv1alpha1.InsituConfiguration) {

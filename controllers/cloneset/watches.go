@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/executor"
 	"github.com/insitu-dev/insitu/controllers/metrics"
 	"github.com/insitu-dev/insitu/controllers/workload"
 )
@@ -51,6 +52,7 @@ func Add(mgr ctrl.Manager, options Options) error {
 	recorder := mgr.GetEventRecorder("insitu-" + controllerName)
 	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), recorder, clock.RealClock{}, rand.String)
 	r.Capabilities, r.NamespaceScope = options.Capabilities, options.NamespaceScope
+	r.executor.DrainPause = executor.DrainPause
 	r.Measure(options.Metrics)
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).

@@ -24,6 +24,10 @@ import (
 // asks before the first pod of a revision is drained, and again when a drained pod is ready
 // nevertheless.
 
+// DrainPause is the pause of a manager that has just begun: the policy takes it for gone until
+// the API server has seen its first heartbeat.
+const DrainPause = 3 * time.Second
+
 // drainVerdict is what is known of the label for the pods of a workload.
 type drainVerdict struct {
 	// accepted: the API server kept the pod out of service that was asked for last, until
@@ -68,6 +72,13 @@ func (v *drainVerdict) mustTry(move inplace.Move) bool {
 func (e *Executor) tryDrain(ctx context.Context, known *drainVerdict, move inplace.Move, now time.Time) Result {
 	pod := move.Pod
 	keeps, err := e.keepsDrained(ctx, pod)
+	if err == nil && !keeps && e.DrainPause > 0 {
+		select {
+		case <-ctx.Done():
+		case <-time.After(e.DrainPause):
+			keeps, err = e.keepsDrained(ctx, pod)
+		}
+	}
 	switch {
 	case err == nil && keeps, IsNoDryRun(err):
 		known.accept(now) // a webhook that takes no part in dry runs says nothing

@@ -5,6 +5,7 @@ package executor
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	. "github.com/onsi/gomega"
@@ -69,6 +70,31 @@ func TestPreflightPlansAroundADrainThatIsNotHeeded(t *testing.T) {
 	moves, _, _ = a.preflight()
 	a.Expect(a.requests).To(Equal([]string{"try to drain sample-1"}))
 	a.Expect(moves).To(Equal([]string{"MarkNotReady sample-1", "MarkNotReady sample-0"}))
+}
+
+// A manager that has just begun asks twice: the policy has not seen its heartbeat yet.
+func TestPreflightAsksForADrainTwice(t *testing.T) {
+	for name, tc := range map[string]struct {
+		comes bool
+		moves []string
+	}{
+		"the policy acts then":      {true, []string{"MarkNotReady sample-1", "MarkNotReady sample-0"}},
+		"the policy does not, then": {false, []string{"Patch sample-1", "Patch sample-0"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := newUngated(t, 2)
+				a.executor.DrainPause, a.keeps = DrainPause, corev1.ConditionTrue
+				if tc.comes {
+					time.AfterFunc(DrainPause/2, func() { a.keeps = corev1.ConditionFalse })
+				}
+				moves, _, result := a.preflight()
+				a.Expect(a.requests).To(Equal([]string{"try sample-1", "try to drain sample-1", "try to drain sample-1"}))
+				a.Expect(moves).To(Equal(tc.moves))
+				a.Expect(result).To(Equal(Result{}))
+			})
+		})
+	}
 }
 
 // Pods of Kubernetes are not restarted then.

@@ -38,6 +38,9 @@ type Executor struct {
 	Parallelism int
 	// Metrics count what is done; nothing does, if they are nil.
 	Metrics *KindMetrics
+	// DrainPause is how long it waits before it asks again whether pods can be drained, if
+	// the API server says that they cannot. With 0, it does not ask again.
+	DrainPause time.Duration
 
 	client   client.Client
 	recorder events.EventRecorder

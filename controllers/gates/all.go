@@ -31,7 +31,8 @@ const (
 // there is no manager any more, and tells of each: it ends the drain of those that have
 // the label, whoever drains them, and opens the gates of pods of Kubernetes whose workload
 // is not held. A pod whose containers are about to be stopped stays out of service until
-// they run again, for as long as the patience lasts.
+// they run again, for as long as the patience lasts. Pods that others take out of service
+// again and again are in the error, after twice the patience.
 func LetAllServe(ctx context.Context, c client.Client, namespaces []string, patience time.Duration, out io.Writer) error {
 	a := &all{client: c, out: out, clock: clock.RealClock{}}
 	deadline := a.clock.Now().Add(patience)
@@ -42,8 +43,12 @@ func LetAllServe(ctx context.Context, c client.Client, namespaces []string, pati
 		if failed == nil {
 			failed = a.letServe(ctx)
 		}
-		return failed == nil && a.found && len(a.left) == 0 || failed != nil && a.late, nil
+		isOver := failed != nil || !a.clock.Now().Before(deadline.Add(patience))
+		return failed == nil && len(a.left) == 0 || a.late && isOver, nil
 	})
+	if failed == nil && len(a.left) > 0 {
+		failed = fmt.Errorf("pods %v change again and again", a.left)
+	}
 	if err = errors.Join(err, failed); err != nil {
 		return fmt.Errorf("let pods serve: %w", err)
 	}
@@ -127,7 +132,7 @@ func (a *all) letOneServe(ctx context.Context, key client.ObjectKey) (bool, erro
 			return false, workload.IgnoreConflict(client.IgnoreNotFound(err))
 		}
 		fmt.Fprintf(a.out, "Ended the drain of pod %s\n", key)
-		return false, nil // it may have gates, too
+		return step == nil, nil // it has gates, too
 	}
 	if err := executor.SetReadiness(ctx, a.client, pod, *step, now); err != nil {
 		return false, workload.IgnoreConflict(client.IgnoreNotFound(err))

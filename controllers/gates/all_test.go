@@ -123,6 +123,7 @@ func TestLetAllServe(t *testing.T) {
 		"the pod changes when patience ends":       {pod: unobserved(drainedPod()), intercept: fails(3, conflict), out: ended, waits: true},
 		"the API server fails for a moment":        {pod: drainedPod(), intercept: fails(3, errors.New("no leader")), out: ended},
 		"the API server goes on failing":           {pod: drainedPod(), intercept: fails(1000, errors.New("no leader")), err: "pod shop/web-1-0: no leader", stays: true, waits: true},
+		"the pod changes again and again":          {pod: drainedPod(), intercept: fails(1000, conflict), err: "pods [shop/web-1-0] change again and again", stays: true, waits: true},
 		"it has ended":                             {pod: drainedPod().With(func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodSucceeded }), stays: true},
 		"it is being deleted, which will take it":  {pod: drainedPod().Deleted(builders.Start), stays: true},
 		"it is gone when its drain is to be ended": {pod: drainedPod(), intercept: fails(1, apierrors.NewNotFound(corev1.Resource("pods"), "web-1-0")), out: ended},

@@ -60,9 +60,12 @@ func (w deployment) spec() spec {
 
 // mayMiss returns how many pods of a Deployment may be missing in a rollout of Kubernetes:
 // maxUnavailable, of which a percentage is rounded down; 1 if that is 0 and maxSurge, too
-// (ResolveFenceposts in its controller).
+// (ResolveFenceposts in its controller). With the strategy Recreate, all may.
 func mayMiss(d *appsv1.Deployment) int {
 	replicas := int(ptr.Deref(d.Spec.Replicas, 1))
+	if d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
+		return replicas
+	}
 	unavailable, surge := intstr.FromString(defaultMaxUnavailable), intstr.FromString(defaultMaxUnavailable)
 	if rolling := d.Spec.Strategy.RollingUpdate; rolling != nil {
 		unavailable, surge = ptr.Deref(rolling.MaxUnavailable, unavailable), ptr.Deref(rolling.MaxSurge, surge)

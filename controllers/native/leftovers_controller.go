@@ -77,8 +77,9 @@ func (l *Leftovers) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.R
 	case next == nil && !found.isStanding():
 		return ctrl.Result{RequeueAfter: leftoverPeriod}, nil
 	case next == nil && found.hasNoRoom():
+		why, wayOut := found.whyWaiting()
 		l.tell(found, fmt.Sprintf("pods %s were left behind by an update in place, and are not evicted: %s; %s",
-			strings.Join(found.known(), ", "), found.whyWaiting(), found.wayOut()))
+			strings.Join(found.known(), ", "), why, wayOut))
 		return ctrl.Result{RequeueAfter: leftoverPeriod}, nil
 	case next == nil:
 		l.tell(found, "pods that an update in place left behind wait to be evicted until enough others serve")

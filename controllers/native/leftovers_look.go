@@ -155,24 +155,22 @@ func (r *remains) next() *leftover {
 	return first
 }
 
-// whyWaiting says what keeps pods that serve from being evicted.
-func (r *remains) whyWaiting() string {
-	if r.hasNoRoom() {
-		return "its strategy lets no pod be missing"
-	}
-	return "not enough others serve"
-}
+// hasNoRoom reports whether pods that serve wait for room that only a rollout makes: the
+// strategy lets none be missing, and there are no others.
+func (r *remains) hasNoRoom() bool { return r.isAlone && mayMiss(r.deployment) == 0 }
 
-// hasNoRoom reports whether the strategy makes room for a pod only by one more, which only
-// a rollout makes.
-func (r *remains) hasNoRoom() bool { return mayMiss(r.deployment) == 0 }
-
-// wayOut says what a user can do about pods that are not evicted.
-func (r *remains) wayOut() string {
-	if r.hasNoRoom() {
-		return "replace all pods with kubectl rollout restart"
+// whyWaiting says what keeps pods that serve from being evicted, and what a user can do.
+func (r *remains) whyWaiting() (why, wayOut string) {
+	switch {
+	case r.deployment.Spec.Paused:
+		return "it is paused", "resume it, or delete them"
+	case r.hasNoRoom():
+		return "its strategy lets no pod be missing", "bring all pods to the template with kubectl rollout restart"
+	case !r.isAlone:
+		return "its rollout is not over", "delete them"
+	default:
+		return "not enough others serve", "delete them"
 	}
-	return "delete them"
 }
 
 // serves reports whether a pod is available, and its containers are not about to restart.

@@ -203,6 +203,12 @@ var leftCases = map[string]leftCase{
 	"a quarter of three may be missing, and there is no surge": {
 		change: strategy("25%", "0"), evicted: []string{"web-1-0"}, event: "Warning LeftBehind evicted pod web-1-0", later: leftoverDelay,
 	},
+	"its strategy is Recreate": {
+		change: func(l *left) {
+			l.deployment.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
+		},
+		evicted: []string{"web-1-0"}, event: "Warning LeftBehind evicted pod web-1-0", later: leftoverDelay,
+	},
 	"it is the only pod of a Deployment that says nothing of it": {
 		change: func(l *left) { l.deployment.Spec.Strategy = appsv1.DeploymentStrategy{}; l.single() },
 		event:  noRoom, later: leftoverPeriod,
@@ -240,7 +246,7 @@ var leftCases = map[string]leftCase{
 }
 
 const noRoom = "Warning LeftBehind pods web-1-0 were left behind by an update in place, and are not evicted: " +
-	"its strategy lets no pod be missing; replace all pods with kubectl rollout restart"
+	"its strategy lets no pod be missing; bring all pods to the template with kubectl rollout restart"
 
 func TestLeftovers(t *testing.T) {
 	for name, tc := range leftCases {

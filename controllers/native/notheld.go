@@ -127,9 +127,16 @@ const (
 // in some namespaces only, or be gone, without an event on any workload.
 type holdWatch struct {
 	// client reads from the cache.
-	client   client.Client
-	recorder events.EventRecorder
-	metrics  *workloads.Metrics
+	client       client.Client
+	recorder     events.EventRecorder
+	metrics      *workloads.Metrics
+	capabilities *workloads.Capabilities
+	// notHeld are the namespaces of each kind in which a workload would not be held.
+	notHeld map[Kind]sets.Set[string]
+}
+
+func newHoldWatch(c client.Client, recorder events.EventRecorder, m *workloads.Metrics, capabilities *workloads.Capabilities) *holdWatch {
+	return &holdWatch{client: c, recorder: recorder, metrics: m, capabilities: capabilities, notHeld: map[Kind]sets.Set[string]{}}
 }
 
 // NeedLeaderElection says that one replica tells of it.
@@ -145,44 +152,66 @@ func (h *holdWatch) Start(ctx context.Context) error {
 	return nil
 }
 
-// look tries one workload of each kind and namespace.
+// look tries one workload of each kind and namespace. Those that would not be held are tried
+// a second time. Where the API server has no such policies, nobody expects a hold.
 func (h *holdWatch) look(ctx context.Context) {
+	if !h.capabilities.HasMutatingPolicies(ctx) {
+		return
+	}
+	suspects := map[Kind][]client.Object{}
 	for _, kind := range Kinds() {
 		objects, err := OnePerNamespace(ctx, h.client, kind)
 		if err != nil {
 			klog.FromContext(ctx).Error(err, "Failed to look for workloads that would not be held")
 			continue
 		}
-		notHeld := sets.New[string]()
-		for _, object := range objects {
-			if h.isNotHeld(ctx, kind, object) {
-				notHeld.Insert(object.GetNamespace())
-				h.recorder.Eventf(object, nil, corev1.EventTypeWarning, reasonNotHeld, actionTry,
-					"a change of the template would not be held: Kubernetes would recreate the pods of each %s of namespace %s", kind, object.GetNamespace())
-			}
+		suspects[kind] = h.try(ctx, kind, objects)
+	}
+	select {
+	case <-ctx.Done():
+		return
+	case <-time.After(holdWatchPause):
+	}
+	for kind, objects := range suspects {
+		for _, object := range h.try(ctx, kind, h.again(ctx, objects)) {
+			h.recorder.Eventf(object, nil, corev1.EventTypeWarning, reasonNotHeld, actionTry,
+				"a change of the template would not be held: Kubernetes would recreate the pods of each %s of namespace %s", kind, object.GetNamespace())
 		}
-		h.metrics.NotHeld(kind.groupVersionKind(), sets.List(notHeld))
+		h.metrics.NotHeld(kind.groupVersionKind(), sets.List(h.notHeld[kind]))
 	}
 }
 
-// isNotHeld reports whether a change of a workload would not be held, twice. What the API
-// server does not answer is not known, and told of by nothing.
-func (h *holdWatch) isNotHeld(ctx context.Context, kind Kind, object client.Object) bool {
-	for try := range 2 {
-		if try > 0 {
-			select {
-			case <-ctx.Done():
-				return false
-			case <-time.After(holdWatchPause):
-			}
-		}
+// try tries workloads, notes which of their namespaces hold none, and returns those that would
+// not be held. What the API server does not answer is not known: what was known stays.
+func (h *holdWatch) try(ctx context.Context, kind Kind, objects []client.Object) []client.Object {
+	before, now := h.notHeld[kind], sets.New[string]()
+	var notHeld []client.Object
+	for _, object := range objects {
 		held, err := WouldBeHeld(ctx, h.client, kind, object)
-		if err != nil {
+		switch {
+		case err != nil:
 			klog.FromContext(ctx).V(1).Info("Could not try a hold", "kind", kind, "workload", klog.KObj(object), "err", err)
-		}
-		if held || err != nil {
-			return false
+			if before.Has(object.GetNamespace()) {
+				now.Insert(object.GetNamespace())
+			}
+		case !held:
+			now.Insert(object.GetNamespace())
+			notHeld = append(notHeld, object)
 		}
 	}
-	return true
+	h.notHeld[kind] = now
+	return notHeld
+}
+
+// again returns of some workloads those that are still to be held.
+func (h *holdWatch) again(ctx context.Context, objects []client.Object) []client.Object {
+	var still []client.Object
+	for _, object := range objects {
+		now, _ := object.DeepCopyObject().(client.Object)
+		err := h.client.Get(ctx, client.ObjectKeyFromObject(object), now)
+		if _, isOptedIn := now.GetLabels()[native.UpdatePolicyLabel]; err == nil && isOptedIn && isHeldIfChanged(now) {
+			still = append(still, now)
+		}
+	}
+	return still
 }

@@ -15,7 +15,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	discoveryfake "k8s.io/client-go/discovery/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -87,7 +90,7 @@ func TestHoldWatch(t *testing.T) {
 		g := NewWithT(t)
 		p := &policies{holdsNot: map[string]bool{"left-out": true}}
 		recorder, measured := events.NewFakeRecorder(10), workloads.NewMetrics()
-		h := &holdWatch{client: p.client(candidate("shop", "web", nil), candidate("left-out", "web", nil)), recorder: recorder, metrics: measured}
+		h := newHoldWatch(p.client(candidate("shop", "web", nil), candidate("left-out", "web", nil)), recorder, measured, nil)
 		told := func() []string {
 			var all []string
 			for len(recorder.Events) > 0 {
@@ -113,16 +116,54 @@ func TestHoldWatch(t *testing.T) {
 insitu_native_not_held{kind="Deployment.apps",namespace="left-out"} 1
 `), "insitu_native_not_held")).To(Succeed())
 
-		p.holdsNot = nil
+		p.answer = errors.New("a webhook refuses dry runs")
+		pass(10 * time.Minute)
+		g.Expect(series()).To(Equal(1), "what is not answered is not known")
+		p.holdsNot, p.answer = nil, nil
 		pass(10 * time.Minute)
 		g.Expect(series()).To(BeZero())
 		p.holdsNot, p.answer = map[string]bool{"shop": true}, errors.New("a webhook refuses dry runs")
 		pass(10 * time.Minute)
-		g.Expect(series()).To(BeZero(), "what is not answered is not known")
+		g.Expect(series()).To(BeZero(), "nor is it then")
 		g.Expect(told()).To(BeEmpty())
 
 		stop()
 		g.Expect(<-ended).NotTo(HaveOccurred())
+	})
+}
+
+// Before Kubernetes 1.36, nothing is held but by hand.
+func TestHoldWatchWithoutPolicies(t *testing.T) {
+	g := NewWithT(t)
+	p := &policies{holdsNot: map[string]bool{"shop": true}}
+	served := &discoveryfake.FakeDiscovery{Fake: &clienttesting.Fake{Resources: []*metav1.APIResourceList{{
+		GroupVersion: "admissionregistration.k8s.io/v1", APIResources: []metav1.APIResource{{Name: "validatingadmissionpolicies"}},
+	}}}}
+	recorder := events.NewFakeRecorder(10)
+	h := newHoldWatch(p.client(candidate("shop", "web", nil)), recorder, nil, workloads.NewCapabilities(served, clock.RealClock{}))
+
+	h.look(t.Context())
+
+	g.Expect(p.tries).To(BeEmpty())
+	g.Expect(recorder.Events).To(BeEmpty())
+}
+
+// A workload whose user takes the label off, or pauses it, between the two tries.
+func TestHoldWatchOfWhatIsNotToBeHeldAnyMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		p := &policies{holdsNot: map[string]bool{"shop": true}}
+		d := candidate("shop", "web", nil)
+		c, recorder := p.client(d), events.NewFakeRecorder(10)
+		time.AfterFunc(time.Second, func() {
+			d.Labels = nil
+			g.Expect(c.Update(t.Context(), d)).To(Succeed())
+		})
+
+		newHoldWatch(c, recorder, nil, nil).look(t.Context())
+
+		g.Expect(p.tries).To(HaveLen(1))
+		g.Expect(recorder.Events).To(BeEmpty())
 	})
 }
 
@@ -133,7 +174,7 @@ func TestHoldWatchTriesTwice(t *testing.T) {
 		g := NewWithT(t)
 		p := &policies{holdsNot: map[string]bool{"shop": true}}
 		recorder := events.NewFakeRecorder(10)
-		h := &holdWatch{client: p.client(candidate("shop", "web", nil)), recorder: recorder}
+		h := newHoldWatch(p.client(candidate("shop", "web", nil)), recorder, nil, nil)
 		time.AfterFunc(time.Second, func() { p.holdsNot = nil })
 
 		h.look(t.Context())

@@ -89,7 +89,7 @@ func evictLeftovers(ctx context.Context, c client.Client, key client.ObjectKey, 
 		}
 		next := found.next()
 		if next == nil {
-			return false, nil
+			return found.isStanding() && found.hasNoRoom(), nil // others need the time
 		}
 		refused = executor.Evict(ctx, c, next.pod)
 		if refused == nil {
@@ -100,6 +100,8 @@ func evictLeftovers(ctx context.Context, c client.Client, key client.ObjectKey, 
 	switch {
 	case err != nil && !wait.Interrupted(err):
 		return err
+	case err != nil && last == nil:
+		return fmt.Errorf("pods of ReplicaSet %s were not looked at: the time was over", key)
 	case last == nil || hasHold(last.deployment):
 		return nil
 	}
@@ -121,13 +123,10 @@ func (r *remains) tellAtTheEnd(out io.Writer, refused error) error {
 		fmt.Fprintf(out, "Deployment %s: Kubernetes recreates pods %s, which were updated in place; until it has, do not set the template back\n", name, known)
 		return nil
 	}
-	why := r.whyWaiting()
-	switch {
-	case r.deployment.Spec.Paused:
-		why = "it is paused"
-	case refused != nil && !apierrors.IsConflict(refused) && !apierrors.IsNotFound(refused):
-		why = executor.RefusalOf(refused)
+	why, wayOut := r.whyWaiting()
+	if refused != nil && !r.deployment.Spec.Paused && !apierrors.IsConflict(refused) && !apierrors.IsNotFound(refused) {
+		why, wayOut = executor.RefusalOf(refused), "delete them"
 	}
 	return fmt.Errorf("an update in place that ended early left pods %s of Deployment %s at another revision, and they cannot be evicted: %s; %s",
-		known, name, why, r.wayOut())
+		known, name, why, wayOut)
 }

@@ -41,12 +41,12 @@ func TestReleaseAllLeavesNothingBehind(t *testing.T) {
 		"it is the only pod": {
 			change: func(l *left) { l.single(); strategy("25%", "25%")(l) },
 			err: "an update in place that ended early left pods web-1-0 of Deployment shop/web at another revision, " +
-				"and they cannot be evicted: its strategy lets no pod be missing; replace all pods with kubectl rollout restart",
+				"and they cannot be evicted: its strategy lets no pod be missing; bring all pods to the template with kubectl rollout restart",
 		},
 		"it is paused": {
 			change: func(l *left) { l.deployment.Spec.Paused = true },
 			err: "an update in place that ended early left pods web-1-0 of Deployment shop/web at another revision, " +
-				"and they cannot be evicted: it is paused; delete them",
+				"and they cannot be evicted: it is paused; resume it, or delete them",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

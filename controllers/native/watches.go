@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/insitu-dev/insitu/apis/native"
+	"github.com/insitu-dev/insitu/controllers/executor"
 	"github.com/insitu-dev/insitu/controllers/metrics"
 	"github.com/insitu-dev/insitu/controllers/podcache"
 	workloads "github.com/insitu-dev/insitu/controllers/workload"
@@ -51,7 +52,7 @@ func Add(mgr ctrl.Manager, options Options) error {
 			return fmt.Errorf("add controller of kind %s: %w", kind, err)
 		}
 	}
-	watch := &holdWatch{client: mgr.GetClient(), recorder: mgr.GetEventRecorder("insitu-native"), metrics: options.Metrics.Rollouts}
+	watch := newHoldWatch(mgr.GetClient(), mgr.GetEventRecorder("insitu-native"), options.Metrics.Rollouts, options.Capabilities)
 	if err := mgr.Add(watch); err != nil {
 		return fmt.Errorf("add what looks for workloads that would not be held: %w", err)
 	}
@@ -61,7 +62,7 @@ func Add(mgr ctrl.Manager, options Options) error {
 func add(mgr ctrl.Manager, kind Kind, options Options) error {
 	name := "native-" + strings.ToLower(string(kind))
 	r := NewReconciler(kind, mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("insitu-"+name), clock.RealClock{})
-	r.Capabilities = options.Capabilities
+	r.Capabilities, r.executor.DrainPause = options.Capabilities, executor.DrainPause
 	r.Measure(options.Metrics)
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).

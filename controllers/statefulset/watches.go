@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/executor"
 	"github.com/insitu-dev/insitu/controllers/metrics"
 	"github.com/insitu-dev/insitu/controllers/workload"
 )
@@ -53,6 +54,7 @@ type Options struct {
 func Add(mgr ctrl.Manager, options Options) error {
 	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("insitu-"+controllerName), clock.RealClock{})
 	r.Capabilities, r.NamespaceScope = options.Capabilities, options.NamespaceScope
+	r.executor.DrainPause = executor.DrainPause
 	r.Measure(options.Metrics)
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
@@ -61,6 +62,20 @@ func (c *Capabilities) CanResize(ctx context.Context) bool {
 	}
 	c.canResize = slices.ContainsFunc(served.APIResources, isPodResize)
 	return c.canResize
+}
+
+// HasMutatingPolicies reports whether the server has mutating admission policies: since
+// Kubernetes 1.36. A server that gives no answer is taken to have them.
+func (c *Capabilities) HasMutatingPolicies(ctx context.Context) bool {
+	if c == nil {
+		return true
+	}
+	served, err := c.discovery.ServerResourcesForGroupVersionWithContext(ctx, admissionregistrationv1.SchemeGroupVersion.String())
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to discover whether there are mutating admission policies", "assumed", true)
+		return true
+	}
+	return slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Name == "mutatingadmissionpolicies" })
 }
 
 // isPodResize reports whether a resource is what pods are resized through.

@@ -36,7 +36,7 @@ func NewMetrics() *Metrics {
 	return &Metrics{
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "insitu_writes_total",
-			Help: "Requests to the API server that are to write something, each attempt, by what came of it. Events and the lease of the leader are among them.",
+			Help: "Requests to the API server that are to write something, each attempt, by what came of it. Events, the lease of the leader and its heartbeat are among them.",
 		}, labels),
 		dryRuns: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "insitu_dry_runs_total",

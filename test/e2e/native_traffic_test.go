@@ -117,7 +117,12 @@ var _ = Describe("Traffic of a workload of Kubernetes", Serial, func() {
 
 	It("of a CloneSet whose pods have no gate loses none", func(ctx context.Context) {
 		namespace := newNamespace(ctx)
-		c := newUngatedClones(ctx, builders.CloneSet(namespace, "sample", sleeperV1).Replicas(4).GracePeriod(5))
+		// A pod without a probe is ready before its program listens, on a busy machine.
+		c := newUngatedClones(ctx, builders.CloneSet(namespace, "sample", sleeperV1).Replicas(4).GracePeriod(5).With(func(set *appsv1beta1.CloneSet) {
+			set.Spec.Template.Spec.Containers[0].ReadinessProbe = &corev1.Probe{
+				PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/ready", Port: intstr.FromInt32(8080)}},
+			}
+		}))
 		serve(ctx, c.set)
 		result := startClient(ctx, namespace)
 		before := c.pods(ctx)

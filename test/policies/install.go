@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -151,7 +152,9 @@ func AwaitDrain(ctx context.Context, c client.Client, namespace string, wanted b
 
 // Switch returns the object without which nothing is held.
 func Switch() client.Object {
-	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: SwitchNamespace, Name: native.SwitchName}}
+	return &corev1.ServiceAccount{
+		ObjectMeta: metav1.ObjectMeta{Namespace: SwitchNamespace, Name: native.SwitchName}, AutomountServiceAccountToken: ptr.To(false),
+	}
 }
 
 // Objects returns the policies of config/policies and their bindings.

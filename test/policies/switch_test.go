@@ -5,12 +5,12 @@ package policies_test
 
 import (
 	"context"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -68,13 +68,14 @@ func TestManagerThatIsNotThere(t *testing.T) {
 	g, u, node := NewWithT(t), newUser(t), newNode(t)
 	kinds := []string{"Deployment", "StatefulSet", "DaemonSet"}
 	for _, kind := range kinds {
-		for _, name := range []string{"beaten", "late", "lost"} {
+		for _, name := range []string{"late", "lost"} {
 			base(t, u.c, kind, name)
 		}
 	}
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
-		setHeartbeat(ctx, t, u.c, "null")
+		must(t, u.c.Patch(ctx, policies.Switch(), client.RawPatch(types.MergePatchType,
+			[]byte(`{"metadata":{"annotations":{"`+native.HeartbeatAnnotation+`":null}}}`))))
 		NewWithT(t).Eventually(func() bool { return holds(ctx, t, u.c, "lost") }, switchDelay).Should(BeTrue(), "as it was before")
 	})
 	cases, err := policies.DrainCases()
@@ -92,33 +93,47 @@ func TestManagerThatIsNotThere(t *testing.T) {
 			g.Expect(is).To(Equal(isHeld), "%s %s", kind, name)
 		}
 	}
-	old := func(age time.Duration) string { return strconv.Quote(time.Now().Add(-age).UTC().Format(time.RFC3339)) }
 
-	setHeartbeat(t.Context(), t, u.c, old(6*time.Minute))
+	setHeartbeat(t, u.c, 6*time.Minute, true)
 	g.Eventually(func() bool { return holds(t.Context(), t, u.c, "lost") }, switchDelay).Should(BeFalse())
 	change("lost", false)
 	kubelet()
 	expectStored(t, pod, cases[0].Write)
 
-	setHeartbeat(t.Context(), t, u.c, old(4*time.Minute))
+	setHeartbeat(t, u.c, 2*time.Minute, true)
 	g.Eventually(func() bool { return holds(t.Context(), t, u.c, "late") }, switchDelay).Should(BeTrue())
 	change("late", true)
-	setHeartbeat(t.Context(), t, u.c, old(0))
-	change("beaten", true)
 
-	setHeartbeat(t.Context(), t, u.c, old(6*time.Minute))
+	setHeartbeat(t, u.c, 6*time.Minute, false)
 	g.Eventually(func() bool { return holds(t.Context(), t, u.c, "lost") }, switchDelay).Should(BeFalse())
 	for _, kind := range kinds {
-		u.kubectl(nil, "label", resourceOf(kind, "beaten"), "--overwrite", "insitu.dev/held=release")
-		g.Expect(u.get(reference(kind, "beaten")).GetLabels()).NotTo(HaveKey(native.HeldLabel), kind)
+		u.kubectl(nil, "set", "image", resourceOf(kind, "late"), "main=nginx:3")
+		u.expectHeld(reference(kind, "late"), "what is held stays so")
+		u.kubectl(nil, "label", resourceOf(kind, "late"), "--overwrite", "insitu.dev/held=release")
+		g.Expect(u.get(reference(kind, "late")).GetLabels()).NotTo(HaveKey(native.HeldLabel), kind)
 	}
 }
 
-// setHeartbeat sets the heartbeat of the manager, a JSON value.
-func setHeartbeat(ctx context.Context, t *testing.T, c client.Client, value string) {
+// setHeartbeat writes the heartbeat of the manager so long ago, where the API server notes
+// the time of writes, or where it does not.
+func setHeartbeat(t *testing.T, c client.Client, age time.Duration, notes bool) {
 	t.Helper()
-	patch := `{"metadata":{"annotations":{"` + native.HeartbeatAnnotation + `":` + value + `}}}`
-	must(t, c.Patch(ctx, policies.Switch(), client.RawPatch(types.MergePatchType, []byte(patch))))
+	account := policies.Switch()
+	written := time.Now().Add(-age).UTC()
+	patch := `{"metadata":{"annotations":{"` + native.HeartbeatAnnotation + `":"` + written.Format(time.RFC3339) + `"}}}`
+	must(t, c.Patch(t.Context(), account, client.RawPatch(types.MergePatchType, []byte(patch))))
+	fields := account.GetManagedFields()
+	for i := range fields {
+		fields[i].Time = &metav1.Time{Time: written}
+	}
+	if !notes {
+		fields = []metav1.ManagedFieldsEntry{{}}
+	}
+	account.SetManagedFields(fields)
+	must(t, c.Update(t.Context(), account))
+	if got := len(account.GetManagedFields()); (got > 0) != notes {
+		t.Fatalf("the switch has %d entries of managedFields", got)
+	}
 }
 
 // holds reports whether a change of a Deployment would be held.

@@ -169,7 +169,10 @@ func (n *nativeWorkload) calmDown(last revision) {
 	w.setDrainPolicy(false)
 	w.endOtherDrains()
 	n.wish.revision, n.wish.paused, n.wish.partition = last, false, 0
-	n.refused.Delete(last.name)
+	wanted := w.settings.template(last)
+	if r := n.revisionIn(&wanted); r != nil { // the first with this template: names do not matter
+		n.refused.Delete(r.name)
+	}
 	if n.wish.policy != "" {
 		n.wish.policy = appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType
 	}

@@ -58,9 +58,10 @@ func (c *checker) tryHolds(ctx context.Context, kind controllers.Kind, objects [
 	var findings []finding
 	var held []string
 	for _, object := range objects {
-		if f := c.tryHold(ctx, kind, object); f != nil {
+		switch f, isHeld := c.tryHold(ctx, kind, object); {
+		case f != nil:
 			findings = append(findings, *f)
-		} else {
+		case isHeld:
 			held = append(held, object.GetNamespace()+"/"+object.GetName())
 		}
 	}
@@ -74,22 +75,21 @@ func (c *checker) tryHolds(ctx context.Context, kind controllers.Kind, objects [
 	return append(findings, f)
 }
 
-// tryHold begins a rollout of a workload in a dry run; nil if it is held.
-func (c *checker) tryHold(ctx context.Context, kind controllers.Kind, object client.Object) *finding {
+// tryHold begins a rollout of a workload in a dry run, and reports whether it is held. There
+// is nothing to say of a workload that was deleted meanwhile.
+func (c *checker) tryHold(ctx context.Context, kind controllers.Kind, object client.Object) (f *finding, isHeld bool) {
 	name := fmt.Sprintf("%s %s/%s", kind, object.GetNamespace(), object.GetName())
 	isHeld, err := controllers.WouldBeHeld(ctx, c.client, kind, object)
 	switch {
-	case apierrors.IsNotFound(err):
-		return nil // it was deleted meanwhile
+	case apierrors.IsNotFound(err), isHeld:
+		return nil, isHeld
 	case err != nil:
-		return &finding{"hold policies", fmt.Sprintf("a dry-run change of %s is refused: %v", name, err), "mend what the API server says"}
-	case isHeld:
-		return nil
+		return &finding{"hold policies", fmt.Sprintf("a dry run is refused: %v", err), "mend what the API server says"}, false
 	default:
 		return &finding{
 			"hold policies", fmt.Sprintf("a change of %s would not be held (dry run): Kubernetes would recreate its pods", name),
 			fmt.Sprintf("have the policies installed for namespace %s (holdPolicies of the chart), or take label %s off", object.GetNamespace(), native.UpdatePolicyLabel),
-		}
+		}, false
 	}
 }
 
