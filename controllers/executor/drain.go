@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -73,11 +74,11 @@ func (e *Executor) tryDrain(ctx context.Context, known *drainVerdict, move inpla
 	pod := move.Pod
 	keeps, err := e.keepsDrained(ctx, pod)
 	if err == nil && !keeps && e.DrainPause > 0 {
-		select {
-		case <-ctx.Done():
-		case <-time.After(e.DrainPause):
-			keeps, err = e.keepsDrained(ctx, pod)
-		}
+		err = wait.PollUntilContextCancel(ctx, e.DrainPause, false, func(ctx context.Context) (bool, error) {
+			again, err := e.keepsDrained(ctx, pod)
+			keeps = again
+			return true, err
+		})
 	}
 	switch {
 	case err == nil && keeps, IsNoDryRun(err):

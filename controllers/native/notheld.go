@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/insitu-dev/insitu/apis/native"
@@ -129,6 +130,7 @@ type holdWatch struct {
 	// client reads from the cache.
 	client       client.Client
 	recorder     events.EventRecorder
+	clock        clock.Clock
 	metrics      *workloads.Metrics
 	capabilities *workloads.Capabilities
 	// notHeld are the namespaces of each kind in which a workload would not be held.
@@ -136,7 +138,9 @@ type holdWatch struct {
 }
 
 func newHoldWatch(c client.Client, recorder events.EventRecorder, m *workloads.Metrics, capabilities *workloads.Capabilities) *holdWatch {
-	return &holdWatch{client: c, recorder: recorder, metrics: m, capabilities: capabilities, notHeld: map[Kind]sets.Set[string]{}}
+	return &holdWatch{
+		client: c, recorder: recorder, clock: clock.RealClock{}, metrics: m, capabilities: capabilities, notHeld: map[Kind]sets.Set[string]{},
+	}
 }
 
 // NeedLeaderElection says that one replica tells of it.
@@ -146,7 +150,7 @@ func (h *holdWatch) NeedLeaderElection() bool { return true }
 func (h *holdWatch) Start(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
-	case <-time.After(holdWatchDelay):
+	case <-h.clock.After(holdWatchDelay):
 		wait.UntilWithContext(ctx, h.look, holdWatchPeriod)
 	}
 	return nil
@@ -170,7 +174,7 @@ func (h *holdWatch) look(ctx context.Context) {
 	select {
 	case <-ctx.Done():
 		return
-	case <-time.After(holdWatchPause):
+	case <-h.clock.After(holdWatchPause):
 	}
 	for kind, objects := range suspects {
 		for _, object := range h.try(ctx, kind, h.again(ctx, objects)) {

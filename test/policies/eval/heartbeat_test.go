@@ -24,7 +24,7 @@ func noted(ages ...time.Duration) []metav1.ManagedFieldsEntry {
 	for _, age := range ages {
 		entries = append(entries, metav1.ManagedFieldsEntry{
 			Manager: "somebody", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", FieldsType: "FieldsV1",
-			FieldsV1: &metav1.FieldsV1{Raw: []byte("{}")}, Time: &metav1.Time{Time: writtenAt.Add(-age)},
+			FieldsV1: metav1.NewFieldsV1("{}"), Time: &metav1.Time{Time: writtenAt.Add(-age)},
 		})
 	}
 	return entries
