@@ -110,6 +110,9 @@ func (w *World) drainElsewhere() {
 			delete(pod.Labels, appsv1beta1.DrainedLabel)
 			return
 		}
+		if pod.Labels == nil { // somebody has made it
+			pod.Labels = map[string]string{}
+		}
 		pod.Labels[appsv1beta1.DrainedLabel] = strings.Join(list, ".")
 		setPodCondition(pod, corev1.PodReady, false, w.clock.Now())
 	})

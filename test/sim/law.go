@@ -44,7 +44,10 @@ type law struct {
 	updates map[types.UID]*podUpdate
 	// taken are the ready pods that this manager took out of service, as a budget
 	// sees it.
-	taken     sets.Set[types.UID]
+	taken sets.Set[types.UID]
+	// unready is since when pods are not ready: the transition time is later where a kubelet
+	// was late, and says so again.
+	unready   map[types.UID]time.Time
 	resizes   resizeLaw
 	creations creationLaw
 	// seenClaims are the claims as this reconciliation was shown them.
@@ -59,7 +62,7 @@ func newLaw(w *World) *law {
 	return &law{
 		world: w, disturbed: sets.New[string](), unanswered: map[string]int64{}, templates: map[string]*corev1.PodTemplateSpec{},
 		updates: map[types.UID]*podUpdate{}, taken: sets.New[types.UID](), resizes: newResizeLaw(), data: newDataLaw(w),
-		refusedSizes: map[types.UID]string{},
+		refusedSizes: map[types.UID]string{}, unready: map[types.UID]time.Time{},
 	}
 }
 
@@ -453,6 +456,9 @@ func (w *World) checkDrained(pod *corev1.Pod, containers []string) {
 		w.violate("invariant 4: %v of %s are stopped while it gets traffic", containers, pod.Name)
 	}
 	since := conditionSince(pod, corev1.PodReady)
+	if seen, known := w.law.unready[pod.UID]; known && seen.Before(since) {
+		since = seen
+	}
 	if closed := firstClosed(pod); closed.After(since) {
 		since = closed
 	}
@@ -476,6 +482,11 @@ func firstClosed(pod *corev1.Pod) time.Time {
 // look sees which pods are back in service.
 func (l *law) look() {
 	for _, pod := range all[*corev1.Pod](l.world.server) {
+		if _, known := l.unready[pod.UID]; conditionIs(pod, corev1.PodReady, corev1.ConditionTrue) {
+			delete(l.unready, pod.UID)
+		} else if !known {
+			l.unready[pod.UID] = l.world.clock.Now()
+		}
 		if l.taken.Has(pod.UID) && l.world.serves(pod) {
 			l.taken.Delete(pod.UID)
 		}

@@ -223,7 +223,7 @@ func (l *law) isShownUnderWay(pod string) bool {
 // isShownStuck reports whether a pod shows a container that cannot be started.
 func (l *law) isShownStuck(pod string) bool {
 	shown := l.seen[pod]
-	return shown != nil && slices.ContainsFunc(slices.Concat(shown.Status.InitContainerStatuses, shown.Status.ContainerStatuses), isStuck)
+	return shown != nil && (shown.Status.Phase == corev1.PodFailed || slices.ContainsFunc(slices.Concat(shown.Status.InitContainerStatuses, shown.Status.ContainerStatuses), isStuck))
 }
 
 // isAway reports whether a wanted pod is not there, or on its way out.
