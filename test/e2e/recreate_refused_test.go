@@ -59,6 +59,33 @@ func foreignSnapshotClass(name string) client.Object {
 	return class
 }
 
+// retainingSnapshotClass is the standard class, but for that what the driver stores of a
+// snapshot outlives the snapshot.
+func retainingSnapshotClass(ctx context.Context, name string) client.Object {
+	GinkgoHelper()
+	class := &unstructured.Unstructured{}
+	class.SetGroupVersionKind(snapshotKind.GroupVersion().WithKind("VolumeSnapshotClass"))
+	Expect(api.Get(ctx, client.ObjectKey{Name: snapshotStandard}, class)).To(Succeed())
+	class.Object["metadata"] = map[string]any{"name": name}
+	class.Object["deletionPolicy"] = "Retain"
+	return class
+}
+
+// snapshotContents returns the names of what drivers store of the snapshots of a namespace.
+func snapshotContents(ctx context.Context, namespace string) []string {
+	GinkgoHelper()
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(snapshotKind.GroupVersion().WithKind("VolumeSnapshotContentList"))
+	Expect(api.List(ctx, list)).To(Succeed())
+	var names []string
+	for _, content := range list.Items {
+		if of, _, _ := unstructured.NestedString(content.Object, "spec", "volumeSnapshotRef", "namespace"); of == namespace {
+			names = append(names, content.GetName())
+		}
+	}
+	return names
+}
+
 // forbidClass has a policy refuse new claims of the class classNoatime in a namespace, and
 // waits until the API server acts on it.
 func forbidClass(ctx context.Context, namespace string) func(context.Context) {
@@ -251,12 +278,16 @@ var _ = Describe("Claims that cannot be made anew", func() {
 
 	It("for no volume is made of the first snapshot, stop nothing", func(ctx context.Context) {
 		before, bound, volumes := podUIDs(ctx, set), claims(ctx, namespace), boundTo(ctx, namespace)
-		change(ctx, set, edits(toClass(classUnmade), recreating(withSnapshotClass(snapshotStandard, 60))))
+		retaining := "retaining." + namespace
+		temporarily(ctx, retainingSnapshotClass(ctx, retaining))
+		change(ctx, set, edits(toClass(classUnmade), recreating(withSnapshotClass(retaining, 60))))
+		Eventually(ctx, snapshotContents).WithArguments(namespace).ShouldNot(BeEmpty())
 		message := waitBlocker(ctx, set, "sample-1", "RecreateTimedOut")
 		AddReportEntry("sample-1", message)
 		Expect(message).To(And(ContainSubstring("restores its first snapshot on trial"), ContainSubstring("code = ResourceExhausted")), "the driver's words")
 		waitBlocker(ctx, set, "sample-0", "RecreateFailedBefore")
 		Eventually(ctx, keptSnapshots).WithArguments(namespace).Should(BeEmpty())
+		Eventually(ctx, snapshotContents).WithArguments(namespace).Should(BeEmpty(), "whatever the class says")
 		Eventually(ctx, claims).WithArguments(namespace).Should(Equal(bound), "nothing is left of the trial")
 		notStopped(ctx, set, before, 0, 1)
 		Expect(boundTo(ctx, namespace)).To(Equal(volumes))
