@@ -39,8 +39,12 @@ func grow(before *past, target Target, change Change, now time.Time) *Step {
 		return &step
 	}
 	if needsMarkReady(before.pod) && !before.resized.IsUnderWay() {
-		// Its hook has let it go once, and is not asked again.
-		return &Step{Action: MarkReady, State: Verifying, Message: "it serves while it waits for room: " + step.Message}
+		serving := &Step{Action: MarkReady, State: Verifying, Message: "it serves while it waits for room: " + step.Message}
+		if state := target.stateAtRest(before.pod); lifecycleState(before.pod) == appsv1beta1.LifecycleStatePreparingNormal && state == appsv1beta1.LifecycleStateNormal {
+			serving.Lifecycle = state
+		}
+		// In any other state, its hook has let it go once, and is not asked again.
+		return serving
 	}
 	step.Change = change
 	return &step

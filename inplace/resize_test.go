@@ -362,6 +362,27 @@ func TestNextResizes(t *testing.T) {
 	}
 }
 
+// A pod that serves while it waits for room is as any that serves, unless its hook has let it
+// go for the update: that would be asked again.
+func TestStateOfAPodThatServesWhileItWaitsForRoom(t *testing.T) {
+	for state, want := range map[appsv1beta1.LifecycleStateType]appsv1beta1.LifecycleStateType{
+		"": "",
+		appsv1beta1.LifecycleStatePreparingNormal: appsv1beta1.LifecycleStateNormal,
+		appsv1beta1.LifecycleStateUpdating:        "",
+	} {
+		t.Run(string(state), func(t *testing.T) {
+			pod := at("small", both(written("150m", "64Mi"), deferred, func(b *builders.PodBuilder) {
+				b.Gated(corev1.ConditionFalse, after(2)).Ready(false, after(3))
+				if state != "" {
+					b.Label(appsv1beta1.LifecycleStateKey, string(state))
+				}
+			}))
+			step := Next(pod, to("mixedV"), after(10))
+			NewWithT(t).Expect(step).To(And(HaveField("Action", MarkReady), HaveField("Lifecycle", want)))
+		})
+	}
+}
+
 func refusedAs(facts PodFacts, reason string) PodFacts {
 	facts.Refused = &Refusal{Reason: reason, Message: "exceeded quota", Until: after(25), Denied: true}
 	return facts
