@@ -456,7 +456,7 @@ func (w *World) checkDrained(pod *corev1.Pod, containers []string) {
 		w.violate("invariant 4: %v of %s are stopped while it gets traffic", containers, pod.Name)
 	}
 	since := conditionSince(pod, corev1.PodReady)
-	if seen, known := w.law.unready[pod.UID]; known && seen.Before(since) {
+	if seen := w.law.unreadySince(pod); !seen.IsZero() && seen.Before(since) {
 		since = seen
 	}
 	if closed := firstClosed(pod); closed.After(since) {
@@ -465,6 +465,14 @@ func (w *World) checkDrained(pod *corev1.Pod, containers []string) {
 	if out := w.clock.Now().Sub(since); out < w.settings.gracePeriod {
 		w.violate("invariant 4: %v of %s are stopped after a grace period of %s", containers, pod.Name, out)
 	}
+}
+
+// unreadySince returns since when a pod has not been ready; zero if that is not known.
+func (l *law) unreadySince(pod *corev1.Pod) time.Time {
+	if l == nil {
+		return time.Time{}
+	}
+	return l.unready[pod.UID]
 }
 
 // firstClosed returns when the first of the readiness gates was closed that are:
