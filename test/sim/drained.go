@@ -160,3 +160,11 @@ func (w *World) endOtherDrains() {
 		}
 	}
 }
+
+// unreadySince returns since when a pod has not been ready; zero if that is not known.
+func (l *law) unreadySince(pod *corev1.Pod) time.Time {
+	if l == nil {
+		return time.Time{}
+	}
+	return l.unready[pod.UID]
+}

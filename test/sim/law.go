@@ -467,14 +467,6 @@ func (w *World) checkDrained(pod *corev1.Pod, containers []string) {
 	}
 }
 
-// unreadySince returns since when a pod has not been ready; zero if that is not known.
-func (l *law) unreadySince(pod *corev1.Pod) time.Time {
-	if l == nil {
-		return time.Time{}
-	}
-	return l.unready[pod.UID]
-}
-
 // firstClosed returns when the first of the readiness gates was closed that are:
 // one that was closed later, for a deletion, changes nothing.
 func firstClosed(pod *corev1.Pod) time.Time {
