@@ -111,8 +111,8 @@ func EndDrain(pod *corev1.Pod, keepOwn bool, now metav1.Time) ([]byte, error) {
 
 // undrained returns a patch that leaves of the label what is given, and of the conditions
 // those that are given. A pod that nothing keeps out of service any more is ready, if its
-// kubelet has started a container meanwhile: of one that has done nothing since, nobody
-// knows whether it is still there.
+// kubelet has started a container meanwhile: of one that has done nothing since, it is
+// not known whether it is still there.
 func undrained(pod *corev1.Pod, metadata metadataPatch, left *string, conditions []conditionPatch, now metav1.Time) objectPatch {
 	metadata.ResourceVersion = pod.ResourceVersion
 	metadata.Labels = withKeys(metadata.Labels, map[string]*string{appsv1beta1.DrainedLabel: left})

@@ -157,7 +157,7 @@ func (h *holdWatch) Start(ctx context.Context) error {
 }
 
 // look tries one workload of each kind and namespace. Those that would not be held are tried
-// a second time. Where the API server has no such policies, nobody expects a hold.
+// a second time. Where the API server has no such policies, it holds nothing, and need not.
 func (h *holdWatch) look(ctx context.Context) {
 	if !h.capabilities.HasMutatingPolicies(ctx) {
 		return

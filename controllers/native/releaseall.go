@@ -30,7 +30,7 @@ const (
 // ReleaseAll releases every held workload in the given namespaces, in all of them if
 // none is given, and tells of each: Kubernetes then goes on with their rollouts. Pods that
 // an update left behind at another revision are evicted, and pods that were taken out of
-// service serve again. It is for the time when nobody will be there any more to do it. What
+// service serve again. It is for an uninstall, after which no manager does it. What
 // cannot be released or evicted is in the error, and does not keep the others.
 func ReleaseAll(ctx context.Context, c client.Client, namespaces []string, out io.Writer) error {
 	if len(namespaces) == 0 {

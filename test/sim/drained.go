@@ -110,7 +110,7 @@ func (w *World) drainElsewhere() {
 			delete(pod.Labels, appsv1beta1.DrainedLabel)
 			return
 		}
-		if pod.Labels == nil { // somebody has made it
+		if pod.Labels == nil { // a person made it
 			pod.Labels = map[string]string{}
 		}
 		pod.Labels[appsv1beta1.DrainedLabel] = strings.Join(list, ".")

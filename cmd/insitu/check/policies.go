@@ -84,7 +84,7 @@ func (c *checker) tryHold(ctx context.Context, kind controllers.Kind, object cli
 	case apierrors.IsNotFound(err), isHeld:
 		return nil, isHeld
 	case err != nil:
-		return &finding{"hold policies", fmt.Sprintf("a dry run is refused: %v", err), "mend what the API server says"}, false
+		return &finding{"hold policies", fmt.Sprintf("a dry run is refused: %v", err), "correct what the API server says"}, false
 	default:
 		return &finding{
 			"hold policies", fmt.Sprintf("a change of %s would not be held (dry run): Kubernetes would recreate its pods", name),

@@ -23,7 +23,7 @@ func noted(ages ...time.Duration) []metav1.ManagedFieldsEntry {
 	var entries []metav1.ManagedFieldsEntry
 	for _, age := range ages {
 		entries = append(entries, metav1.ManagedFieldsEntry{
-			Manager: "somebody", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", FieldsType: "FieldsV1",
+			Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", FieldsType: "FieldsV1",
 			FieldsV1: metav1.NewFieldsV1("{}"), Time: &metav1.Time{Time: writtenAt.Add(-age)},
 		})
 	}
@@ -34,7 +34,7 @@ func noted(ages ...time.Duration) []metav1.ManagedFieldsEntry {
 // heartbeat of the manager is.
 func TestHeartbeat(t *testing.T) {
 	const old, fresh = 5*time.Minute + time.Second, 5 * time.Minute
-	without := metav1.ManagedFieldsEntry{Manager: "somebody", Operation: metav1.ManagedFieldsOperationUpdate}
+	without := metav1.ManagedFieldsEntry{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate}
 	for name, tc := range map[string]struct {
 		// says is how old the annotation says that the heartbeat is; none, if it is negative.
 		says  time.Duration
