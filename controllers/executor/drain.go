@@ -72,8 +72,9 @@ func (v *drainVerdict) mustTry(move inplace.Move) bool {
 // The Result counts a refusal, or says why there was no answer.
 func (e *Executor) tryDrain(ctx context.Context, known *drainVerdict, move inplace.Move, now time.Time) Result {
 	pod := move.Pod
+	e.firstDrain()
 	keeps, err := e.keepsDrained(ctx, pod)
-	if err == nil && !keeps && e.DrainPause > 0 {
+	if err == nil && !keeps && e.clock.Since(e.firstDrain()) < e.DrainPause {
 		err = wait.PollUntilContextCancel(ctx, e.DrainPause, false, func(ctx context.Context) (bool, error) {
 			again, err := e.keepsDrained(ctx, pod)
 			keeps = again

@@ -92,6 +92,11 @@ func TestPreflightAsksForADrainTwice(t *testing.T) {
 				a.Expect(a.requests).To(Equal([]string{"try sample-1", "try to drain sample-1", "try to drain sample-1"}))
 				a.Expect(moves).To(Equal(tc.moves))
 				a.Expect(result).To(Equal(Result{}))
+
+				a.keeps = corev1.ConditionTrue
+				a.clock.Step(refusalPeriod)
+				a.preflight()
+				a.Expect(a.requests).To(Equal([]string{"try to drain sample-1"}), "once: each pause keeps a worker from others")
 			})
 		})
 	}

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -39,7 +40,8 @@ type Executor struct {
 	// Metrics count what is done; nothing does, if they are nil.
 	Metrics *KindMetrics
 	// DrainPause is how long it waits before it asks again whether pods can be drained, if
-	// the API server says that they cannot. With 0, it does not ask again.
+	// the API server says that they cannot when it is asked for the first time. With 0, it
+	// does not ask again.
 	DrainPause time.Duration
 
 	client   client.Client
@@ -49,11 +51,16 @@ type Executor struct {
 	claims   claimMemory
 
 	permissions permissions
+	// firstDrain returns when it asked first whether pods can be drained.
+	firstDrain func() time.Time
 }
 
 // New returns an Executor that writes with the given client.
 func New(c client.Client, recorder events.EventRecorder, clock clock.PassiveClock) *Executor {
-	return &Executor{Parallelism: DefaultParallelism, client: c, recorder: recorder, clock: clock, memory: newMemory(), claims: newClaimMemory()}
+	return &Executor{
+		Parallelism: DefaultParallelism, client: c, recorder: recorder, clock: clock, memory: newMemory(), claims: newClaimMemory(),
+		firstDrain: sync.OnceValue(clock.Now),
+	}
 }
 
 // Result says what became of moves.

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubectl/pkg/util/podutils"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/insitu-dev/insitu/apis/native"
@@ -75,6 +77,14 @@ func TestHeartbeat(t *testing.T) {
 				NewWithT(t).Expect(err).NotTo(HaveOccurred())
 				NewWithT(t).Expect(isHeld(got)).To(Equal(tc.acts))
 			})
+			drains, err := policies.DrainCases()
+			must(t, err)
+			asked := drainRequest(drains[0])
+			asked.Params = []client.Object{account}
+			asked.New.SetManagedFields(tc.write)
+			pod, err := set.Admit(t.Context(), asked)
+			must(t, err)
+			NewWithT(t).Expect(podutils.IsPodReady(pod.(*corev1.Pod))).To(Equal(!tc.acts), "whether a drained pod is ready whose kubelet says so")
 		})
 	}
 }
