@@ -250,17 +250,27 @@ func TestTheNextBatchOfAPodThatCannotBeDrained(t *testing.T) {
 	}
 }
 
-// A budget is asked for a pod that is taken out of service, and not again for one that was,
-// and is ready since the API server did not heed the label for a moment.
-func TestADrainedPodIsNotAskedForAgain(t *testing.T) {
-	moveOf := func(pod *builders.PodBuilder) Move {
-		w := workload(t, 1, pod)
-		w.Target.RespectBudgets = true
-		plan := MakePlan(w, planned)
-		NewWithT(t).Expect(plan.Moves).To(ConsistOf(HaveField("Step.Action", MarkNotReady)))
-		return plan.Moves[0]
+// A budget is asked for a pod that is taken out of service, and again for one that was, and
+// is ready since the API server does not heed the label: it serves, and counts as healthy.
+func TestAPodThatServesDespiteItsDrainIsAskedForAgain(t *testing.T) {
+	drained := func() *builders.PodBuilder {
+		return builders.Pod("p0", "a", alpineImage).Label(appsv1beta1.DrainedLabel, "update")
 	}
-	g := NewWithT(t)
-	g.Expect(moveOf(builders.Pod("p0", "a", alpineImage)).Evict).To(BeTrue())
-	g.Expect(moveOf(builders.Pod("p0", "a", alpineImage).Label(appsv1beta1.DrainedLabel, "update")).Evict).To(BeFalse())
+	for name, tc := range map[string]struct {
+		pod         *builders.PodBuilder
+		cannotDrain *Refusal
+		action      Action
+		evict       bool
+	}{
+		"one that serves":                   {builders.Pod("p0", "a", alpineImage), nil, MarkNotReady, true},
+		"one that serves despite its drain": {drained(), nil, MarkNotReady, true},
+		"one that cannot be drained again":  {drained(), &Refusal{Reason: ReasonCannotDrain}, Patch, true},
+		"one that is out of service":        {drained().Ready(false, planned.Add(-time.Minute)), nil, Patch, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := workload(t, 1, tc.pod)
+			w.Target.RespectBudgets, w.Target.CannotDrain = true, tc.cannotDrain
+			NewWithT(t).Expect(MakePlan(w, planned).Moves).To(ConsistOf(And(HaveField("Step.Action", tc.action), HaveField("Evict", tc.evict))))
+		})
+	}
 }

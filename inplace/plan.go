@@ -71,6 +71,9 @@ type PodState struct {
 	Available bool
 	// Serves: the pod would be available if nothing were being changed in it.
 	Serves bool
+	// Undrained: nothing but the label drains the pod, and it is ready: the API server has
+	// not heeded the label.
+	Undrained bool
 	// Step is the pod's next step, whether it may be taken now or not.
 	Step Step
 }
@@ -365,7 +368,8 @@ func (p *planner) move(v *view, why string) {
 	}
 	p.plan.Moves = append(p.plan.Moves, Move{
 		Pod: v.Pod, Step: v.Step, Note: note,
-		Evict: v.Step.Evict && v.Step.Action == Recreate || p.workload.Target.RespectBudgets && v.Ready && !IsMarkedNotReady(v.Pod) && v.Step.disrupts(),
+		Evict: v.Step.Evict && v.Step.Action == Recreate ||
+			p.workload.Target.RespectBudgets && v.Ready && (!IsMarkedNotReady(v.Pod) || v.Undrained) && v.Step.disrupts(),
 	})
 }
 

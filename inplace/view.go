@@ -66,11 +66,12 @@ func newView(w Workload, i int, now time.Time) *view {
 	}
 	v.wants = v.asked || !atTarget && !facts.Held && !w.Stopped
 	v.PodState = PodState{
-		Pod:     pod,
-		Proved:  progress.Proved,
-		Updated: atTarget && progress.Proved,
-		Ready:   isReady(pod),
-		Serves:  serves(pod, w, now),
+		Pod:       pod,
+		Proved:    progress.Proved,
+		Updated:   atTarget && progress.Proved,
+		Ready:     isReady(pod),
+		Serves:    serves(pod, w, now),
+		Undrained: isReadyDespiteLabel(pod, w.Target),
 	}
 	v.Available = progress.Complete && v.Serves
 	if v.wants {

@@ -94,7 +94,7 @@ func uncounted(plan inplace.Plan, now time.Time) string {
 		if pod.Available {
 			continue // complete, and not marked
 		}
-		if podutils.IsPodReady(pod.Pod) && (inplace.IsMarkedNotReady(pod.Pod) || isBeingChanged(pod.Pod, now)) {
+		if podutils.IsPodReady(pod.Pod) && (inplace.IsMarkedNotReady(pod.Pod) && !pod.Undrained || isBeingChanged(pod.Pod, now)) {
 			return pod.Pod.Name
 		}
 	}

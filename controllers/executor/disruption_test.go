@@ -189,6 +189,11 @@ func TestUncounted(t *testing.T) {
 		Revision: "b", UpdateTimestamp: metav1.NewTime(now), NextContainerImages: map[string]string{"main": "nginx:latest"},
 	})
 	g.Expect(uncounted(planOf(between), now)).To(BeEmpty(), "it serves between two batches, and waits for nobody")
+
+	drained := planOf(builders.Pod("sample-0", "a", "nginx:latest").Label(appsv1beta1.DrainedLabel, appsv1beta1.DrainedForUpdate))
+	g.Expect(uncounted(drained, now)).To(Equal("sample-0"))
+	drained.Pods[0].Undrained = true
+	g.Expect(uncounted(drained, now)).To(BeEmpty(), "the API server does not heed the label: it will never be out of service")
 }
 
 // The controller of the budgets is given its time from when the kubelet reported a
