@@ -124,9 +124,15 @@ func (s *scope) needsRenewal(
 
 // failRenewal keeps the pod of a claim away of which it is not known what it is made from.
 func (s *scope) failRenewal(ordinal int, m *member, name string, err error) {
-	s.updating.Add(err)
 	s.withhold(ordinal, m)
-	s.claims.Recreate(name, &volumes.Recreation{State: volumes.Blocked, Reason: claims.ReasonClaimRecreating, Message: err.Error()})
+	s.claims.Recreate(name, s.unanswered(err))
+}
+
+// unanswered returns what is known of a claim when a request has failed: it may be made
+// anew, so its pod waits. The request is made again.
+func (s *scope) unanswered(err error) *volumes.Recreation {
+	s.updating.Add(err)
+	return &volumes.Recreation{State: volumes.UnderWay, Reason: claims.ReasonClaimRecreating, Message: err.Error()}
 }
 
 // needsUser are the reasons why a claim waits for a user.
@@ -203,8 +209,7 @@ func (r *Reconciler) judgeClaims(ctx context.Context, s *scope, session *recreat
 		}
 		recreation, err := session.Judge(ctx, s.claimToMake(&templates[i], ordinal, m), found)
 		if err != nil {
-			s.updating.Add(err)
-			recreation = &volumes.Recreation{State: volumes.Blocked, Reason: claims.ReasonClaimRecreating, Message: err.Error()}
+			recreation = s.unanswered(err)
 		}
 		if recreation != nil {
 			s.claims.Recreate(found.Name, recreation)
