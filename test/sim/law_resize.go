@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,12 +26,21 @@ type resizeLaw struct {
 	// restarted are the pods of which containers were restarted for their sizes.
 	restarted sets.Set[types.UID]
 	// written tells at which generation of which set a number was written.
-	written map[types.UID]map[sizedValue]setGeneration
+	written map[types.UID]map[sizedValue]sizedFor
 }
 
 type setGeneration struct {
 	uid        types.UID
 	generation int64
+}
+
+// sizedFor is what decides which number a pod gets.
+type sizedFor struct {
+	setGeneration
+
+	// pods are those of a CloneSet, which share its places: a pod more may take the place of
+	// one that was resized for it. It is empty for a StatefulSet, whose ordinals are places.
+	pods string
 }
 
 type sizedValue struct {
@@ -41,7 +51,7 @@ type sizedValue struct {
 
 func newResizeLaw() resizeLaw {
 	return resizeLaw{
-		unheard: sets.New[types.UID](), restarted: sets.New[types.UID](), written: map[types.UID]map[sizedValue]setGeneration{},
+		unheard: sets.New[types.UID](), restarted: sets.New[types.UID](), written: map[types.UID]map[sizedValue]sizedFor{},
 	}
 }
 
@@ -101,6 +111,9 @@ func (l *law) checkConcurrent(w write, before *corev1.Pod) {
 	}
 	if worker := l.world.worker(before); worker != nil && l.world.isOwnWork(before, worker.size.actual.changes(sizesOf(&before.Spec))) {
 		return // it is being resized already
+	}
+	if before.Status.ObservedGeneration < before.Generation && l.world.isOwnWork(before, slices.Collect(maps.Keys(sizesOf(&before.Spec).values()))) {
+		return // so it is as far as its kubelet has said: that has not seen the last change
 	}
 	var inWork []string
 	for name, pod := range all[*corev1.Pod](l.world.server) {
@@ -172,10 +185,10 @@ func (l *law) checkRepeated(w write, after *corev1.Pod, keys []sizeKey, owners m
 	}
 	written := l.resizes.written[after.UID]
 	if written == nil {
-		written = map[sizedValue]setGeneration{}
+		written = map[sizedValue]sizedFor{}
 		l.resizes.written[after.UID] = written
 	}
-	values, now := sizesOf(&after.Spec).values(), setGeneration{l.seenSet.UID, l.seenSet.Generation}
+	values, now := sizesOf(&after.Spec).values(), sizedFor{setGeneration{l.seenSet.UID, l.seenSet.Generation}, l.sharePlaces()}
 	for _, key := range keys {
 		value := values[key]
 		entry := sizedValue{key, value.String()}
@@ -184,6 +197,18 @@ func (l *law) checkRepeated(w write, after *corev1.Pod, keys []sizeKey, owners m
 		}
 		written[entry] = now
 	}
+}
+
+// sharePlaces returns the pods of a CloneSet, which share its places.
+func (l *law) sharePlaces() string {
+	if !l.world.settings.clones.is {
+		return ""
+	}
+	pods := all[*corev1.Pod](l.world.server)
+	maps.DeleteFunc(pods, func(_ string, pod *corev1.Pod) bool {
+		return pod.DeletionTimestamp != nil || pod.Labels["app"] != setName
+	})
+	return strings.Join(slices.Sorted(maps.Keys(pods)), " ")
 }
 
 // checkFight asserts that what others wrote into a pod of this revision stays, if

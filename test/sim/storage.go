@@ -426,6 +426,14 @@ func (s *storage) isBusy() bool {
 	return false
 }
 
+// tries returns how much was written by drivers that try for ever what cannot be.
+func (s *storage) tries() int64 {
+	if s == nil {
+		return 0
+	}
+	return s.writes
+}
+
 // isGrowing reports whether a volume will have grown, if nothing else happens.
 func (s *storage) isGrowing(v *volume, claim *corev1.PersistentVolumeClaim) bool {
 	d, users := s.driverOf(claim), s.podsWith(claim.Name)

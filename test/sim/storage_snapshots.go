@@ -295,10 +295,8 @@ func (s *storage) diskAt(handle string) *volume {
 
 // dropSnapshot removes a snapshot that is deleted, and what it holds.
 func (s *storage) dropSnapshot(snapshot *snapshotv1.VolumeSnapshot) {
-	for _, claim := range all[*corev1.PersistentVolumeClaim](s.world.server) {
-		if claim.Status.Phase == corev1.ClaimPending && claim.Spec.DataSource != nil && claim.Spec.DataSource.Name == snapshot.Name {
-			return // it is the source of a volume that is being made
-		}
+	if s.isSource(snapshot) {
+		return
 	}
 	name := contentName(snapshot)
 	if content, there := get[*snapshotv1.VolumeSnapshotContent](s.world.server, name); there && content.Spec.DeletionPolicy == snapshotv1.VolumeSnapshotContentDelete {
@@ -311,6 +309,17 @@ func (s *storage) dropSnapshot(snapshot *snapshotv1.VolumeSnapshot) {
 	s.say("snapshot %s is gone", snapshot.Name)
 	s.world.server.remove(objectKey{"VolumeSnapshot", snapshot.Name})
 	s.letGo(snapshot)
+}
+
+// isSource reports whether a volume is being made from a snapshot: as long as that takes,
+// the snapshot stays. That can be for ever, where no pod uses the claim.
+func (s *storage) isSource(snapshot *snapshotv1.VolumeSnapshot) bool {
+	for _, claim := range all[*corev1.PersistentVolumeClaim](s.world.server) {
+		if claim.Status.Phase == corev1.ClaimPending && claim.Spec.DataSource != nil && claim.Spec.DataSource.Name == snapshot.Name {
+			return true
+		}
+	}
+	return false
 }
 
 // createSnapshotClasses makes the objects that tell what drivers can.
@@ -332,7 +341,7 @@ func (s *storage) createSnapshotClasses() []error {
 func (s *storage) isSnapshotting() bool {
 	for _, snapshot := range all[*snapshotv1.VolumeSnapshot](s.world.server) {
 		class := s.classOfSnapshot(snapshot)
-		if snapshot.DeletionTimestamp != nil {
+		if snapshot.DeletionTimestamp != nil && !s.isSource(snapshot) {
 			return true
 		}
 		if class == nil || isUsable(snapshot) {

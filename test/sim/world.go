@@ -329,8 +329,5 @@ func (w *World) settleOr(limit time.Duration) bool {
 // version tells one state from another, but for what a storage writes: it tries for
 // ever what cannot be.
 func (w *World) version() int64 {
-	if w.storage == nil {
-		return w.server.version
-	}
-	return w.server.version - w.storage.writes
+	return w.server.version - w.storage.tries()
 }
