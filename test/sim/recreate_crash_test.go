@@ -448,3 +448,31 @@ func writeInWords(writes []string) string {
 	}
 	return kind
 }
+
+// A request that fails says nothing of a claim: its pod waits for the claim as before, also
+// where it would be updated in service, in the very same reconciliation.
+func TestAClaimWhoseRequestFailsHoldsItsPod(t *testing.T) {
+	t.Parallel()
+	r := recreation{
+		settings: recreatingFew(1, func(s *settings) { s.sidecar, s.keepReady = true, true }),
+		changes:  []func(*World){func(w *World) { to("proxy")(w); claimsOfClass("fast")(w) }},
+	}
+	g := NewWithT(t)
+	w, before := r.begin(g)
+	w.settle()
+	g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
+	undisturbed, writes, tried := w.wholeOutcome(before), w.log, 0
+	for i, words := range writes {
+		if !strings.Contains(words, "PersistentVolumeClaim") {
+			continue
+		}
+		for _, special := range []fate{unanswered, failed} {
+			w, before := r.begin(g)
+			w.fate = disturbing(i+1, special)
+			g.Expect(w.reaches(before, undisturbed)).To(BeEmpty(), "%s: %s\n%s", special, words, w.story)
+			g.Expect(w.story.String()).NotTo(ContainSubstring("sample-0 stops [proxy]"), "%s: %s", special, words)
+			tried++
+		}
+	}
+	g.Expect(tried).To(BeNumerically(">", 4), "%v", writes)
+}
