@@ -45,10 +45,11 @@ const (
 	PartitionReached State = "PartitionReached"
 	// Stalled: somebody has to do something, see Blockers.
 	Stalled State = "Stalled"
-	// ProgressDeadlineExceeded: there was no progress for progressDeadlineSeconds of
-	// the Deployment.
+	// ProgressDeadlineExceeded: there was no progress for progressDeadlineSeconds of the
+	// Deployment; of other kinds, for 600 seconds and minReadySeconds.
 	ProgressDeadlineExceeded State = "ProgressDeadlineExceeded"
-	// InvalidOptions: labels or annotations are not as accepted, see Message. Nothing
-	// is done until they are.
+	// InvalidOptions: annotations are not as accepted, see Message. Nothing is done until
+	// they are. Only workloads with the policy InPlaceOnly are in this state: others are
+	// released.
 	InvalidOptions State = "InvalidOptions"
 )

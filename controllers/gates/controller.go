@@ -7,7 +7,9 @@
 // ours or is gone.
 //
 // While a workload is held for an update, its controller says when a pod may serve
-// (package native). At any other time nobody would: neither for a new pod, which is
+// (package native). It may be kept from that by what is wrong with the workload: a new pod
+// that could serve for a minute, and was never opened, is opened nevertheless. At any other
+// time nobody would: neither for a new pod, which is
 // not ready before its gate was opened once, nor for one that was out of service when
 // the update was given up. Such a pod may be in the middle of a change; it is opened
 // when its containers are those that it is to have.
@@ -18,6 +20,7 @@ package gates
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,6 +41,9 @@ import (
 
 // unfinishedDelay is when a pod is looked at again whose last change is not complete.
 const unfinishedDelay = 2 * time.Second
+
+// heldPatience is after how long a new pod of a held workload is opened that could serve.
+const heldPatience = time.Minute
 
 // Reconciler opens gates of pods.
 type Reconciler struct {
@@ -68,8 +74,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return result, client.IgnoreNotFound(err)
 	}
 	held, err := isHeld(ctx, r.client, pod)
-	if held || err != nil {
+	if err != nil {
 		return ctrl.Result{}, err
+	}
+	if held {
+		if left, may := untilForgotten(pod, r.clock.Now()); !may || left > 0 {
+			return ctrl.Result{RequeueAfter: left}, nil
+		}
 	}
 	if held, err = r.isHeldLive(ctx, pod); err != nil {
 		return ctrl.Result{}, err
@@ -97,6 +108,19 @@ func nextStep(pod *corev1.Pod) *inplace.Step {
 		return nil
 	}
 	return inplace.Opening(pod)
+}
+
+// untilForgotten returns in how long a pod of a held workload is opened, and whether it may
+// be at all: it has never served, no change of it is under way, and nothing but its gates
+// keeps it from serving.
+func untilForgotten(pod *corev1.Pod, now time.Time) (left time.Duration, may bool) {
+	i := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.ContainersReady && c.Status == corev1.ConditionTrue
+	})
+	if i < 0 || inplace.IsMarkedNotReady(pod) || !inplace.Observe(pod, now).Complete {
+		return 0, false
+	}
+	return max(pod.Status.Conditions[i].LastTransitionTime.Add(heldPatience).Sub(now), 0), true
 }
 
 // isHeldLive reports whether the workload of a pod is held that is not by the cache,

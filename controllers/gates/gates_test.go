@@ -6,6 +6,7 @@ package gates_test
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -66,6 +67,27 @@ var _ = Describe("gates", func() {
 
 			Expect(w.manager.Writes("")).To(BeEmpty())
 			Expect(w.live.count).To(BeZero(), "the cache has said so")
+		})
+
+		It("of "+name+" that is held are opened when its controller has forgotten them for a minute", func() {
+			pod := w.pod(create(held))
+			w.setCondition(pod, corev1.ContainersReady, corev1.ConditionTrue)
+
+			result := w.reconcile()
+			Expect(w.manager.Writes("")).To(BeEmpty())
+			Expect(result.RequeueAfter).To(And(BeNumerically(">", 0), BeNumerically("<=", time.Minute)))
+
+			w.clock.Step(result.RequeueAfter)
+			w.reconcile()
+			Expect(w.gate()).To(Equal(corev1.ConditionTrue))
+		})
+
+		It("of "+name+" that is held stay closed of a pod that was taken out of service", func() {
+			pod := w.drained(create(held))
+			w.setCondition(pod, corev1.ContainersReady, corev1.ConditionTrue)
+			w.clock.Step(time.Hour)
+			w.reconcile()
+			Expect(w.manager.Writes("")).To(BeEmpty())
 		})
 
 		It("of "+name+" that was held a moment ago, which the cache has not seen, are left alone", func() {

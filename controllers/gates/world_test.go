@@ -36,18 +36,21 @@ type world struct {
 	live       *reads
 	manager    *stage.Manager
 	reconciler *gates.Reconciler
+	clock      *clocktesting.FakeClock
 }
 
 func newWorld(ctx context.Context) *world {
 	GinkgoHelper()
 	outside, err := client.New(server.Config(), client.Options{Scheme: shared.GetScheme()})
 	Expect(err).NotTo(HaveOccurred())
-	w := &world{ctx: context.WithoutCancel(ctx), api: shared.GetClient(), outside: outside}
+	w := &world{
+		ctx: context.WithoutCancel(ctx), api: shared.GetClient(), outside: outside, clock: clocktesting.NewFakeClock(time.Now()),
+	}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "gates-"}}
 	Expect(w.api.Create(ctx, namespace)).To(Succeed())
 	w.namespace = namespace.Name
 	w.manager, w.live = stage.NewManager(w.api), &reads{Reader: shared.GetAPIReader()}
-	w.reconciler = gates.NewReconciler(w.manager, w.live, clocktesting.NewFakeClock(time.Now()))
+	w.reconciler = gates.NewReconciler(w.manager, w.live, w.clock)
 	return w
 }
 
@@ -164,6 +167,16 @@ func (w *world) setGate(pod *corev1.Pod, status corev1.ConditionStatus) {
 	GinkgoHelper()
 	before := pod.DeepCopy()
 	pod.Status.Conditions = []corev1.PodCondition{{Type: appsv1beta1.InPlaceUpdateReady, Status: status, LastTransitionTime: metav1.Now()}}
+	Expect(w.api.Status().Patch(w.ctx, pod, client.MergeFrom(before))).To(Succeed())
+}
+
+// setCondition adds a condition that the kubelet sets.
+func (w *world) setCondition(pod *corev1.Pod, condition corev1.PodConditionType, status corev1.ConditionStatus) {
+	GinkgoHelper()
+	before := pod.DeepCopy()
+	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
+		Type: condition, Status: status, LastTransitionTime: metav1.NewTime(w.clock.Now()),
+	})
 	Expect(w.api.Status().Patch(w.ctx, pod, client.MergeFrom(before))).To(Succeed())
 }
 

@@ -105,6 +105,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	err := r.advance(ctx, s)
 	s.failure = workloads.IgnoreConflict(err)
+	if expireErr := r.expire(ctx, s); expireErr != nil {
+		err = errors.Join(err, expireErr)
+		s.failure = workloads.IgnoreConflict(err)
+	}
 	if reportErr := r.report(ctx, s); reportErr != nil {
 		err = errors.Join(err, reportErr)
 	}
@@ -133,7 +137,10 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) error {
 		s.ending = lost(s)
 		return r.release(ctx, s)
 	}
-	s.readOptions()
+	if s.readOptions(); s.invalid != nil && s.options.policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
+		s.ending = unreadable(s)
+		return r.release(ctx, s)
+	}
 	if err := s.readTemplate(); err != nil {
 		return err
 	}

@@ -25,12 +25,13 @@ type daemonSet struct {
 func (w daemonSet) spec() spec {
 	replicas := int(w.Status.DesiredNumberScheduled)
 	return spec{
-		template:        &w.Spec.Template,
-		replicas:        replicas,
-		minReadySeconds: w.Spec.MinReadySeconds,
-		isHeld:          w.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType,
-		maxUnavailable:  maxUnavailable(heldValue(w, native.HeldMaxUnavailableAnnotation, "1"), replicas, true),
-		keepsCount:      true,
+		template:         &w.Spec.Template,
+		replicas:         replicas,
+		minReadySeconds:  w.Spec.MinReadySeconds,
+		isHeld:           w.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType,
+		maxUnavailable:   maxUnavailable(heldValue(w, native.HeldMaxUnavailableAnnotation, "1"), replicas, true),
+		keepsCount:       true,
+		progressDeadline: progressDeadlineOf(w.Spec.MinReadySeconds),
 	}
 }
 

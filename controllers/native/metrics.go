@@ -15,7 +15,7 @@ import (
 func (r *Reconciler) Measure(m metrics.Metrics) {
 	kind := r.kind.groupVersionKind()
 	r.metrics, r.executor.Metrics = m.Rollouts.Of(kind), m.Moves.Of(kind)
-	r.metrics.MayRelease(reasonUpdated, reasonReleased, inplace.ReasonCannotDrain, reasonHoldLost)
+	r.metrics.MayRelease(reasonUpdated, reasonReleased, inplace.ReasonCannotDrain, reasonHoldLost, reasonHoldTimedOut, reasonInvalidOptions)
 }
 
 // rollout returns what the metrics tell of the reconciliation, as the report does.

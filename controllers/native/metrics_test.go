@@ -60,7 +60,9 @@ var _ = Describe("The metrics of a held Deployment", func() {
 	})
 
 	It("name what keeps it, until it is let go or gone", func() {
-		d := w.deployment(func(d *appsv1.Deployment) { d.Annotations[apinative.PartitionAnnotation] = "many" })
+		d := w.deployment(func(d *appsv1.Deployment) {
+			d.Annotations[apinative.PartitionAnnotation], d.Labels[apinative.UpdatePolicyLabel] = "many", "InPlaceOnly"
+		})
 		w.pods(w.replicaSet(d, "old", oldImage, 2))
 		reconcile()
 		Expect(measured.Series("insitu_rollout_stalled")).To(Equal(map[string]float64{string(apinative.InvalidOptions): 1}))
@@ -76,6 +78,6 @@ var _ = Describe("The metrics of a held Deployment", func() {
 		reconcile()
 		measured.ExpectNoRollout()
 		Expect(measured.Series("insitu_native_updates_total")).To(Equal(map[string]float64{"ReleasedForRecreation": 1}))
-		Expect(measured.Count("insitu_native_updates_total")).To(Equal(4), "the other outcomes are 0")
+		Expect(measured.Count("insitu_native_updates_total")).To(Equal(6), "the other outcomes are 0")
 	})
 })

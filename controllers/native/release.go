@@ -30,6 +30,9 @@ const (
 	reasonInvalidOptions = "InvalidOptions"
 	// reasonStalled: the API server refuses what has to be written beside the pods.
 	reasonStalled = "Stalled"
+	// reasonHoldTimedOut: no pod was updated in place for the progress deadline, and
+	// Kubernetes goes on.
+	reasonHoldTimedOut = "HoldTimedOut"
 	// reasonDeadline: no pod was updated for progressDeadlineSeconds.
 	reasonDeadline = "ProgressDeadlineExceeded"
 )
@@ -46,6 +49,14 @@ func undrained(s *scope, why string) *ending {
 	end := recreated(s, why)
 	end.eventType, end.reason = corev1.EventTypeWarning, inplace.ReasonCannotDrain
 	return end
+}
+
+// unreadable is the end of a hold whose options are not as accepted.
+func unreadable(s *scope) *ending {
+	return &ending{
+		corev1.EventTypeWarning, reasonInvalidOptions,
+		fmt.Sprintf("%s; so nothing is updated in place, and Kubernetes recreates the pods of %s", s.invalid, s.owner),
+	}
 }
 
 func updated(s *scope) *ending {

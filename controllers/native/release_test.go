@@ -79,9 +79,30 @@ var _ = Describe("Without policies", func() {
 })
 
 var _ = Describe("Options that are not accepted", func() {
-	It("keep everything as it is, and are named until they are", short.Spec, func(ctx context.Context) {
+	DescribeTable("are no reason to hold", func(ctx context.Context, change func(*appsv1.Deployment), told string) {
 		w := newWorld(ctx)
-		d := w.deployment(func(d *appsv1.Deployment) { d.Annotations["insitu.dev/gracePeriod"] = "10" })
+		d := w.deployment(change)
+		w.pods(w.replicaSet(d, "old", oldImage, 2))
+
+		w.reconcile(native.Deployment)
+
+		d = get(w, &appsv1.Deployment{}, w.name)
+		Expect(d.Labels).NotTo(HaveKey(apinative.HeldLabel))
+		Expect(d.Spec.Paused).To(BeFalse())
+		Expect(w.manager.Writes("patch Pod")).To(BeEmpty())
+		Expect(w.told()).To(ConsistOf(And(HavePrefix("Warning InvalidOptions "+told), HaveSuffix("Kubernetes recreates the pods of Deployment "+w.namespace+"/web"))))
+	},
+		Entry("a value", short.Spec, func(d *appsv1.Deployment) { d.Annotations[apinative.GracePeriodSecondsAnnotation] = "soon" },
+			`annotation insitu.dev/gracePeriodSeconds: found "soon", accepted is a number of seconds from 0 to 2147483647; `),
+		Entry("the policy itself", func(d *appsv1.Deployment) { d.Labels[apinative.UpdatePolicyLabel] = "InPlace" },
+			`label insitu.dev/update-policy: found "InPlace", accepted are InPlaceIfPossible and InPlaceOnly; `),
+	)
+
+	It("keep everything as it is under InPlaceOnly, and are named until they are", short.Spec, func(ctx context.Context) {
+		w := newWorld(ctx)
+		d := w.deployment(func(d *appsv1.Deployment) {
+			d.Annotations["insitu.dev/gracePeriod"], d.Labels[apinative.UpdatePolicyLabel] = "10", "InPlaceOnly"
+		})
 		w.pods(w.replicaSet(d, "old", oldImage, 2))
 
 		w.reconcile(native.Deployment)

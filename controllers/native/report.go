@@ -106,28 +106,19 @@ func statusOf(obj client.Object) native.Status {
 
 // status returns what is to be reported.
 func (s *scope) status(before native.Status) native.Status {
+	progressTime := s.progressTime(before)
 	if !s.planned {
-		before.State, before.Message = native.Stalled, workloads.Summary([]error{s.failure})
+		before.ProgressTime = progressTime
+		before.State, before.Message = s.failed()
 		return before
 	}
-	status := native.Status{Revision: s.target.Name, Replicas: int32(s.spec.replicas)} //nolint:gosec // from an int32
-	for i, pod := range s.plan.Pods {
-		if pod.Available {
-			status.Available++
-		}
-		if pod.Updated && !s.isOfOther(i) {
-			status.Updated++
-		}
-	}
+	status := native.Status{Revision: s.target.Name, Replicas: int32(s.spec.replicas), ProgressTime: progressTime} //nolint:gosec // from an int32
+	status.Updated, status.Available = s.progress()
 	if before.Revision != status.Revision {
 		before = native.Status{} // of another update; kubectl rollout undo brings back annotations, too
 	}
 	status.Time = before.Time
 	status.Blockers = workloads.Blockers(s.plan, s.result.Failed, before.Blockers, s.now)
-	status.ProgressTime = before.ProgressTime
-	if isAtRest(before.State) || status.Updated > before.Updated || status.Available > before.Available || before.ProgressTime.IsZero() {
-		status.ProgressTime = metav1.NewTime(s.now).Rfc3339Copy()
-	}
 	status.State, status.Message = s.state(status)
 	return status
 }
@@ -149,7 +140,7 @@ func (s *scope) state(status native.Status) (native.State, string) {
 	kept := s.keeps()
 	switch {
 	case s.failure != nil:
-		return native.Stalled, workloads.Summary([]error{s.failure})
+		return s.failed()
 	case s.invalid != nil:
 		return native.InvalidOptions, s.invalid.Error()
 	case stall.Stalled:

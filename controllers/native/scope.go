@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/executor"
 	"github.com/insitu-dev/insitu/controllers/history"
 	"github.com/insitu-dev/insitu/controllers/podcache"
@@ -88,7 +87,7 @@ func newScope(obj client.Object, kind Kind, now time.Time) *scope {
 // to change; those that have begun are finished, and new ones go into service.
 func (s *scope) readOptions() {
 	if s.options, s.invalid = parseOptions(s.object, s.kind); s.invalid != nil {
-		s.options = options{policy: appsv1beta1.InPlaceOnlyPodUpdateStrategyType, paused: true}
+		s.options = options{policy: s.options.policy, paused: true}
 	}
 }
 

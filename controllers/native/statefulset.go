@@ -28,12 +28,13 @@ type statefulSet struct {
 func (w statefulSet) spec() spec {
 	replicas := int(ptr.Deref(w.Spec.Replicas, 1))
 	return spec{
-		template:        &w.Spec.Template,
-		replicas:        replicas,
-		minReadySeconds: w.Spec.MinReadySeconds,
-		isHeld:          w.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType,
-		maxUnavailable:  maxUnavailable(heldValue(w, native.HeldMaxUnavailableAnnotation, "1"), replicas, false),
-		ordered:         w.Spec.PodManagementPolicy != appsv1.ParallelPodManagement,
+		template:         &w.Spec.Template,
+		replicas:         replicas,
+		minReadySeconds:  w.Spec.MinReadySeconds,
+		isHeld:           w.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType,
+		maxUnavailable:   maxUnavailable(heldValue(w, native.HeldMaxUnavailableAnnotation, "1"), replicas, false),
+		progressDeadline: progressDeadlineOf(w.Spec.MinReadySeconds),
+		ordered:          w.Spec.PodManagementPolicy != appsv1.ParallelPodManagement,
 	}
 }
 

@@ -161,15 +161,15 @@ var _ = forEachKind("A rollout", func(kind string) {
 		expectInPlace(before, web.updated(ctx), 0)
 	})
 
-	It("does not move while an option cannot be read, and says which", func(ctx context.Context) {
+	It("is left to Kubernetes when an option cannot be read, and says which", func(ctx context.Context) {
 		before := web.start(ctx, web.manifest(nginxAlpine))
+		wish := web.wish(ctx)
 		web.kubectl(ctx, "annotate", web.resource(), native.GracePeriodSecondsAnnotation+"=soon")
 		web.setImage(ctx, nginxLatest)
+		after := web.updated(ctx)
+		expectRecreated(before, after, nginxLatest)
+		Expect(web.wish(ctx)).To(Equal(wish))
 		expectEvent(ctx, web.namespace, web.kind, reasonInvalidOptions, `"soon"`)
-		Consistently(ctx, web.isHeld).WithTimeout(3 * time.Second).Should(BeTrue())
-		expectInPlace(before, web.pods(ctx), 0)
-		web.kubectl(ctx, "annotate", web.resource(), native.GracePeriodSecondsAnnotation+"-")
-		expectInPlace(before, web.updated(ctx), 1)
 	})
 
 	It("replaces a pod that is deleted in the middle, and finishes", func(ctx context.Context) {

@@ -7,6 +7,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -211,5 +212,15 @@ var _ = Describe("A Deployment", func() {
 		update(nginxLatest, "600")
 		web.rolledOut(ctx)
 		Expect(uids(web.updated(ctx))).To(Equal(uids(before)))
+	})
+
+	It("is left to Kubernetes after its deadline, where a policy refuses changes of pods and allows new ones", func(ctx context.Context) {
+		before := web.start(ctx, web.waiting(nginxAlpine, 0))
+		allowImages(ctx, &web.livePods(ctx)[0], fmt.Sprintf("[%q]", nginxAlpine))
+		web.kubectl(ctx, "patch", web.resource(), "--type=strategic", "-p", `{"spec": {"progressDeadlineSeconds": 8,
+			"template": {"spec": {"containers": [{"name": "`+container+`", "image": "`+nginxLatest+`"}]}}}}`)
+		expectEvent(ctx, web.namespace, deployment, "HoldTimedOut", "ask the platform team to approve the image")
+		web.rolledOut(ctx)
+		expectRecreated(before, web.updated(ctx), nginxLatest)
 	})
 })

@@ -76,7 +76,7 @@ func allowImages(ctx context.Context, pod *corev1.Pod, images string) *admission
 
 // tryImage returns the image that a pod would get, were it changed to one.
 func tryImage(ctx context.Context, pod *corev1.Pod, image string) (string, error) {
-	body := fmt.Sprintf(`{"spec":{"containers":[{"name":"main","image":%q}]}}`, image)
+	body := fmt.Sprintf(`{"spec":{"containers":[{"name":%q,"image":%q}]}}`, pod.Spec.Containers[0].Name, image)
 	answer := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
 	if err := api.Patch(ctx, answer, client.RawPatch(types.StrategicMergePatchType, []byte(body)), client.DryRunAll); err != nil {
 		return "", err
