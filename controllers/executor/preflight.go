@@ -147,12 +147,15 @@ type unrestartedError string
 
 func (e unrestartedError) Error() string { return string(e) }
 
+// respells reports whether a change restarts a container by another spelling of its image.
+func respells(image inplace.ImageChange) bool { return image.Restart || image.Reads != "" }
+
 // restarts returns an error if a container that a change restarts, by another spelling of
 // its image, would have the image that it has: admission has changed that back.
 func restarts(answer *corev1.Pod, change inplace.Change) error {
 	for _, image := range slices.Concat(change.Images, change.Later) {
 		isKept := func(c corev1.Container) bool { return c.Name == image.Container && c.Image == image.From }
-		if image.Restart && slices.ContainsFunc(slices.Concat(answer.Spec.Containers, answer.Spec.InitContainers), isKept) {
+		if respells(image) && slices.ContainsFunc(slices.Concat(answer.Spec.Containers, answer.Spec.InitContainers), isKept) {
 			return unrestartedError(fmt.Sprintf("container %s cannot be restarted in place: admission changes %s, another spelling of its image, back to %s",
 				image.Container, image.To, image.From))
 		}

@@ -326,6 +326,15 @@ func TestPreflightSeesARestartThatAdmissionUndoes(t *testing.T) {
 	a.Expect(moves).To(BeEmpty())
 	a.Expect(plan.Blockers).To(HaveEach(And(HaveField("State", inplace.Stuck), HaveField("Reason", inplace.ReasonNotRestarted))))
 
+	// Pods that are out of service already would wait for a restart that never comes.
+	a = undoing(appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType)
+	a.drain()
+	for i := range a.workload.Pods {
+		a.workload.Pods[i].Pod.Annotations = map[string]string{"level": "1"}
+	}
+	moves, _, _ = a.preflight()
+	a.Expect(moves).To(Equal([]string{"Recreate sample-1", "Recreate sample-0"}))
+
 	a = undoing(appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType)
 	a.stores = func(pod *corev1.Pod) {
 		pod.Spec.Containers = []corev1.Container{{Name: "main", Image: "docker.io/library/nginx:alpine"}}

@@ -97,7 +97,9 @@ func (v *verdicts) hasWitnesses() bool {
 }
 
 // mustTry reports whether a move needs a dry run first: it is about to take a pod
-// out of service, or to write twice, or its change was refused before.
+// out of service, or to write twice, or its change was refused before. So does one that
+// restarts a container by another spelling of its image: where admission spells that as
+// before, the pod would wait for a restart that never comes.
 func (v *verdicts) mustTry(move inplace.Move) bool {
 	if !move.Step.LeadsToPatch() {
 		return false
@@ -109,7 +111,8 @@ func (v *verdicts) mustTry(move inplace.Move) bool {
 	case known.accepted:
 		return false
 	default:
-		return move.Step.Action != inplace.Patch || len(known.witnesses) > 0
+		return move.Step.Action != inplace.Patch || len(known.witnesses) > 0 ||
+			slices.ContainsFunc(slices.Concat(move.Step.Change.Images, move.Step.Change.Later), respells)
 	}
 }
 
