@@ -312,14 +312,27 @@ func (s *storage) dropSnapshot(snapshot *snapshotv1.VolumeSnapshot) {
 }
 
 // isSource reports whether a volume is being made from a snapshot: as long as that takes,
-// the snapshot stays. That can be for ever, where no pod uses the claim.
+// the snapshot stays.
 func (s *storage) isSource(snapshot *snapshotv1.VolumeSnapshot) bool {
-	for _, claim := range all[*corev1.PersistentVolumeClaim](s.world.server) {
-		if claim.Status.Phase == corev1.ClaimPending && claim.Spec.DataSource != nil && claim.Spec.DataSource.Name == snapshot.Name {
-			return true
-		}
-	}
-	return false
+	return len(s.pendingFrom(snapshot)) > 0
+}
+
+// isSourceForNobody reports whether a snapshot is the source of a volume that is never made:
+// nobody wants the pod of its claim any more.
+func (s *storage) isSourceForNobody(snapshot *snapshotv1.VolumeSnapshot) bool {
+	set := s.world.set()
+	return set != nil && slices.ContainsFunc(s.pendingFrom(snapshot), func(claim *corev1.PersistentVolumeClaim) bool {
+		_, pod := splitClaim(claim.Name)
+		return !isOnTrial(claim) && !slices.Contains(s.world.names(set), pod)
+	})
+}
+
+// pendingFrom returns the claims whose volumes are to be made from a snapshot.
+func (s *storage) pendingFrom(snapshot *snapshotv1.VolumeSnapshot) []*corev1.PersistentVolumeClaim {
+	claims := slices.Collect(maps.Values(all[*corev1.PersistentVolumeClaim](s.world.server)))
+	return slices.DeleteFunc(claims, func(claim *corev1.PersistentVolumeClaim) bool {
+		return claim.Status.Phase != corev1.ClaimPending || claim.Spec.DataSource == nil || claim.Spec.DataSource.Name != snapshot.Name
+	})
 }
 
 // createSnapshotClasses makes the objects that tell what drivers can.
@@ -341,7 +354,7 @@ func (s *storage) createSnapshotClasses() []error {
 func (s *storage) isSnapshotting() bool {
 	for _, snapshot := range all[*snapshotv1.VolumeSnapshot](s.world.server) {
 		class := s.classOfSnapshot(snapshot)
-		if snapshot.DeletionTimestamp != nil && !s.isSource(snapshot) {
+		if snapshot.DeletionTimestamp != nil && !s.isSourceForNobody(snapshot) {
 			return true
 		}
 		if class == nil || isUsable(snapshot) {
