@@ -48,13 +48,20 @@ func (k Kind) newList() client.ObjectList {
 // OnePerNamespace returns of each namespace an opted-in workload of a kind whose changes are
 // held if the policies act there. The reader is asked with the given options.
 func OnePerNamespace(ctx context.Context, reader client.Reader, kind Kind, options ...client.ListOption) ([]client.Object, error) {
+	return onePerNamespace(ctx, reader, kind, isHeldIfChanged, options...)
+}
+
+// onePerNamespace returns of each namespace one opted-in workload of a kind that is as asked.
+func onePerNamespace(
+	ctx context.Context, reader client.Reader, kind Kind, isOne func(client.Object) bool, options ...client.ListOption,
+) ([]client.Object, error) {
 	list := kind.newList()
 	if err := reader.List(ctx, list, append(options, client.HasLabels{native.UpdatePolicyLabel})...); err != nil {
 		return nil, fmt.Errorf("list %ss: %w", kind, err)
 	}
 	var found []client.Object
 	err := meta.EachListItem(list, func(item runtime.Object) error {
-		if object, ok := item.(client.Object); ok && isHeldIfChanged(object) {
+		if object, ok := item.(client.Object); ok && isOne(object) {
 			found = append(found, object)
 		}
 		return nil
@@ -90,20 +97,42 @@ func isHeldIfChanged(object client.Object) bool {
 // WouldBeHeld has the API server say by a dry run whether it holds a change of the template
 // of a workload. Nothing is written.
 func WouldBeHeld(ctx context.Context, c client.Writer, kind Kind, object client.Object) (bool, error) {
-	patch, err := json.Marshal(map[string]any{
+	answer, err := dryRun(ctx, c, kind, object, map[string]any{
 		"metadata": map[string]any{"uid": object.GetUID()},
 		"spec":     map[string]any{"template": map[string]any{"metadata": map[string]any{"annotations": map[string]string{"insitu.dev/check": "dry-run"}}}},
 	})
+	return err == nil && answer.Labels[native.HeldLabel] != "", err
+}
+
+// HeldPerNamespace returns of each namespace a held workload of a kind.
+func HeldPerNamespace(ctx context.Context, reader client.Reader, kind Kind, options ...client.ListOption) ([]client.Object, error) {
+	return onePerNamespace(ctx, reader, kind, func(object client.Object) bool {
+		return object.GetDeletionTimestamp() == nil && object.GetLabels()[native.HeldLabel] == native.Held
+	}, options...)
+}
+
+// WouldBeReleased has the API server say by a dry run whether it ends the hold of a workload
+// that asks for it. Nothing is written.
+func WouldBeReleased(ctx context.Context, c client.Writer, kind Kind, object client.Object) (bool, error) {
+	answer, err := dryRun(ctx, c, kind, object, map[string]any{
+		"metadata": map[string]any{"uid": object.GetUID(), "labels": map[string]string{native.HeldLabel: native.Release}},
+	})
+	return err == nil && answer.Labels[native.HeldLabel] == "", err
+}
+
+// dryRun returns what the API server would make of a workload by a merge patch.
+func dryRun(ctx context.Context, c client.Writer, kind Kind, object client.Object, fields map[string]any) (*metav1.PartialObjectMetadata, error) {
+	patch, err := json.Marshal(fields)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	answer := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: object.GetNamespace(), Name: object.GetName()}}
 	answer.SetGroupVersionKind(kind.groupVersionKind())
 	err = c.Patch(ctx, answer, client.RawPatch(types.MergePatchType, patch), client.DryRunAll, client.DisableReadYourWritesConsistency)
 	if err != nil {
-		return false, fmt.Errorf("try a change of %s %s/%s: %w", kind, object.GetNamespace(), object.GetName(), err)
+		return nil, fmt.Errorf("try a change of %s %s/%s: %w", kind, object.GetNamespace(), object.GetName(), err)
 	}
-	return answer.Labels[native.HeldLabel] != "", nil
+	return answer, nil
 }
 
 const (

@@ -423,6 +423,20 @@ func TestCheckTriesTheHold(t *testing.T) {
 	g.Expect(c.client.Get(t.Context(), client.ObjectKeyFromObject(web), after)).To(Succeed())
 	g.Expect(after.ResourceVersion).To(Equal(web.ResourceVersion), "nothing is written")
 
+	held := optedInDeployment(c.namespace)
+	held.Name, held.Labels[native.HeldLabel], held.Spec.Paused = "held", native.Held, true
+	c.create(held)
+	g.Eventually(func() []string { lines, err = c.run(); return lines }, "1m").Should(ContainElement(
+		"ok    hold policies: the hold of Deployment check-hold/held would end when that is asked for (dry run)"))
+	g.Expect(c.client.Get(t.Context(), client.ObjectKeyFromObject(held), after)).To(Succeed())
+	g.Expect(after.ResourceVersion).To(Equal(held.ResourceVersion), "nothing is written")
+
+	release := &admissionregistrationv1.MutatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: "insitu-release-deployments"}}
+	g.Expect(c.client.Delete(t.Context(), release)).To(Succeed())
+	g.Eventually(func() []string { lines, err = c.run(); return lines }, "1m").Should(ContainElement(
+		HavePrefix("FAIL  hold policies: the hold of Deployment check-hold/held would not end when that is asked for (dry run)")))
+	g.Expect(err).To(HaveOccurred())
+
 	// An administrator leaves out one of two more namespaces.
 	for _, namespace := range []string{"check-hold-more", "check-hold-not"} {
 		other := optedInDeployment(namespace)

@@ -34,7 +34,7 @@ func (c *checker) holdPolicies(ctx context.Context) []finding {
 	var findings []finding
 	var kinds []string
 	for _, kind := range controllers.Kinds() {
-		objects, err := c.optedIn(ctx, kind)
+		objects, err := c.perNamespace(ctx, kind, controllers.OnePerNamespace)
 		switch {
 		case err != nil:
 			findings = append(findings, finding{
@@ -44,6 +44,10 @@ func (c *checker) holdPolicies(ctx context.Context) []finding {
 			kinds = append(kinds, string(kind))
 		default:
 			findings = append(findings, c.tryHolds(ctx, kind, objects)...)
+		}
+		held, err := c.perNamespace(ctx, kind, controllers.HeldPerNamespace)
+		if err == nil { // else it was said above
+			findings = append(findings, c.tryReleases(ctx, kind, held)...)
 		}
 	}
 	if len(kinds) > 0 {
@@ -93,15 +97,38 @@ func (c *checker) tryHold(ctx context.Context, kind controllers.Kind, object cli
 	}
 }
 
-// optedIn returns of each namespace a workload whose change would be held.
-func (c *checker) optedIn(ctx context.Context, kind controllers.Kind) ([]client.Object, error) {
+// tryReleases tries in each namespace whether a hold would end that is asked to.
+func (c *checker) tryReleases(ctx context.Context, kind controllers.Kind, held []client.Object) []finding {
+	var findings []finding
+	for _, object := range held {
+		name := fmt.Sprintf("%s %s/%s", kind, object.GetNamespace(), object.GetName())
+		f := finding{subject: "hold policies", found: fmt.Sprintf("the hold of %s would end when that is asked for (dry run)", name)}
+		switch isReleased, err := controllers.WouldBeReleased(ctx, c.client, kind, object); {
+		case apierrors.IsNotFound(err):
+			continue // it was deleted meanwhile
+		case err != nil:
+			f.found, f.advice = fmt.Sprintf("a dry run is refused: %v", err), "correct what the API server says"
+		case !isReleased:
+			f.found = fmt.Sprintf("the hold of %s would not end when that is asked for (dry run): only the manager could end it", name)
+			f.advice = "have the policies that release installed (holdPolicies of the chart): they stay after an uninstall, for this"
+		}
+		findings = append(findings, f)
+	}
+	return findings
+}
+
+// perNamespace returns some workloads of each namespace of the manager.
+func (c *checker) perNamespace(
+	ctx context.Context, kind controllers.Kind,
+	find func(context.Context, client.Reader, controllers.Kind, ...client.ListOption) ([]client.Object, error),
+) ([]client.Object, error) {
 	namespaces := c.config.Namespaces
 	if len(namespaces) == 0 {
 		namespaces = []string{everywhere}
 	}
 	var all []client.Object
 	for _, namespace := range namespaces {
-		found, err := controllers.OnePerNamespace(ctx, c.client, kind, client.InNamespace(namespace))
+		found, err := find(ctx, c.client, kind, client.InNamespace(namespace))
 		if err != nil {
 			return nil, err
 		}

@@ -102,15 +102,10 @@ func (s *source) Events(ctx context.Context, ref report.Ref) ([]dashboard.Event,
 
 func newEvent(event *corev1.Event, pod string) dashboard.Event {
 	told := dashboard.Event{
-		Time: event.LastTimestamp.Time, Count: event.Count, Pod: pod, Warning: event.Type == corev1.EventTypeWarning,
+		Pod: pod, Warning: event.Type == corev1.EventTypeWarning,
 		Reason: event.Reason, Message: event.Message, Reporter: event.ReportingController,
 	}
-	if event.Series != nil {
-		told.Time, told.Count = event.Series.LastObservedTime.Time, event.Series.Count
-	}
-	if told.Time.IsZero() {
-		told.Time = event.EventTime.Time
-	}
+	told.Time, told.Count = cluster.LastTime(event)
 	if told.Reporter == "" {
 		told.Reporter = event.Source.Component
 	}

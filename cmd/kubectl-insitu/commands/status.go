@@ -6,12 +6,14 @@ package commands
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/kubectl/pkg/util/templates"
 
+	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/cluster"
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/render"
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/report"
 )
@@ -135,7 +137,15 @@ func (o *statusOptions) list(ctx context.Context) error {
 	if o.output.ForPrograms() {
 		return o.output.Print(o.Out, all, refsOf(all)...)
 	}
-	return o.table(namespace, all)
+	if err := o.table(namespace, all); err != nil {
+		return err
+	}
+	notHeld, err := c.NotHeld(ctx, namespace, time.Now())
+	if err != nil || len(notHeld) == 0 {
+		return err
+	}
+	fmt.Fprintf(o.Out, "\n%s: %s\n  %s\n", cluster.ReasonNotHeld, strings.Join(notHeld, "\n"+cluster.ReasonNotHeld+": "), report.Advice(cluster.ReasonNotHeld))
+	return nil
 }
 
 func refsOf(all []report.Workload) []report.Ref {
