@@ -128,6 +128,8 @@ const (
 	ReasonVolumeNotMountable = "VolumeNotMountable"
 	// ReasonBudget: maxUnavailable pods are unavailable.
 	ReasonBudget = "MaxUnavailable"
+	// ReasonNoRoom: maxUnavailable is 0, and there will be no pod more that gives room.
+	ReasonNoRoom = "NoRoom"
 	// ReasonDisruptionBudget: a PodDisruptionBudget does not allow it now.
 	ReasonDisruptionBudget = "DisruptionBudget"
 )

@@ -158,6 +158,7 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 	s.asked = s.workloadFacts()
 	plan, tried := r.executor.Preflight(ctx, s.object, s.asked, s.now)
 	s.plan, s.planned = plan, true
+	s.nameNoRoom()
 	if s.ending = s.recreation(); s.ending != nil {
 		return r.release(ctx, s)
 	}

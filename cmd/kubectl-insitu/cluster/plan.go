@@ -191,12 +191,13 @@ func isOurs(object client.Object) bool {
 	}
 }
 
-// refusals notes what the API server refuses, once for all pods of which it says the same.
+// refusals notes what the API server refuses, once for all pods of which it says the same,
+// and that there is no room for the change.
 func (p *planner) refusals(plan inplace.Plan) {
 	said := sets.New[string]()
 	for _, b := range plan.Blockers {
 		words := strings.ReplaceAll(b.Message, b.Pod.Name, "POD")
-		if b.Denied && !said.Has(words) {
+		if (b.Denied || b.Reason == inplace.ReasonNoRoom) && !said.Has(words) {
 			said.Insert(words)
 			p.plan.Refusals = append(p.plan.Refusals, b.Message)
 		}

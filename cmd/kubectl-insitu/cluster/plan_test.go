@@ -6,13 +6,16 @@ package cluster_test
 import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	nativeapi "github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/change"
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/report"
 	"github.com/insitu-dev/insitu/test/builders"
@@ -105,6 +108,15 @@ var _ = Describe("a plan", func() {
 		Expect(planned.Pods).To(HaveLen(2))
 		Expect(planned.Pods).To(HaveEach(And(HaveField("Way", report.Recreate), HaveField("Message", ContainSubstring("insitu.dev/update-policy")))))
 		Expect(w.audit.Writes()).To(BeEmpty())
+	})
+
+	It("says when no pod may be restarted", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		d := w.deployment(optedIn())
+		d.Labels[nativeapi.UpdatePolicyLabel] = "InPlaceOnly"
+		d.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxUnavailable: ptr.To(intstr.FromInt32(0)), MaxSurge: ptr.To(intstr.FromInt32(1))}
+		Expect(w.api.Update(ctx, d)).To(Succeed())
+		Expect(w.plan(d, image(newImage)).Refusals).To(ConsistOf(ContainSubstring("maxUnavailable is 0, so no pod may be restarted")))
 	})
 
 	It("of a paused workload says what comes when it is resumed", func(ctx SpecContext) {
