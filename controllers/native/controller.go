@@ -137,7 +137,8 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) error {
 		s.ending = lost(s)
 		return r.release(ctx, s)
 	}
-	if s.readOptions(); s.invalid != nil && s.options.policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
+	s.readOptions()
+	if s.invalid != nil && s.options.policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
 		s.ending = unreadable(s)
 		return r.release(ctx, s)
 	}
