@@ -46,10 +46,12 @@ const (
 	// Stalled: somebody has to do something, see Blockers.
 	Stalled State = "Stalled"
 	// ProgressDeadlineExceeded: there was no progress for progressDeadlineSeconds of the
-	// Deployment; of other kinds, for 600 seconds and minReadySeconds.
+	// Deployment (of other kinds, for 600 seconds and minReadySeconds) and for the time that
+	// a pod may take to be drained and to stop.
 	ProgressDeadlineExceeded State = "ProgressDeadlineExceeded"
 	// InvalidOptions: annotations are not as accepted, see Message. Nothing is done until
-	// they are. Only workloads with the policy InPlaceOnly are in this state: others are
+	// they are. Workloads are in this state that must not be recreated: with the policy
+	// InPlaceOnly, with a pause or a partition, or while a Deployment goes back. Others are
 	// released.
 	InvalidOptions State = "InvalidOptions"
 )

@@ -7,9 +7,9 @@
 // ours or is gone.
 //
 // While a workload is held for an update, its controller says when a pod may serve
-// (package native). It may be kept from that by what is wrong with the workload: a new pod
-// that could serve for a minute, and was never opened, is opened nevertheless. At any other
-// time nobody would: neither for a new pod, which is
+// (package native). What is wrong with the workload may keep it from that. So a new pod is
+// opened here when its containers have been ready for a minute. At any other time nobody
+// would: neither for a new pod, which is
 // not ready before its gate was opened once, nor for one that was out of service when
 // the update was given up. Such a pod may be in the middle of a change; it is opened
 // when its containers are those that it is to have.
@@ -42,7 +42,8 @@ import (
 // unfinishedDelay is when a pod is looked at again whose last change is not complete.
 const unfinishedDelay = 2 * time.Second
 
-// heldPatience is after how long a new pod of a held workload is opened that could serve.
+// heldPatience is how long the containers of a new pod of a held workload are ready before
+// its gates are opened here.
 const heldPatience = time.Minute
 
 // Reconciler opens gates of pods.
@@ -78,7 +79,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, err
 	}
 	if held {
-		if left, may := untilForgotten(pod, r.clock.Now()); !may || left > 0 {
+		if left, may := untilOpened(pod, r.clock.Now()); !may || left > 0 {
 			return ctrl.Result{RequeueAfter: left}, nil
 		}
 	}
@@ -110,17 +111,31 @@ func nextStep(pod *corev1.Pod) *inplace.Step {
 	return inplace.Opening(pod)
 }
 
-// untilForgotten returns in how long a pod of a held workload is opened, and whether it may
-// be at all: it has never served, no change of it is under way, and nothing but its gates
-// keeps it from serving.
-func untilForgotten(pod *corev1.Pod, now time.Time) (left time.Duration, may bool) {
+// untilOpened returns in how long the gates of a pod of a held workload are opened, and
+// whether they may be at all: the pod has never served, no change of it is under way, and its
+// containers are ready.
+func untilOpened(pod *corev1.Pod, now time.Time) (left time.Duration, may bool) {
+	ready := containersReady(pod)
+	if ready == nil || inplace.IsMarkedNotReady(pod) || !inplace.Observe(pod, now).Complete {
+		return 0, false
+	}
+	return max(ready.LastTransitionTime.Add(heldPatience).Sub(now), 0), true
+}
+
+// containersReady returns the condition which says that all containers of a pod are ready;
+// nil if they are not.
+func containersReady(object client.Object) *corev1.PodCondition {
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return nil
+	}
 	i := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.ContainersReady && c.Status == corev1.ConditionTrue
 	})
-	if i < 0 || inplace.IsMarkedNotReady(pod) || !inplace.Observe(pod, now).Complete {
-		return 0, false
+	if i < 0 {
+		return nil
 	}
-	return max(pod.Status.Conditions[i].LastTransitionTime.Add(heldPatience).Sub(now), 0), true
+	return &pod.Status.Conditions[i]
 }
 
 // isHeldLive reports whether the workload of a pod is held that is not by the cache,

@@ -24,6 +24,11 @@ func TestClosedPassesAPodOnce(t *testing.T) {
 		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", UID: owner, Controller: ptr.To(true)}}
 		return pod
 	}
+	could := func(status corev1.ConditionStatus) *corev1.Pod {
+		pod := pod("", "1")
+		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.ContainersReady, Status: status})
+		return pod
+	}
 	another := pod(corev1.ConditionFalse, "1")
 	another.UID = "another"
 	for name, tc := range map[string]struct {
@@ -36,6 +41,8 @@ func TestClosedPassesAPodOnce(t *testing.T) {
 		"it comes to another owner":    {pod(corev1.ConditionFalse, "1"), pod(corev1.ConditionFalse, "2"), true},
 		"another comes in its place":   {pod(corev1.ConditionFalse, "1"), another, true},
 		"it never served, and is seen": {pod("", "1"), pod("", "1"), false},
+		"its containers become ready":  {could(corev1.ConditionFalse), could(corev1.ConditionTrue), true},
+		"its containers stay ready":    {could(corev1.ConditionTrue), could(corev1.ConditionTrue), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			NewWithT(t).Expect(closed().Update(event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after})).To(Equal(tc.passes))

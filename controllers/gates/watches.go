@@ -57,14 +57,16 @@ func isClosed(object client.Object) bool {
 	return ok && (nextStep(pod) != nil || inplace.HasDrainedLabel(pod))
 }
 
-// closed passes pods whose gates are closed, once: one that stays closed is held, and
-// the end of its hold is an event of its own.
+// closed passes pods whose gates are closed, once, and again when nothing but their gates
+// keeps them from serving: one that stays closed is held, and the end of its hold is an
+// event of its own.
 func closed() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return isClosed(e.Object) },
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			isAnother := e.ObjectOld.GetUID() != e.ObjectNew.GetUID() || controllerUID(e.ObjectOld) != controllerUID(e.ObjectNew) ||
-				e.ObjectOld.GetLabels()[appsv1beta1.DrainedLabel] != e.ObjectNew.GetLabels()[appsv1beta1.DrainedLabel]
+				e.ObjectOld.GetLabels()[appsv1beta1.DrainedLabel] != e.ObjectNew.GetLabels()[appsv1beta1.DrainedLabel] ||
+				containersReady(e.ObjectOld) == nil && containersReady(e.ObjectNew) != nil
 			return isClosed(e.ObjectNew) && (isAnother || !isClosed(e.ObjectOld))
 		},
 		DeleteFunc: func(event.DeleteEvent) bool { return false },

@@ -62,6 +62,7 @@ type Reconciler struct {
 	clock    clock.PassiveClock
 	executor *executor.Executor
 	metrics  *workloads.KindMetrics
+	patience patience
 }
 
 // NewReconciler returns a Reconciler of a kind. The client reads from a cache with the
@@ -86,11 +87,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	obj := r.kind.newObject()
 	if err := r.client.Get(ctx, request.NamespacedName, obj); err != nil {
 		r.metrics.ForgetIfGone(request.NamespacedName, err)
+		r.patience.forget(request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	held := obj.GetLabels()[native.HeldLabel]
 	if held == "" || held == native.Release || obj.GetDeletionTimestamp() != nil {
 		r.metrics.Forget(request.NamespacedName)
+		r.patience.forget(request.NamespacedName)
 	}
 	if obj.GetDeletionTimestamp() != nil {
 		return ctrl.Result{}, nil
@@ -104,10 +107,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return s.unlessConflict(r.unhold(ctx, s))
 	}
 	err := r.advance(ctx, s)
-	s.failure = workloads.IgnoreConflict(err)
-	if expireErr := r.expire(ctx, s); expireErr != nil {
-		err = errors.Join(err, expireErr)
-		s.failure = workloads.IgnoreConflict(err)
+	if s.failure = workloads.IgnoreConflict(err); s.ending == nil {
+		if expireErr := r.expire(ctx, s); s.ending != nil {
+			err, s.failure = expireErr, workloads.IgnoreConflict(expireErr)
+		}
 	}
 	if reportErr := r.report(ctx, s); reportErr != nil {
 		err = errors.Join(err, reportErr)
@@ -138,15 +141,15 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) error {
 		return r.release(ctx, s)
 	}
 	s.readOptions()
-	if s.invalid != nil && s.options.policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
-		s.ending = unreadable(s)
-		return r.release(ctx, s)
-	}
 	if err := s.readTemplate(); err != nil {
 		return err
 	}
 	if err := s.observe(ctx, r, s); err != nil {
 		return err
+	}
+	if s.invalid != nil && !s.mustStop() && !s.goesBack() {
+		s.ending = unreadable(s)
+		return r.release(ctx, s)
 	}
 	if s.target == nil {
 		return nil // the event of its revision brings us back

@@ -6,16 +6,16 @@ package native
 import (
 	"context"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
-	"github.com/insitu-dev/insitu/apis/native"
-	"github.com/insitu-dev/insitu/controllers/executor"
-	workloads "github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/inplace"
 )
 
@@ -31,119 +31,145 @@ func progressDeadlineOf(minReadySeconds int32) time.Duration {
 	return defaultProgressDeadline + time.Duration(minReadySeconds)*time.Second
 }
 
+// deadline is how long there may be no progress; 0 for ever. Kubernetes starts its new pods
+// before the old ones have stopped. Here a pod is drained and stops before it starts again.
+func (s *scope) deadline() time.Duration {
+	if s.spec.progressDeadline == 0 {
+		return 0
+	}
+	seconds := ptr.Deref(s.spec.template.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)
+	return s.spec.progressDeadline + time.Duration(seconds+int64(s.options.strategy.GracePeriodSeconds))*time.Second
+}
+
+// patience remembers since when holds make no progress. A manager that begins starts anew:
+// the time in which there was none is not held against a workload.
+type patience struct {
+	mu      sync.Mutex
+	waiting map[types.NamespacedName]stagnation
+}
+
+// stagnation is a time without progress.
+type stagnation struct {
+	uid types.UID
+	// target is the revision of the pods, empty while it is not known; reached is how many
+	// of them ran it and were available at most.
+	target  string
+	reached int
+	since   time.Time
+}
+
+// since returns since when there is no progress, by what there is now.
+func (p *patience) since(key types.NamespacedName, now stagnation) time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before, known := p.waiting[key]
+	if known && before.uid == now.uid && before.target == now.target && now.reached <= before.reached {
+		return before.since
+	}
+	if p.waiting == nil {
+		p.waiting = map[types.NamespacedName]stagnation{}
+	}
+	p.waiting[key] = now
+	return now.since
+}
+
+// forget forgets a workload that may take its time.
+func (p *patience) forget(key types.NamespacedName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.waiting, key)
+}
+
 // expire ends a hold that made no progress for too long. If that is still to come, it asks
 // for another look then.
 func (r *Reconciler) expire(ctx context.Context, s *scope) error {
+	key := client.ObjectKeyFromObject(s.object)
 	if s.ending != nil || !s.mayExpire() {
+		r.patience.forget(key)
 		return nil
 	}
-	deadline := s.spec.progressDeadline + s.stopTime()
-	if left := s.progressTime(statusOf(s.object)).Add(deadline).Sub(s.now); left > 0 {
+	since := r.patience.since(key, s.stagnation())
+	if left := since.Add(s.deadline()).Sub(s.now); left > 0 {
 		s.requeue.Within(left)
 		return nil
 	}
 	s.ending = &ending{
 		corev1.EventTypeWarning, reasonHoldTimedOut,
-		fmt.Sprintf("no pod was updated in place for %s%s; Kubernetes recreates the pods of %s", deadline, s.worst(), s.owner),
+		fmt.Sprintf("no progress for %s%s; Kubernetes goes on with %s, and may recreate its pods", s.deadline(), s.worst(), s.owner),
 	}
+	s.failure = nil // it is over, and told in the event
 	return r.release(ctx, s)
 }
 
-// mayExpire reports whether the hold ends for want of progress: Kubernetes can bring the
-// pods where they are to be, and nobody has asked to wait.
-func (s *scope) mayExpire() bool {
-	switch {
-	case s.options.policy != appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType, s.options.paused, s.spec.progressDeadline == 0:
-		return false
-	case s.failure != nil:
-		// What the API server refuses, it refuses the next time, too.
-		return executor.IsRefusal(s.failure)
-	case !s.planned, s.isBack(), s.keeps() > 0 && !s.hasWork():
-		return false
-	default:
-		return !s.failsAtTarget()
+// stagnation returns what there is, as the beginning of a time without progress.
+func (s *scope) stagnation() stagnation {
+	found := stagnation{uid: s.object.GetUID(), since: s.now}
+	if !s.planned {
+		return found
 	}
-}
-
-// failsAtTarget reports whether nothing but pods of the new revision keeps the others from
-// being updated. New pods of it would fail, too.
-func (s *scope) failsAtTarget() bool {
-	fails := false
-	isAtTarget := func(pod *corev1.Pod) bool { return podRevision(pod) == s.target.Name }
+	found.target = s.target.Name
 	for i, pod := range s.plan.Pods {
-		fails = fails || isAtTarget(pod.Pod) && !s.isOfOther(i) && !pod.Available
-	}
-	for _, blocker := range s.plan.Blockers {
-		if !isAtTarget(blocker.Pod) && !waitsForOthers(blocker) {
-			return false
+		if pod.Updated && pod.Available && !s.isOfOther(i) {
+			found.reached++
 		}
 	}
-	return fails
+	return found
 }
 
-// waitsForOthers reports whether a pod waits for nothing but its turn.
-func waitsForOthers(blocker inplace.Blocker) bool {
-	switch blocker.Reason {
-	case inplace.ReasonBudget, inplace.ReasonUpdateOrder, inplace.ReasonMaxConcurrent:
-		return true
-	default:
+// mayExpire reports whether the hold ends if it makes no progress: something but the new
+// revision is in its way, Kubernetes can go on without it, and nobody has asked to wait.
+func (s *scope) mayExpire() bool {
+	isPlanned := s.planned && s.failure == nil
+	switch {
+	case s.options.policy != appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType, s.options.paused, s.deadline() == 0:
 		return false
+	case s.goesBack() && (!s.planned || !s.isDone()):
+		return false // nobody else would bring its pods back
+	case s.planned && s.keeps() > 0:
+		return false // Kubernetes would update those, too
+	case isPlanned && len(s.plan.Blockers) == 0:
+		return len(s.plan.Moves) == 0
+	case isPlanned:
+		return slices.ContainsFunc(s.plan.Blockers, s.isInTheWay)
+	default:
+		return s.failure != nil
 	}
 }
 
-// stopTime is how long a pod may take between being drained and being started again, which
-// is no progress: Kubernetes starts its new pods before the old ones have stopped.
-func (s *scope) stopTime() time.Duration {
-	seconds := ptr.Deref(s.spec.template.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)
-	return time.Duration(seconds+int64(s.options.strategy.GracePeriodSeconds)) * time.Second
+// goesBack reports whether the ReplicaSet of the pods has the template already that they are
+// to have, and did not get it here.
+func (s *scope) goesBack() bool {
+	return s.keeper != nil && s.keeper.isOf(s.spec.template) && !s.keeper.isPromoted()
+}
+
+// isInTheWay reports whether a pod is kept from its update by what would not keep Kubernetes
+// from recreating it, and what the user has not asked for. A pod of the new revision that
+// does not become ready is no such thing: new ones would not, either.
+func (s *scope) isInTheWay(b inplace.Blocker) bool {
+	policy := ptr.Deref(s.options.strategy.Resize, appsv1beta1.ResizePolicy{})
+	switch b.Reason {
+	case inplace.ReasonBudget, inplace.ReasonUpdateOrder, inplace.ReasonMaxConcurrent, inplace.ReasonMinReadySeconds:
+		return false // it waits for others, or for its time
+	case inplace.ReasonDisruptionBudget:
+		return false
+	case inplace.ReasonResizeDeferred:
+		return policy.OnDeferred == ""
+	case inplace.ReasonResizeInfeasible:
+		return policy.OnInfeasible == ""
+	case inplace.ReasonResizeError:
+		return policy.OnError == ""
+	default:
+		return podRevision(b.Pod) != s.target.Name && !inplace.IsLost(b.Pod, s.now)
+	}
 }
 
 // worst says what holds the update up first of all.
 func (s *scope) worst() string {
-	switch {
-	case s.failure != nil:
+	if s.failure != nil {
 		return ": " + s.failure.Error()
-	case len(s.plan.Blockers) == 0:
-		return ""
-	default:
-		first := s.plan.Blockers[0]
-		return fmt.Sprintf(": pod %s: %s", first.Pod.Name, first.Message)
 	}
-}
-
-// progressTime returns since when there was no progress, by what was reported before. A
-// failure by which nothing can be planned counts from when it was reported first.
-func (s *scope) progressTime(before native.Status) metav1.Time {
-	now := metav1.NewTime(s.now).Rfc3339Copy()
-	switch {
-	case before.ProgressTime.IsZero(), isAtRest(before.State):
-		return now
-	case !s.planned:
-		if state, message := s.failed(); before.State != state || before.Message != message {
-			return now
-		}
-		return before.ProgressTime
+	if i := slices.IndexFunc(s.plan.Blockers, s.isInTheWay); i >= 0 {
+		return fmt.Sprintf(": pod %s: %s", s.plan.Blockers[i].Pod.Name, s.plan.Blockers[i].Message)
 	}
-	if updated, available := s.progress(); before.Revision != s.target.Name || updated > before.Updated || available > before.Available {
-		return now
-	}
-	return before.ProgressTime
-}
-
-// progress counts the pods that are updated, and those that are available.
-func (s *scope) progress() (updated, available int32) {
-	for i, pod := range s.plan.Pods {
-		if pod.Available {
-			available++
-		}
-		if pod.Updated && !s.isOfOther(i) {
-			updated++
-		}
-	}
-	return updated, available
-}
-
-// failed is what is reported of a failure.
-func (s *scope) failed() (native.State, string) {
-	return native.Stalled, workloads.Summary([]error{s.failure})
+	return ""
 }

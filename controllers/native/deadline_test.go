@@ -29,11 +29,22 @@ var _ = Describe("A hold without progress", func() {
 	const patience = (600 + 5 + 30) * time.Second
 
 	var w *world
-	BeforeEach(func(ctx context.Context) { w = newWorld(ctx) })
+	var manager *native.Reconciler
+	begin := func() {
+		manager = native.NewReconciler(native.Deployment, w.manager, w.live, w.recorder, w.clock)
+		manager.WriteInOrder()
+	}
+	BeforeEach(func(ctx context.Context) {
+		w = newWorld(ctx)
+		begin()
+	})
 
+	isRefused := false
 	refuse := func(part, why string) {
+		isRefused = false
 		w.manager.Before = func(write string, _ client.Object) error {
 			if strings.Contains(write, part) {
+				isRefused = true
 				return apierrors.NewForbidden(schema.GroupResource{}, "", errors.New(why))
 			}
 			return nil
@@ -41,8 +52,7 @@ var _ = Describe("A hold without progress", func() {
 	}
 	// reconcile takes errors for what they are: the API server refuses.
 	reconcile := func() ctrl.Result {
-		r := native.NewReconciler(native.Deployment, w.manager, w.live, w.recorder, w.clock)
-		result, _ := r.Reconcile(w.ctx, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: w.namespace, Name: w.name}})
+		result, _ := manager.Reconcile(w.ctx, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: w.namespace, Name: w.name}})
 		return result
 	}
 	isHeld := func() bool {
@@ -54,25 +64,96 @@ var _ = Describe("A hold without progress", func() {
 		w.pods(w.replicaSet(d, "old", oldImage, 2))
 		refuse(refused, why)
 
+		for !isRefused {
+			reconcile()
+			w.play()
+		}
 		reconcile()
 		Expect(isHeld()).To(BeTrue())
-		w.clock.Step(patience - 2*time.Second)
+		w.clock.Step(patience - 12*time.Second)
 		result := reconcile()
 		Expect(isHeld()).To(BeTrue())
 		if result.RequeueAfter > 0 {
-			Expect(result.RequeueAfter).To(BeNumerically("<=", 3*time.Second), "nothing but time brings it back")
+			Expect(result.RequeueAfter).To(BeNumerically("<=", 13*time.Second), "nothing but time brings it back")
 		}
 		w.told()
-		w.clock.Step(3 * time.Second)
+		w.clock.Step(13 * time.Second)
 		reconcile()
 
 		Expect(isHeld()).To(BeFalse())
 		Expect(w.told()).To(ContainElement(And(
-			HavePrefix("Warning HoldTimedOut no pod was updated in place for 10m35s: "), ContainSubstring(told), HaveSuffix("Kubernetes recreates the pods of Deployment "+w.namespace+"/web"))))
+			HavePrefix("Warning HoldTimedOut no progress for 10m35s: "), ContainSubstring(told),
+			HaveSuffix("Kubernetes goes on with Deployment "+w.namespace+"/web, and may recreate its pods"))))
+		Expect(get(w, &appsv1.Deployment{}, w.name).Annotations).NotTo(HaveKey(apinative.StatusAnnotation))
 	},
 		Entry("a policy that refuses changes of pods, and not new ones", short.Spec, "patch Pod", "images are frozen", "images are frozen"),
 		Entry("a quota of what is kept beside the pods", "create ControllerRevision", "exceeded quota: small", "exceeded quota: small"),
+		Entry("a policy that refuses what ends the update", "patch ReplicaSet", "ReplicaSets are frozen", "ReplicaSets are frozen"),
+		Entry("a quota that refuses what ends the update", "create ReplicaSet", "exceeded quota: sets", "exceeded quota: sets"),
 	)
+
+	It("ends also when a pod goes out of service and comes back all the time", func() {
+		w.pods(w.replicaSet(w.deployment(nil), "old", oldImage, 2))
+		refuse("patch Pod web-old-1", "images are frozen")
+		w.run(get(w, &corev1.Pod{}, "web-old-0"), "1")
+		for range 200 {
+			reconcile()
+			if !isHeld() {
+				break
+			}
+			w.clock.Step(5 * time.Second)
+			flapping := get(w, &corev1.Pod{}, "web-old-1")
+			if w.clock.Now().Second()%2 == 0 {
+				w.run(flapping, "1")
+			} else {
+				w.notReady(flapping.Name, func(status *corev1.ContainerStatus) { status.Ready = false })
+			}
+			w.play()
+		}
+		Expect(isHeld()).To(BeFalse())
+	})
+
+	It("has its whole time with a manager that has just begun", func() {
+		w.pods(w.replicaSet(w.deployment(nil), "old", oldImage, 2))
+		refuse("patch Pod", "images are frozen")
+		reconcile()
+		for range 3 {
+			w.clock.Step(patience - time.Minute)
+			begin()
+			reconcile()
+			Expect(isHeld()).To(BeTrue())
+		}
+	})
+
+	It("has its whole time when what protects it ends, and for a new template", func() {
+		d := w.deployment(func(d *appsv1.Deployment) { d.Annotations[apinative.PausedAnnotation] = "true" })
+		w.pods(w.replicaSet(d, "old", oldImage, 2))
+		refuse("patch Pod", "images are frozen")
+		reconcile()
+		w.clock.Step(time.Hour)
+		reconcile()
+
+		By("resuming it")
+		d = get(w, &appsv1.Deployment{}, w.name)
+		delete(d.Annotations, apinative.PausedAnnotation)
+		Expect(w.api.Update(w.ctx, d)).To(Succeed())
+		reconcile()
+		Expect(isHeld()).To(BeTrue())
+
+		By("changing the template")
+		w.clock.Step(patience - time.Minute)
+		reconcile()
+		d = get(w, &appsv1.Deployment{}, w.name)
+		d.Spec.Template.Spec.Containers[0].Image = "nginx:third"
+		Expect(w.api.Update(w.ctx, d)).To(Succeed())
+		reconcile()
+		w.clock.Step(2 * time.Minute)
+		reconcile()
+		Expect(isHeld()).To(BeTrue())
+		w.clock.Step(patience)
+		reconcile()
+		Expect(isHeld()).To(BeFalse())
+	})
 
 	DescribeTable("goes on", func(change func(*appsv1.Deployment)) {
 		d := w.deployment(change)
@@ -87,6 +168,7 @@ var _ = Describe("A hold without progress", func() {
 		Entry("that the user wants in place only", func(d *appsv1.Deployment) { d.Labels[apinative.UpdatePolicyLabel] = "InPlaceOnly" }),
 		Entry("that the user has paused", func(d *appsv1.Deployment) { d.Annotations[apinative.PausedAnnotation] = "true" }),
 		Entry("whose partition is reached", func(d *appsv1.Deployment) { d.Annotations[apinative.PartitionAnnotation] = "100%" }),
+		Entry("whose partition keeps a pod", func(d *appsv1.Deployment) { d.Annotations[apinative.PartitionAnnotation] = "1" }),
 		Entry("that has no deadline", func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = ptr.To[int32](2147483647) }),
 	)
 

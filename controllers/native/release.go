@@ -30,7 +30,7 @@ const (
 	reasonInvalidOptions = "InvalidOptions"
 	// reasonStalled: the API server refuses what has to be written beside the pods.
 	reasonStalled = "Stalled"
-	// reasonHoldTimedOut: no pod was updated in place for the progress deadline, and
+	// reasonHoldTimedOut: the update made no progress in place for its deadline, and
 	// Kubernetes goes on.
 	reasonHoldTimedOut = "HoldTimedOut"
 	// reasonDeadline: no pod was updated for progressDeadlineSeconds.

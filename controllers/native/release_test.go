@@ -98,6 +98,33 @@ var _ = Describe("Options that are not accepted", func() {
 			`label insitu.dev/update-policy: found "InPlace", accepted are InPlaceIfPossible and InPlaceOnly; `),
 	)
 
+	DescribeTable("stop a workload that was to stop", func(ctx context.Context, key, value, besides string) {
+		w := newWorld(ctx)
+		d := w.deployment(func(d *appsv1.Deployment) {
+			d.Annotations[key], d.Annotations[apinative.GracePeriodSecondsAnnotation] = value, besides
+		})
+		w.pods(w.replicaSet(d, "old", oldImage, 2))
+		w.reconcile(native.Deployment)
+		d = get(w, &appsv1.Deployment{}, w.name)
+		Expect(d.Labels).To(HaveKey(apinative.HeldLabel))
+		Expect(d.Annotations[apinative.StatusAnnotation]).To(ContainSubstring(`"state":"InvalidOptions"`))
+	},
+		Entry("in another spelling", apinative.PausedAnnotation, "yes", "5"),
+		Entry("at a partition in another spelling", apinative.PartitionAnnotation, "two", "5"),
+		Entry("beside another option", apinative.PausedAnnotation, "true", "soon"),
+		Entry("at a partition, beside another option", apinative.PartitionAnnotation, "1", "soon"),
+	)
+
+	It("stop a Deployment that goes back: Kubernetes would do nothing about it", func(ctx context.Context) {
+		w := newWorld(ctx)
+		d := w.deployment(func(d *appsv1.Deployment) {
+			d.Annotations[apinative.GracePeriodSecondsAnnotation], d.Spec.Template = "soon", template(oldImage)
+		})
+		w.pods(w.replicaSet(d, "old", oldImage, 2))
+		w.reconcile(native.Deployment)
+		Expect(get(w, &appsv1.Deployment{}, w.name).Labels).To(HaveKey(apinative.HeldLabel))
+	})
+
 	It("keep everything as it is under InPlaceOnly, and are named until they are", short.Spec, func(ctx context.Context) {
 		w := newWorld(ctx)
 		d := w.deployment(func(d *appsv1.Deployment) {

@@ -106,19 +106,28 @@ func statusOf(obj client.Object) native.Status {
 
 // status returns what is to be reported.
 func (s *scope) status(before native.Status) native.Status {
-	progressTime := s.progressTime(before)
 	if !s.planned {
-		before.ProgressTime = progressTime
-		before.State, before.Message = s.failed()
+		before.State, before.Message = native.Stalled, workloads.Summary([]error{s.failure})
 		return before
 	}
-	status := native.Status{Revision: s.target.Name, Replicas: int32(s.spec.replicas), ProgressTime: progressTime} //nolint:gosec // from an int32
-	status.Updated, status.Available = s.progress()
+	status := native.Status{Revision: s.target.Name, Replicas: int32(s.spec.replicas)} //nolint:gosec // from an int32
+	for i, pod := range s.plan.Pods {
+		if pod.Available {
+			status.Available++
+		}
+		if pod.Updated && !s.isOfOther(i) {
+			status.Updated++
+		}
+	}
 	if before.Revision != status.Revision {
 		before = native.Status{} // of another update; kubectl rollout undo brings back annotations, too
 	}
 	status.Time = before.Time
 	status.Blockers = workloads.Blockers(s.plan, s.result.Failed, before.Blockers, s.now)
+	status.ProgressTime = before.ProgressTime
+	if isAtRest(before.State) || status.Updated > before.Updated || status.Available > before.Available || before.ProgressTime.IsZero() {
+		status.ProgressTime = metav1.NewTime(s.now).Rfc3339Copy()
+	}
 	status.State, status.Message = s.state(status)
 	return status
 }
@@ -140,7 +149,7 @@ func (s *scope) state(status native.Status) (native.State, string) {
 	kept := s.keeps()
 	switch {
 	case s.failure != nil:
-		return s.failed()
+		return native.Stalled, workloads.Summary([]error{s.failure})
 	case s.invalid != nil:
 		return native.InvalidOptions, s.invalid.Error()
 	case stall.Stalled:
@@ -148,7 +157,7 @@ func (s *scope) state(status native.Status) (native.State, string) {
 	case s.options.paused:
 		return native.Paused, progress + "; annotation " + native.PausedAnnotation + " keeps the others from starting"
 	case s.isOverdue(status):
-		return native.ProgressDeadlineExceeded, fmt.Sprintf("%s, and there was no progress for %s", progress, s.spec.progressDeadline)
+		return native.ProgressDeadlineExceeded, fmt.Sprintf("%s, and there was no progress for %s", progress, s.deadline())
 	case kept > 0 && int(status.Updated)+kept >= len(s.plan.Pods) && !s.hasWork():
 		return native.PartitionReached, fmt.Sprintf("%s; annotation %s keeps the others", progress, native.PartitionAnnotation)
 	default:
@@ -169,10 +178,10 @@ func (s *scope) hasWork() bool {
 // isOverdue reports whether there was no progress for too long. If that is still to
 // come, it asks for another look then.
 func (s *scope) isOverdue(status native.Status) bool {
-	if s.spec.progressDeadline == 0 || s.keeps() > 0 && !s.hasWork() {
+	if s.deadline() == 0 || s.keeps() > 0 && !s.hasWork() {
 		return false
 	}
-	left := status.ProgressTime.Add(s.spec.progressDeadline).Sub(s.now)
+	left := status.ProgressTime.Add(s.deadline()).Sub(s.now)
 	if left > 0 {
 		s.requeue.Within(left)
 	}

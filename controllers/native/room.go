@@ -18,8 +18,14 @@ func (s *scope) nameNoRoom() {
 	if s.options.policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType || s.maxUnavailable() > 0 || s.options.paused {
 		return
 	}
-	if _, available := s.progress(); int(available) > s.spec.replicas {
-		return // a pod more gives room
+	available := 0
+	for _, pod := range s.plan.Pods {
+		if pod.Available {
+			available++
+		}
+	}
+	if len(s.plan.Moves) > 0 || available < len(s.plan.Pods) || available > s.spec.replicas {
+		return // something is in work that ends, or a pod more gives room
 	}
 	state := inplace.Stuck
 	for i := range s.plan.Blockers {

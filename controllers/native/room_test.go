@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	apinative "github.com/insitu-dev/insitu/apis/native"
@@ -45,6 +46,20 @@ var _ = Describe("A Deployment that is to be updated in place only, with maxUnav
 		Entry("as a number", short.Spec, "0"),
 		Entry("as a percentage", "0%"),
 	)
+
+	It("says nothing while a pod is at work that gives room when it is done", func(ctx context.Context) {
+		w := newWorld(ctx)
+		d := w.deployment(func(d *appsv1.Deployment) {
+			d.Labels[apinative.UpdatePolicyLabel], d.Spec.Strategy.RollingUpdate = "InPlaceOnly", room("0")
+		})
+		rs := w.replicaSet(d, "old", oldImage, 2)
+		w.pods(rs)
+		for _, name := range []string{rs.Name + "-0", rs.Name + "-1"} {
+			w.notReady(name, func(status *corev1.ContainerStatus) { status.Ready = false })
+		}
+		w.reconcile(native.Deployment)
+		Expect(w.told()).NotTo(ContainElement(ContainSubstring("NoRoom")))
+	})
 
 	It("changes what restarts no container", func(ctx context.Context) {
 		w := newWorld(ctx)

@@ -13,6 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/controllers/executor"
 	"github.com/insitu-dev/insitu/controllers/history"
 	"github.com/insitu-dev/insitu/controllers/podcache"
@@ -89,6 +91,15 @@ func (s *scope) readOptions() {
 	if s.options, s.invalid = parseOptions(s.object, s.kind); s.invalid != nil {
 		s.options = options{policy: s.options.policy, paused: true}
 	}
+}
+
+// mustStop reports whether a workload whose options are not as accepted stays held all the
+// same: its user wants no recreation, or has asked to stop, in whatever spelling.
+func (s *scope) mustStop() bool {
+	annotations := s.object.GetAnnotations()
+	paused, isPaused := annotations[native.PausedAnnotation]
+	partition, isParted := annotations[native.PartitionAnnotation]
+	return s.options.policy == appsv1beta1.InPlaceOnlyPodUpdateStrategyType || isPaused && paused != "false" || isParted && partition != "0"
 }
 
 // readTemplate reads the template of the spec.

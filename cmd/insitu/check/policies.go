@@ -46,9 +46,10 @@ func (c *checker) holdPolicies(ctx context.Context) []finding {
 			findings = append(findings, c.tryHolds(ctx, kind, objects)...)
 		}
 		held, err := c.perNamespace(ctx, kind, controllers.HeldPerNamespace)
-		if err == nil { // else it was said above
-			findings = append(findings, c.tryReleases(ctx, kind, held)...)
+		if err != nil {
+			findings = append(findings, finding{f.subject, fmt.Sprintf("held %ss cannot be listed: %v", kind, err), "grant the rights that are missing above"})
 		}
+		findings = append(findings, c.tryReleases(ctx, kind, held)...)
 	}
 	if len(kinds) > 0 {
 		f.found = fmt.Sprintf("no %s is opted in and could be held, so none was tried", strings.Join(kinds, ", "))
