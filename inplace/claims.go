@@ -50,13 +50,20 @@ func refuseOtherClaims(pod *corev1.Pod, target Revision) *Refusal {
 }
 
 // detachForClaims returns the step that makes a pod go whose claims need that; nil if
-// none does. A pod in the middle of a change comes to rest first.
+// none does. A pod in the middle of a change comes to rest first, and begins no other one,
+// unless it is broken: another one may mend it.
 func detachForClaims(facts PodFacts, before *past, target Target, now time.Time) *Step {
 	claims := facts.Claims.In(volumes.Detaching)
-	if len(claims) == 0 || facts.Claims.KeepPod() || !before.progress().Complete {
+	if len(claims) == 0 || facts.Claims.KeepPod() {
 		return nil
 	}
 	step := remove(facts.Pod, target, Step{Reason: claims[0].Reason, Message: claims.Message()}, now)
+	if !before.progress().Complete {
+		step = noteDetached(finish(before, target, now), facts)
+		if IsBroken(facts.Pod) || step.State == Settled {
+			return nil
+		}
+	}
 	return &step
 }
 

@@ -201,6 +201,13 @@ func TestMakePlanWithClaims(t *testing.T) {
 			pods: pods{inService("p1"), inService("p0")}, claims: claims{claimDetaches, claimSettled}, limit: 1, at: 1,
 			moves: []string{"Recreate p1"}, blockers: []string{"p0 Waiting MaxUnavailable"},
 		},
+		"a pod in the middle of a change begins no other before it goes for its claims": {
+			pods: pods{inService("p0").Generation(2, 1).Record(appsv1beta1.InPlaceUpdateState{
+				Revision: "a", UpdateTimestamp: metav1.NewTime(patched),
+				LastContainerStatuses: map[string]appsv1beta1.InPlaceUpdateContainerStatus{"main": {ContainerID: "containerd://main-1"}},
+			})},
+			claims: claims{claimDetaches}, limit: 1, at: 1, blockers: []string{"p0 Restarting NotObserved"},
+		},
 		"no pod goes for its claims while one is not available": {
 			pods: pods{notReady(updated("p1")), updated("p0")}, claims: claims{nil, claimDetaches}, limit: 1, at: 1,
 			blockers: []string{"p1 Verifying PodNotReady", "p0 Waiting MaxUnavailable"},
