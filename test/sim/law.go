@@ -5,6 +5,7 @@ package sim
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
@@ -55,7 +56,9 @@ type law struct {
 	// refusedSizes are the sizes that the server refused to this manager last, by the UIDs
 	// of claims. It asks again later and later, and no pod waits for that.
 	refusedSizes map[types.UID]string
-	data         *dataLaw
+	// refusedBefore are those that it had refused when this reconciliation began.
+	refusedBefore map[types.UID]string
+	data          *dataLaw
 }
 
 func newLaw(w *World) *law {
@@ -93,7 +96,7 @@ func (l *law) begin() {
 		l.creations.version = set.GetResourceVersion()
 	}
 	l.seen, l.seenSet, l.attempts = nil, nil, 0
-	l.seenClones, l.made = nil, sets.New[types.UID]()
+	l.seenClones, l.made, l.refusedBefore = nil, sets.New[types.UID](), maps.Clone(l.refusedSizes)
 }
 
 func (l *law) notice(list client.ObjectList) {

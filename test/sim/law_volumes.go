@@ -271,12 +271,22 @@ func (l *law) checkClaimsFirst(w write) {
 	}
 	for name, template := range l.claimTemplates() {
 		claim := l.seenClaims[name+"-"+after.Name]
-		// A growth beyond the template is for somebody else, and no pod waits for it.
-		isOurs := claim != nil && compare(requestOf(claim), requestOf(template)) <= 0
-		if isOurs && slices.Contains(claimsOf(after), claim.Name) && !isDone(claim, template) && l.whyNot(claim, template) == "" {
+		if claim == nil || !slices.Contains(claimsOf(after), claim.Name) || isDone(claim, template) || !l.isWaitedFor(claim, template) {
+			continue
+		}
+		// What keeps the claim from its template may have been found a moment ago.
+		if live, there := get[*corev1.PersistentVolumeClaim](l.world.server, claim.Name); there && l.whyNot(claim, template) == "" && l.whyNot(live, template) == "" {
 			l.world.violate("%s changes the pod, and claim %s is not done: %s", w.words, claim.Name, describeClaim(claim))
 		}
 	}
+}
+
+// isWaitedFor reports whether a pod waits for the growth of a claim. One beyond the template
+// is for somebody else; one that was refused when this reconciliation began is tried beside
+// the update of the pod.
+func (l *law) isWaitedFor(claim, template *corev1.PersistentVolumeClaim) bool {
+	size := requestOf(template)
+	return compare(requestOf(claim), size) <= 0 && l.refusedBefore[claim.UID] != size.String()
 }
 
 // noteRefusedSize notes that the server refuses what a claim is to be.
