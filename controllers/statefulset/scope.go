@@ -136,6 +136,10 @@ func (r *Reconciler) observePods(ctx context.Context, s *scope) error {
 			s.members = append(s.members, m)
 		} else {
 			s.condemned = append(s.condemned, m)
+			// Nothing but time makes it healthy, which others may wait for.
+			if at := workload.HealthyAt(pod, s.set.GetMinReadySeconds()); at.After(s.now) {
+				s.requeue.Within(at.Sub(s.now))
+			}
 		}
 	}
 	byOrdinal := func(a, b *member) int { return a.ordinal - b.ordinal }

@@ -5,6 +5,7 @@ package workload
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,6 +25,18 @@ import (
 func IsHealthy(pod *corev1.Pod, lifecycle *appsv1beta1.Lifecycle, minReadySeconds int32, now time.Time) bool {
 	return inplace.IsServing(pod, lifecycle) && pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning &&
 		podutils.IsPodAvailable(pod, minReadySeconds, metav1.NewTime(now))
+}
+
+// HealthyAt returns when a pod that is ready will have been so for minReadySeconds; zero for
+// another one.
+func HealthyAt(pod *corev1.Pod, minReadySeconds int32) time.Time {
+	i := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+	if i < 0 {
+		return time.Time{}
+	}
+	return pod.Status.Conditions[i].LastTransitionTime.Add(time.Duration(minReadySeconds)*time.Second + time.Second)
 }
 
 // RevisionOf returns the name of the revision that a pod says it is at.
