@@ -8,7 +8,7 @@
 //
 // While a workload is held for an update, its controller says when a pod may serve
 // (package native). What is wrong with the workload may keep it from that. So a new pod is
-// opened here when its containers have been ready for a minute. At any other time nobody
+// opened here when its containers have been ready for a minute. At any other time no controller
 // would: neither for a new pod, which is
 // not ready before its gate was opened once, nor for one that was out of service when
 // the update was given up. Such a pod may be in the middle of a change; it is opened

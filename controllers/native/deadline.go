@@ -117,7 +117,7 @@ func (s *scope) stagnation() stagnation {
 }
 
 // mayExpire reports whether the hold ends if it makes no progress: something but the new
-// revision is in its way, Kubernetes can go on without it, and nobody has asked to wait.
+// revision is in its way, Kubernetes can go on without it, and the user has not asked to wait.
 func (s *scope) mayExpire() bool {
 	isPlanned := s.planned && s.failure == nil
 	switch {

@@ -39,7 +39,7 @@ var _ = Describe("what the manager says of workloads that would not be held", fu
 
 	It("is not for those who may not read events", func(ctx SpecContext) {
 		w := newWorld(ctx)
-		nobody, _ := w.asUser("nobody")
-		Expect(nobody.NotHeld(ctx, w.namespace, time.Now())).To(BeEmpty())
+		stranger, _ := w.asUser("stranger")
+		Expect(stranger.NotHeld(ctx, w.namespace, time.Now())).To(BeEmpty())
 	})
 })

@@ -188,7 +188,7 @@ var advice = map[string]string{
 	// Those of package controllers/native, which are its own.
 	"ReleasedForRecreation": "Nothing: Kubernetes recreates the pods; the message says why",
 	"UpdatedInPlace":        nothingDone,
-	"HoldTimedOut":          "Nothing: Kubernetes goes on; before the next update, mend what the message names",
+	"HoldTimedOut":          "Nothing: Kubernetes goes on; before the next update, correct what the message names",
 	"HoldLost":              "See whether the admission policies of Insitu are installed, and who changes the workload: `kubectl get mutatingadmissionpolicies`",
 	"NotHeld":               "Have the admission policies of Insitu act in the namespace, from Kubernetes 1.36 on (holdPolicies of the chart), with their switch; or take the label off: `kubectl label KIND/NAME insitu.dev/update-policy-`",
 	"LeftBehind":            "Nothing, if the message says that pods are evicted; else do what it says, make room in their PodDisruptionBudget, or delete them: `kubectl delete pod POD`",
