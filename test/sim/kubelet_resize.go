@@ -288,9 +288,6 @@ func (w *worker) reportSizes(status *corev1.ContainerStatus) {
 		return
 	}
 	status.Resources = actual.DeepCopy()
-	if w.size.progress != nil && w.size.progress.Reason == corev1.PodReasonError {
-		status.Resources.Requests = granted.Requests.DeepCopy()
-	}
 	switch w.kubelet.world.settings.resizes.reports {
 	case exact:
 	case rounded:

@@ -195,8 +195,12 @@ func TestMemoryBelowUse(t *testing.T) {
 	p.after(20)
 	p.Expect(p.shows()).To(ContainSubstring("restarts 0, ready true"))
 	p.Expect(p.shows()).To(ContainSubstring("PodResizeInProgress Error at 2"))
+	p.Expect(p.resize("requests.cpu=150m")).To(Succeed())
+	p.after(20)
+	p.Expect(p.shows()).To(ContainSubstring("allocated 150m, has 100m, PodResizeInProgress Error at 3"), "a kubelet that cannot make all makes nothing")
 	p.Expect(p.resize("requests.memory=64Mi", "limits.memory=64Mi")).To(Succeed())
-	p.Expect(p.after(5)).To(Equal([]string{"observed 3 of 3, restarts 0, ready true, allocated 100m, has 100m"}))
+	p.after(5)
+	p.Expect(p.shows()).To(Equal("observed 4 of 4, restarts 0, ready true, allocated 150m, has 150m"))
 }
 
 // A container that was killed for its memory has it raised, and is tried at once.
