@@ -49,3 +49,33 @@ func TestDrainWithoutService(t *testing.T) {
 		g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
 	}
 }
+
+// A pod is marked, as its budget allows, and its kubelet says nothing yet. That another pod
+// fails meanwhile takes the permission back for none that is on its way out.
+func TestRecreationOfAPodWhoseKubeletIsSilent(t *testing.T) {
+	g := NewWithT(t)
+	s := reference()
+	s.respects = true
+	w, err := newScenario(s)
+	g.Expect(err).NotTo(HaveOccurred())
+	silent := false
+	w.fate = func(written write) fate {
+		if !silent && written.isAbout("patch Pod/status") {
+			silent = true
+			for _, node := range w.nodes {
+				node.silentUntil = w.clock.Now().Add(30 * time.Second)
+			}
+		}
+		return succeeds
+	}
+	to("b")(w)
+	for !silent {
+		w.step()
+	}
+	mutate(w.server, setName+"-0", func(pod *corev1.Pod) { setPodCondition(pod, corev1.PodReady, false, w.clock.Now()) })
+	w.step()
+	to("env")(w)
+	w.rest()
+	g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
+	g.Expect(w.story.String()).To(ContainSubstring("manager: delete Pod sample-2"))
+}

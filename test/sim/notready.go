@@ -47,6 +47,12 @@ func isKeptOut(pod *corev1.Pod) bool {
 	return conditionIs(pod, appsv1beta1.InPlaceUpdateReady, corev1.ConditionFalse) || isMarkedNotReady(pod) || isDrained(pod)
 }
 
+// isGateClosed reports whether the operator keeps a pod out of service by a readiness gate.
+func isGateClosed(pod *corev1.Pod) bool {
+	closed := isGatedBy(pod, appsv1beta1.InPlaceUpdateReady) && conditionIs(pod, appsv1beta1.InPlaceUpdateReady, corev1.ConditionFalse)
+	return closed || isMarkedNotReady(pod)
+}
+
 // isMarkedNotReady reports whether the operator keeps a pod out of service by
 // KruisePodReady.
 func isMarkedNotReady(pod *corev1.Pod) bool {
