@@ -113,6 +113,12 @@ func (t Target) isHeldBack(pod *corev1.Pod) bool {
 	return state != "" && state != appsv1beta1.LifecycleStateNormal
 }
 
+// IsGivenUp reports whether a pod is, or was, held by its hook for an update or a deletion, and
+// does not count until that is over. It may go on serving while it waits to be let go.
+func IsGivenUp(pod *corev1.Pod, lifecycle *appsv1beta1.Lifecycle) bool {
+	return Target{Lifecycle: lifecycle}.isGivenUp(pod)
+}
+
 // isGivenUp reports whether a pod is out of service by agreement with its hook:
 // whatever is done to it takes nothing away.
 func (t Target) isGivenUp(pod *corev1.Pod) bool {

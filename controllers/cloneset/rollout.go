@@ -26,6 +26,7 @@ func (r *Reconciler) assess(ctx context.Context, s *scope) error {
 	for i, state := range plan.Pods {
 		s.members[i].serves, s.members[i].available, s.members[i].surges = state.Serves, state.Available, s.needsSurge(state)
 		s.members[i].returns = state.Step.TakesOutNext || state.Step.LeadsToPatch()
+		s.members[i].yields = s.yields(state)
 	}
 	s.counts = countPods(s.members, w.Pods, plan.Pods)
 	return nil
@@ -61,6 +62,14 @@ func (s *scope) needsSurge(pod inplace.PodState) bool {
 	hasBegun := inplace.IsMarkedNotReady(pod.Pod) || inplace.IsPreparingUpdate(pod.Pod)
 	takesOut := hasBegun || serves && (step.Change.Restarts() || step.State == inplace.HookHeld)
 	return s.set.GetMaxUnavailable() == 0 && takesOut
+}
+
+// yields reports whether a pod serves that counts as unavailable for what is to be done to it
+// next: it was given up by its hook, or goes on only as the budgets allow.
+func (s *scope) yields(pod inplace.PodState) bool {
+	lifecycle, minReady := s.set.Spec.Lifecycle.OrNil(), s.set.GetMinReadySeconds()
+	return workload.Yields(pod.Pod, lifecycle, minReady, s.now) ||
+		(pod.Undrained || s.isBetweenBatches(pod)) && workload.IsHealthy(pod.Pod, lifecycle, minReady, s.now)
 }
 
 // isBetweenBatches reports whether a pod serves while some of its containers are

@@ -74,9 +74,9 @@ func (f scaleFacts) surging() int {
 	return surging - min(surging, useless, max(len(f.members)-f.replicas, 0))
 }
 
-// create plans creations, as far as the limit allows. Lost and broken pods are
-// nothing to wait for: a creation takes nothing away, and may be what they need
-// to recover.
+// create plans creations, as far as the limit allows. Lost and broken pods, and those
+// that serve until they may be updated or deleted, are nothing to wait for: a creation
+// takes nothing away, and may be what they need to recover, or to be let go.
 //
 // Pods that replace missing ones have the revision that those would have; pods
 // beyond that are there for the update, and have its revision as far as the
@@ -86,7 +86,7 @@ func (p *scalePlan) create(f scaleFacts, missing int) {
 	if f.limit >= 0 {
 		starting := 0
 		for _, m := range f.members {
-			if !m.available && !m.broken {
+			if !m.available && !m.broken && !m.yields {
 				starting++
 			}
 		}

@@ -18,7 +18,7 @@ import (
 )
 
 // membersOf returns members in the order of their letters: "o" old, "n" at the
-// update revision; then "-" not available, "~" the same, but it serves, "!" broken, "s" about to be taken out of
+// update revision; then "-" not available, "~" the same, but it serves, "y" the same until it may be changed, "!" broken, "s" about to be taken out of
 // service, "r" also, for a change in place, "d" asked to be deleted. They are named
 // a, b, c.
 func membersOf(how ...string) []*member {
@@ -34,6 +34,8 @@ func membersOf(how ...string) []*member {
 				isUnready(m)
 			case '~':
 				m.available = false
+			case 'y':
+				m.available, m.yields = false, true
 			case '!':
 				isUnready(m)
 				m.broken = true
@@ -67,10 +69,11 @@ func TestPlanScale(t *testing.T) {
 		"the limit counts what starts": {
 			facts: scaleFacts{replicas: 6, limit: 3}, pods: []string{"n-", "n!", "n"}, atUpdate: 2, withheld: 1,
 		},
-		"the limit is used up":        {facts: scaleFacts{replicas: 4, limit: 1}, pods: []string{"n-"}, withheld: 3},
-		"surge for what is replaced":  {facts: scaleFacts{replicas: 3, surge: 2}, pods: []string{"os", "os", "os"}, atUpdate: 2},
-		"no more than is replaced":    {facts: scaleFacts{replicas: 3, surge: 2}, pods: []string{"os", "n", "n"}, atUpdate: 1},
-		"no surge while it is paused": {facts: scaleFacts{replicas: 3, surge: 2, stopped: true}, pods: []string{"os", "os", "os"}},
+		"the limit is used up":            {facts: scaleFacts{replicas: 4, limit: 1}, pods: []string{"n-"}, withheld: 3},
+		"but not what waits to be let go": {facts: scaleFacts{replicas: 4, limit: 1}, pods: []string{"ny", "o"}, atUpdate: 1, withheld: 1},
+		"surge for what is replaced":      {facts: scaleFacts{replicas: 3, surge: 2}, pods: []string{"os", "os", "os"}, atUpdate: 2},
+		"no more than is replaced":        {facts: scaleFacts{replicas: 3, surge: 2}, pods: []string{"os", "n", "n"}, atUpdate: 1},
+		"no surge while it is paused":     {facts: scaleFacts{replicas: 3, surge: 2, stopped: true}, pods: []string{"os", "os", "os"}},
 		"surge for a kept pod that somebody asks for": {
 			facts: scaleFacts{replicas: 3, surge: 1, partition: 3}, pods: []string{"o", "od", "o"}, atCurrent: 1,
 		},

@@ -83,6 +83,9 @@ type member struct {
 	// available: it serves, and nothing is being changed in it. broken: it does
 	// not, and waiting does not help.
 	serves, available, broken bool
+	// yields: it is not available for what is to be done to it next, and goes on serving until
+	// that may be done.
+	yields bool
 	// surges: it is to be taken out of service, and a pod beyond replicas may make
 	// up for it. returns: that is for a change in place.
 	surges, returns bool

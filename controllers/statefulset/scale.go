@@ -54,9 +54,10 @@ func planScale(f scaleFacts) scalePlan {
 
 // planOrdered creates one pod at a time, each after those before it are ready,
 // and deletes one at a time, the highest first, while all that stay are ready. Of those
-// that are to go, one that is not healthy waits for those below it to be healthy.
+// that are to go, one that is not healthy waits for those below it to be healthy. One that a
+// hook has given up holds up deletions only, see workload.Yields.
 func planOrdered(f scaleFacts) scalePlan {
-	pods := byOrdinal(f.members)
+	pods, yields := byOrdinal(f.members), false
 	for _, ordinal := range f.ordinals {
 		m := pods[ordinal]
 		switch {
@@ -64,11 +65,13 @@ func planOrdered(f scaleFacts) scalePlan {
 			return scalePlan{create: []int{ordinal}}
 		case inplace.HasEnded(m.Pod):
 			return scalePlan{remove: []*member{m}}
+		case m.yields:
+			yields = true
 		case !m.healthy:
 			return scalePlan{}
 		}
 	}
-	if len(f.condemned) == 0 {
+	if len(f.condemned) == 0 || yields {
 		return scalePlan{}
 	}
 	last := f.condemned[len(f.condemned)-1]
@@ -84,9 +87,9 @@ func planOrdered(f scaleFacts) scalePlan {
 
 // planParallel creates and deletes all at once, as far as the limit allows.
 //
-// Lost pods are nothing to wait for. Broken pods, and those that a hook holds before
-// their deletion, hold up deletions only: a creation takes nothing away, and may be what
-// broken pods need to recover.
+// Lost pods are nothing to wait for. Broken pods, those that a hook has given up and that
+// serve, and those that are to go and are held by it hold up deletions only: a creation takes
+// nothing away, and may be what broken pods need to recover.
 func planParallel(f scaleFacts) scalePlan {
 	plan := scalePlan{}
 	pods := byOrdinal(f.members)
@@ -94,7 +97,7 @@ func planParallel(f scaleFacts) scalePlan {
 	for _, m := range slices.Concat(f.members, f.condemned) {
 		switch {
 		case m.healthy || inplace.IsLost(m.Pod, f.now):
-		case inplace.IsBroken(m.Pod), m.isHeldForDeletion() && pods[m.ordinal] != m:
+		case inplace.IsBroken(m.Pod), m.yields, m.isHeldForDeletion() && pods[m.ordinal] != m:
 			still++
 		default:
 			starting++

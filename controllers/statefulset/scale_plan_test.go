@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
-	"github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/test/builders"
 )
 
@@ -51,7 +50,7 @@ func podIn(condition string, ordinal int) *member {
 		b.Deleted(builders.Start.Add(time.Hour))
 	}
 	pod := b.Build()
-	return &member{Pod: pod, ordinal: ordinal, healthy: workload.IsHealthy(pod, &appsv1beta1.Lifecycle{}, 0, builders.Start)}
+	return newMember(pod, ordinal, &appsv1beta1.Lifecycle{}, 0, builders.Start)
 }
 
 // pods maps ordinals to conditions.
@@ -112,6 +111,8 @@ func TestOrderedScaling(t *testing.T) {
 		"not while one below it is not ready, either": {wanted: three, pods: pods{0: healthy, 1: healthy, 2: healthy, 3: unready, 4: unready}},
 		"none of all that go, while none is ready":    {pods: pods{0: unready, 1: unready, 2: unready}},
 		"one that a hook holds is let go":             {wanted: three, pods: pods{0: healthy, 1: healthy, 2: healthy, 3: unready, 4: held}, remove: []int{4}},
+		"the next beside one that a hook holds":       {wanted: three, pods: pods{0: held}, create: []int{1}},
+		"no other one goes beside that":               {wanted: three, pods: pods{0: held, 1: healthy, 2: healthy, 3: healthy}},
 		"a broken one below does not hold it up":      {wanted: three, pods: pods{0: healthy, 1: healthy, 2: healthy, 3: unready, 4: healthy}, remove: []int{4}},
 		"a reserved one goes when its place is taken": {wanted: []int{0, 2, 3}, pods: pods{0: healthy, 1: healthy, 2: healthy}, create: []int{3}},
 		"and not before":                              {wanted: []int{0, 2, 3}, pods: pods{0: healthy, 1: healthy, 2: healthy, 3: unready}},
@@ -144,6 +145,8 @@ func TestParallelScaling(t *testing.T) {
 		"a healthy one is not, while another is":      {wanted: []int{0}, pods: pods{0: unready, 1: healthy, 2: healthy}, limit: 1},
 		"one that a hook holds does not hold it up":   {wanted: three, pods: pods{0: healthy, 1: healthy, 7: held}, limit: 1, create: []int{2}, remove: []int{7}},
 		"no other one goes, while a hook holds one":   {wanted: []int{0}, pods: pods{0: healthy, 1: healthy, 2: held}, limit: 1, remove: []int{2}},
+		"nor does one that stays":                     {wanted: three, pods: pods{0: held, 1: healthy}, limit: 1, create: []int{2}},
+		"no other one goes beside that":               {wanted: []int{0}, pods: pods{0: held, 1: healthy}, limit: 1},
 		"created first, deleted when that is settled": {wanted: []int{0, 2}, pods: pods{0: healthy, 1: healthy}, limit: 1, create: []int{2}},
 	} {
 		t.Run(name, func(t *testing.T) { test.run(t, false) })

@@ -87,8 +87,16 @@ type scope struct {
 type member struct {
 	*corev1.Pod
 	ordinal int
-	// healthy: the pod runs, has been ready for minReadySeconds, and stays.
-	healthy bool
+	// healthy: the pod runs, has been ready for minReadySeconds, and stays. yields: it would
+	// be healthy, had its hook not given it up.
+	healthy, yields bool
+}
+
+func newMember(pod *corev1.Pod, ordinal int, lifecycle *appsv1beta1.Lifecycle, minReadySeconds int32, now time.Time) *member {
+	return &member{
+		Pod: pod, ordinal: ordinal,
+		healthy: workload.IsHealthy(pod, lifecycle, minReadySeconds, now), yields: workload.Yields(pod, lifecycle, minReadySeconds, now),
+	}
 }
 
 // isHeldForDeletion reports whether the pod was given to the hook preDelete.
@@ -131,7 +139,7 @@ func (r *Reconciler) observePods(ctx context.Context, s *scope) error {
 			s.strays = append(s.strays, pod)
 			continue
 		}
-		m := &member{Pod: pod, ordinal: ordinal, healthy: workload.IsHealthy(pod, s.set.GetLifecycle(), s.set.GetMinReadySeconds(), s.now)}
+		m := newMember(pod, ordinal, s.set.GetLifecycle(), s.set.GetMinReadySeconds(), s.now)
 		if s.wanted.Has(ordinal) {
 			s.members = append(s.members, m)
 		} else {

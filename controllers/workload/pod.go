@@ -23,7 +23,18 @@ import (
 // IsHealthy reports whether a pod runs, has been ready for minReadySeconds, and
 // stays.
 func IsHealthy(pod *corev1.Pod, lifecycle *appsv1beta1.Lifecycle, minReadySeconds int32, now time.Time) bool {
-	return inplace.IsServing(pod, lifecycle) && pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning &&
+	return inplace.IsServing(pod, lifecycle) && isUp(pod, minReadySeconds, now)
+}
+
+// Yields reports whether a pod would be healthy, had its hook not given it up. Nothing
+// that is created is to wait for it: it serves until a PodDisruptionBudget lets it go, which
+// may wait for what is created.
+func Yields(pod *corev1.Pod, lifecycle *appsv1beta1.Lifecycle, minReadySeconds int32, now time.Time) bool {
+	return inplace.IsGivenUp(pod, lifecycle) && isUp(pod, minReadySeconds, now)
+}
+
+func isUp(pod *corev1.Pod, minReadySeconds int32, now time.Time) bool {
+	return pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning &&
 		podutils.IsPodAvailable(pod, minReadySeconds, metav1.NewTime(now))
 }
 
