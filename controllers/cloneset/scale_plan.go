@@ -53,7 +53,7 @@ func planScale(f scaleFacts) scalePlan {
 }
 
 // surging returns how many pods there are to be beyond replicas. Broken ones that
-// are not let go make up for nothing: they make way for others.
+// are not let go make up for nothing: they make way for others when no place is left.
 func (f scaleFacts) surging() int {
 	if f.stopped {
 		return 0
@@ -64,14 +64,17 @@ func (f scaleFacts) surging() int {
 			needed++
 		}
 	}
+	surging := min(needed, f.surge)
+	if len(f.members) < f.replicas+surging {
+		return surging
+	}
 	held, useless := hold(f.members, f.replicas, f.partition, 0).held, 0
 	for _, m := range f.members {
 		if m.broken && held.Has(m.Name) {
 			useless++
 		}
 	}
-	surging := min(needed, f.surge)
-	return surging - min(surging, useless, max(len(f.members)-f.replicas, 0))
+	return surging - min(surging, useless)
 }
 
 // create plans creations, as far as the limit allows. Lost and broken pods, and those

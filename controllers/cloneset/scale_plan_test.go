@@ -100,6 +100,8 @@ func TestPlanScale(t *testing.T) {
 		"but not what the partition keeps":          {facts: scaleFacts{replicas: 2, maxUnavailable: 1, partition: 1}, pods: []string{"n", "o", "n"}, remove: []string{"a"}},
 		"surge pods stay while they are of use":     {facts: scaleFacts{replicas: 2, surge: 1, maxUnavailable: 1}, pods: []string{"os", "o", "n"}},
 		"broken pods that are kept are of no use":   {facts: scaleFacts{replicas: 1, surge: 1}, pods: []string{"os", "o!"}, remove: []string{"b"}},
+		"and go when they take the last place":      {facts: scaleFacts{replicas: 2, surge: 2}, pods: []string{"os", "os", "o!", "n"}, remove: []string{"c"}},
+		"but stay while there is another":           {facts: scaleFacts{replicas: 2, surge: 2}, pods: []string{"os", "os", "o!"}, atUpdate: 1},
 		"what is asked for is no surplus by itself": {facts: scaleFacts{replicas: 2, maxUnavailable: 1}, pods: []string{"nd", "n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
