@@ -44,6 +44,9 @@ type Workload struct {
 	// Condemned are the pods that are to go for good. They count for nothing; a
 	// lost one has a blocker.
 	Condemned []*corev1.Pod
+	// Lingering are those of Condemned of which one waits for the other to be healthy: they
+	// serve until they go.
+	Lingering []PodFacts
 }
 
 // Move is a step that is to be carried out now.
@@ -137,6 +140,7 @@ func MakePlan(w Workload, now time.Time) Plan {
 		p.watchClaims(v)
 	}
 	p.watchCondemned()
+	p.bringBack()
 	for _, v := range views {
 		p.plan.Pods = append(p.plan.Pods, v.PodState)
 	}
@@ -236,17 +240,6 @@ func (p *planner) decide(v *view) {
 		p.move(v, "")
 	default:
 		p.decideDisruption(v)
-	}
-}
-
-// watchCondemned names the pods that were to go and do not.
-func (p *planner) watchCondemned() {
-	for _, pod := range p.workload.Condemned {
-		v := &view{PodState: PodState{Pod: pod, Step: Remove(pod, p.workload.Target, p.now)}}
-		p.recheckAt(v.Step.Until)
-		if v.Step.State == Stuck || v.Step.State == HookHeld && v.Step.Action == Wait {
-			p.block(v, v.Step.State, v.Step.Reason, v.Step.Message)
-		}
 	}
 }
 

@@ -22,6 +22,13 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 		return err
 	}
 	s.asked = s.workload(facts)
+	for _, m := range s.lingering {
+		f, err := workload.Facts(ctx, r.client, s.revisions.History, m.Pod, s.now)
+		if err != nil {
+			return err
+		}
+		s.asked.Lingering = append(s.asked.Lingering, f)
+	}
 	plan, tried := r.executor.Preflight(ctx, s.set, s.asked, s.now)
 	plan.Block(slices.Concat(s.away, s.waiting)...)
 	s.plan, s.planned = plan, true

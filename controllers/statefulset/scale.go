@@ -54,8 +54,9 @@ func planScale(f scaleFacts) scalePlan {
 
 // planOrdered creates one pod at a time, each after those before it are ready,
 // and deletes one at a time, the highest first, while all that stay are ready. Of those
-// that are to go, one that is not healthy waits for those below it to be healthy. One that a
-// hook has given up holds up deletions only, see workload.Yields.
+// that are to go, one that is not healthy waits for those below it to be healthy, but for
+// those that do not come back. One that a hook has given up holds up deletions only, see
+// workload.Yields.
 func planOrdered(f scaleFacts) scalePlan {
 	pods, yields := byOrdinal(f.members), false
 	for _, ordinal := range f.ordinals {
@@ -78,8 +79,9 @@ func planOrdered(f scaleFacts) scalePlan {
 	if last.DeletionTimestamp != nil {
 		return scalePlan{}
 	}
-	first := slices.IndexFunc(f.condemned, func(m *member) bool { return !m.healthy })
-	if !last.healthy && !last.isHeldForDeletion() && f.condemned[first] != last {
+	mayRecover := func(m *member) bool { return !m.healthy && !m.isHeldForDeletion() && !inplace.HasEnded(m.Pod) }
+	first := slices.IndexFunc(f.condemned, mayRecover)
+	if mayRecover(last) && f.condemned[first] != last {
 		return scalePlan{waits: last, awaited: f.condemned[first]}
 	}
 	return scalePlan{remove: []*member{last}}
@@ -145,6 +147,7 @@ func (r *Reconciler) scale(ctx context.Context, s *scope) error {
 		ordered: s.set.GetPodManagementPolicy() == appsv1.OrderedReadyPodManagement, now: s.now,
 	})
 	if plan.waits != nil {
+		s.lingering = []*member{plan.awaited, plan.waits}
 		s.waiting = append(s.waiting, inplace.Blocker{
 			Pod: plan.waits.Pod, State: inplace.Waiting, Reason: inplace.ReasonScaleIn,
 			Message: fmt.Sprintf("podManagementPolicy OrderedReady: it is not healthy, and is deleted when pod %s is", plan.awaited.Name),

@@ -40,8 +40,9 @@ type scope struct {
 	wanted   appsv1beta1.OrdinalSet
 	ordinals []int
 	// members are the pods at wanted ordinals; condemned are the others, which
-	// are to be deleted. Both are sorted by ordinal, the lowest first.
-	members, condemned []*member
+	// are to be deleted. Both are sorted by ordinal, the lowest first. lingering are those
+	// of condemned of which one waits for the other to be healthy.
+	members, condemned, lingering []*member
 	// selector is spec.selector; strays are the pods that it no longer selects.
 	selector labels.Selector
 	strays   []*corev1.Pod

@@ -127,3 +127,54 @@ func leaveOne(g Gomega, w *World) {
 		g.Expect(w.server.delete(objectKey{"Pod", name}, nil)).To(Succeed())
 	}
 }
+
+// Somebody makes two pods that the set takes over and does not want. With OrderedReady, the
+// upper one waits for the lower one to be healthy: so their gates have to be opened, also
+// that of the upper one if the lower one never becomes healthy.
+func TestScaleDownOfPodsThatSomebodyMade(t *testing.T) {
+	for _, isDrained := range []bool{false, true} {
+		g := NewWithT(t)
+		s := reference()
+		s.ordered = true
+		w, err := newScenario(s)
+		g.Expect(err).NotTo(HaveOccurred())
+		together(podByHand(3, labeled), podByHand(4, labeled))(w)
+		if isDrained {
+			mutate(w.server, setName+"-3", func(pod *corev1.Pod) { pod.Labels[appsv1beta1.DrainedLabel] = otherDrainer })
+		}
+		w.rest()
+		g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
+		g.Expect(w.podsOfSet()).To(HaveLen(3))
+	}
+}
+
+// A set is scaled down in order while its lower pod is out of service for an update, drained
+// or held by a hook, and the upper one is not healthy, which waits for the lower one.
+func TestScaleDownWhilePodsAreOutForAnUpdate(t *testing.T) {
+	for name, change := range map[string]func(*settings){
+		"drained": func(s *settings) { s.gracePeriod = 20 * time.Second },
+		"held":    hookedBy(hooks{inPlaceUpdate: true, marksUpdate: true}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := reference()
+			s.replicas, s.maxUnavailable, s.ordered, s.unserved = 2, 1, true, true
+			change(&s)
+			w, err := newScenario(s)
+			g.Expect(err).NotTo(HaveOccurred())
+			to("b")(w)
+			isOut := func(name string) bool {
+				pod, _ := get[*corev1.Pod](w.server, name)
+				return isKeptOut(pod) || isHeldBack(pod, w.set())
+			}
+			for w.step(); w.failure == nil && !isOut(setName+"-0"); w.step() {
+				continue
+			}
+			mutate(w.server, setName+"-1", func(pod *corev1.Pod) { pod.Labels[appsv1beta1.DrainedLabel] = otherDrainer })
+			scaleTo(0)(w)
+			w.rest()
+			g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
+			g.Expect(w.podsOfSet()).To(BeEmpty())
+		})
+	}
+}

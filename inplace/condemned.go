@@ -1,0 +1,55 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inplace
+
+import "time"
+
+// watchCondemned names the pods that were to go and do not.
+func (p *planner) watchCondemned() {
+	for _, pod := range p.workload.Condemned {
+		v := &view{PodState: PodState{Pod: pod, Step: Remove(pod, p.workload.Target, p.now)}}
+		p.recheckAt(v.Step.Until)
+		if v.Step.State == Stuck || v.Step.State == HookHeld && v.Step.Action == Wait {
+			p.block(v, v.Step.State, v.Step.Reason, v.Step.Message)
+		}
+	}
+}
+
+// bringBack lets pods serve that are to go and stay for now. Of those that do not, it
+// names why.
+func (p *planner) bringBack() {
+	for _, facts := range p.workload.Lingering {
+		if facts.Pod.DeletionTimestamp != nil {
+			continue
+		}
+		before := facts.pastAt(p.now)
+		facts.past = before
+		v := &view{PodState: PodState{Pod: facts.Pod, Step: comeBack(before, p.workload.Target, p.now)}, facts: facts}
+		p.recheckAt(v.Step.Until)
+		switch {
+		case v.Step.State == Settled:
+		case v.Step.Action == Wait:
+			p.block(v, v.Step.State, v.Step.Reason, v.Step.Message)
+		default:
+			p.move(v, "until it goes")
+		}
+	}
+}
+
+// comeBack returns the step by which a pod that nobody updates any more serves, whatever
+// it was in the middle of: its containers run, its gates are opened, our drain ends and its
+// hooks let it go. Nothing is changed of what it runs.
+func comeBack(before *past, target Target, now time.Time) Step {
+	target.frozen = true
+	steps := []func(*past, Target, time.Time) *Step{restart, serve, relabel, becomeReady, atRest}
+	if progress := before.progress(); progress.Reason == ReasonNextBatch || progress.unrestarted != "" {
+		steps = steps[1:] // what is left to be changed stays as it is
+	}
+	for _, next := range steps {
+		if step := next(before, target, now); step != nil {
+			return *step
+		}
+	}
+	return Step{State: Settled}
+}
