@@ -297,13 +297,18 @@ func resizePolicyOf(set *appsv1beta1.StatefulSet) *appsv1beta1.ResizePolicy {
 // nor those that somebody else wants.
 func (l *law) whatSizeIsWrong(pod *corev1.Pod, template *corev1.PodSpec) []string {
 	wanted := template.DeepCopy()
+	for _, c := range pod.Spec.Containers {
+		if c.Name == injected {
+			wanted.Containers = append(wanted.Containers, c)
+		}
+	}
 	defaultSizes(wanted)
 	var words []string
 	has, shall := sizesOf(&pod.Spec), sizesOf(wanted)
 	drift := resizePolicyOf(l.world.set()).Drift
 	for _, key := range shall.changes(has) {
 		by := l.world.server.sizes.owners[pod.UID][key].name
-		if _, asked := shall.values()[key]; key.container == injected || !asked && isFilled(pod, key) {
+		if _, asked := shall.values()[key]; key.container == injected || !asked && isFilled(pod, key) || followsContainers(pod, template, key) {
 			continue
 		}
 		if drift == appsv1beta1.EnforceResizeDrift || by == "" || by == operatorManager {
@@ -315,4 +320,18 @@ func (l *law) whatSizeIsWrong(pod *corev1.Pod, template *corev1.PodSpec) []strin
 	}
 	slices.Sort(words)
 	return words
+}
+
+// followsContainers reports whether a number of a pod as a whole that its template leaves
+// out is what the server makes of the containers that the pod has. docs/resize.md: "what is
+// not named there follows the containers".
+func followsContainers(pod *corev1.Pod, template *corev1.PodSpec, key sizeKey) bool {
+	if _, named := sizesOf(template).values()[key]; named || key.container != "" {
+		return false
+	}
+	derived := pod.Spec.DeepCopy()
+	derived.Resources = template.Resources.DeepCopy()
+	defaultSizes(derived)
+	has, follows := sizesOf(&pod.Spec).values()[key], sizesOf(derived).values()[key]
+	return has.Cmp(follows) == 0
 }

@@ -218,6 +218,24 @@ func TestInjectedBeforeLaunchPriorities(t *testing.T) {
 	g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
 }
 
+// A LimitRange gives an injected container limits. Those of the pod as a whole, which its
+// template leaves to the server, follow it, also when an autoscaler has changed another one.
+func TestWholeFollowsAnInjectedContainer(t *testing.T) {
+	for _, change := range []func(*World){
+		to("more cpu"), then(moved("limits", corev1.ResourceCPU, "300m"), to("label")), then(to("more of all"), moved("limits", corev1.ResourceCPU, "300m")),
+	} {
+		g := NewWithT(t)
+		s := reference()
+		sizedBy(rewriting(rewrites{injects: true, defaults: true}))(&s)
+		s.resizes.class, s.resizes.whole = corev1.PodQOSGuaranteed, true
+		w, err := newScenario(s)
+		g.Expect(err).NotTo(HaveOccurred())
+		then(to("nothing"), withoutRewrites, to("another resource"), change)(w)
+		w.rest()
+		g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
+	}
+}
+
 // The status says that the revision of a new template is refused.
 func TestSaysThatARevisionIsRefused(t *testing.T) {
 	for _, shape := range []func(*settings){func(*settings) {}, asClones(func(*settings) {})} {
