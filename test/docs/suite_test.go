@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -100,6 +101,9 @@ var _ = ReportAfterSuite("What is not run", func(Report) {
 // run does what a reader of a page does.
 func run(ctx context.Context, name string, blocks []page.Block) {
 	GinkgoHelper()
+	if alone[name] != "" && CurrentSpecReport().NumAttempts > 1 {
+		installAgain(ctx)
+	}
 	reader := newReader(ctx, name)
 	for _, block := range blocks {
 		if block.File != "" {
@@ -116,6 +120,16 @@ func run(ctx context.Context, name string, blocks []page.Block) {
 			printed = ""
 		}
 	}
+}
+
+// installAgain installs Insitu, of which an earlier attempt may have left nothing.
+func installAgain(ctx context.Context) {
+	GinkgoHelper()
+	lab, err := filepath.Abs(filepath.Join(root, os.Getenv("DOCS_LAB")))
+	Expect(err).NotTo(HaveOccurred())
+	deploy := exec.CommandContext(ctx, filepath.Join(root, "hack", "deploy"), lab) //nolint:gosec // a script of this repository
+	output, err := deploy.CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), "hack/deploy: %s", output)
 }
 
 // reader has a namespace, a folder and a shell.

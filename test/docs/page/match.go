@@ -32,6 +32,8 @@ var shapes = []shape{
 	{regexp.MustCompile(`\b(\d+d(\d+h)?|\d+h(\d+m)?(\d+s)?|\d{1,2}m(\d+s)?|\d+m\d+s|\d+(\.\d+)?s)\b`), "AGE"},
 	// An event that came more often: 5s (x3 over 2m).
 	{regexp.MustCompile(`\bAGE \(x\d+ over AGE\)`), "AGE"},
+	// How often a pod was restarted. Now and then the kubelet does not say when it was.
+	{regexp.MustCompile(`\b(\d+) \(AGE ago\)`), "$1"},
 }
 
 // Match says whether a command printed what a page shows. Both are compared line by

@@ -25,6 +25,7 @@ func TestMatch(t *testing.T) {
 			"web-6bd469df5c-dcsft 1/1 Running 1 (3s ago) 34s", "web-db4d884d6-ggtr6 1/1 Running 1 (12s ago) 2m30s", true},
 		"a pod that restarted more often": {
 			"web-6bd469df5c-dcsft 1/1 Running 1 (3s ago) 34s", "web-6bd469df5c-dcsft 1/1 Running 2 (3s ago) 34s", false},
+		"a pod of which it is not said when it restarted": {"db-1 1/1 Running 1 (3s ago) 34s", "db-1 1/1 Running 1 25s", true},
 		"a pod of another workload": {"web-6bd469df5c-dcsft 1/1", "api-6bd469df5c-dcsft 1/1", false},
 		"another ordinal":           {"db-0 1/1", "db-1 1/1", false},
 		"a hash without a digit":    {`"revision":"db4d884d6"`, `"revision":"bcdfghjklm"`, true},
