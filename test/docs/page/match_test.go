@@ -26,9 +26,9 @@ func TestMatch(t *testing.T) {
 		"a pod that restarted more often": {
 			"web-6bd469df5c-dcsft 1/1 Running 1 (3s ago) 34s", "web-6bd469df5c-dcsft 1/1 Running 2 (3s ago) 34s", false},
 		"a pod of which it is not said when it restarted": {"db-1 1/1 Running 1 (3s ago) 34s", "db-1 1/1 Running 1 25s", true},
-		"a pod of another workload": {"web-6bd469df5c-dcsft 1/1", "api-6bd469df5c-dcsft 1/1", false},
-		"another ordinal":           {"db-0 1/1", "db-1 1/1", false},
-		"a hash without a digit":    {`"revision":"db4d884d6"`, `"revision":"bcdfghjklm"`, true},
+		"a pod of another workload":                       {"web-6bd469df5c-dcsft 1/1", "api-6bd469df5c-dcsft 1/1", false},
+		"another ordinal":                                 {"db-0 1/1", "db-1 1/1", false},
+		"a hash without a digit":                          {`"revision":"db4d884d6"`, `"revision":"bcdfghjklm"`, true},
 		"UID, IP and node": {
 			"3d0c0c60-9cc3-4376-a3cb-c7090a4ed855 198.18.18.5 node-2", "94da7944-6a2b-44da-963b-646db2d9488a 198.18.17.14 node-1", true},
 		"an IP for a UID":   {"3d0c0c60-9cc3-4376-a3cb-c7090a4ed855", "198.18.17.14", false},
