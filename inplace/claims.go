@@ -51,7 +51,7 @@ func refuseOtherClaims(pod *corev1.Pod, target Revision) *Refusal {
 
 // detachForClaims returns the step that makes a pod go whose claims need that; nil if
 // none does. A pod in the middle of a change comes to rest first, and begins no other one,
-// unless it is broken: another one may mend it.
+// unless it is broken: another claim may be what it needs.
 func detachForClaims(facts PodFacts, before *past, target Target, now time.Time) *Step {
 	claims := facts.Claims.In(volumes.Detaching)
 	if len(claims) == 0 || facts.Claims.KeepPod() {

@@ -53,7 +53,7 @@ func planScale(f scaleFacts) scalePlan {
 }
 
 // surging returns how many pods there are to be beyond replicas. Broken ones that
-// are not let go make up for nothing: they make way for others when no place is left.
+// stay at their revision make up for nothing: they make way for others when no place is left.
 func (f scaleFacts) surging() int {
 	if f.stopped {
 		return 0
@@ -79,7 +79,7 @@ func (f scaleFacts) surging() int {
 
 // create plans creations, as far as the limit allows. Lost and broken pods, and those
 // that serve until they may be updated or deleted, are nothing to wait for: a creation
-// takes nothing away, and may be what they need to recover, or to be let go.
+// takes nothing away, and may be what they need to recover, or what their budget waits for.
 //
 // Pods that replace missing ones have the revision that those would have; pods
 // beyond that are there for the update, and have its revision as far as the

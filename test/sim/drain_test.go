@@ -26,20 +26,8 @@ func TestDrainWithoutService(t *testing.T) {
 		s(&settings)
 		w, err := newScenario(settings)
 		g.Expect(err).NotTo(HaveOccurred())
-		silent := false
-		w.fate = func(written write) fate {
-			if !silent && written.isAbout("patch Pod/status") {
-				silent = true
-				for _, node := range w.nodes {
-					node.silentUntil = w.clock.Now().Add(10 * time.Second)
-				}
-			}
-			return succeeds
-		}
 		to("b")(w)
-		for !silent {
-			w.step()
-		}
+		silenceAtFirstMark(w, 10*time.Second)
 		for range 8 {
 			w.step()
 			pod, _ := get[*corev1.Pod](w.server, setName+"-0")
@@ -47,6 +35,24 @@ func TestDrainWithoutService(t *testing.T) {
 		}
 		w.rest()
 		g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
+	}
+}
+
+// silenceAtFirstMark lets time go by until a pod is marked not ready, and the kubelets say
+// nothing from then on for a while.
+func silenceAtFirstMark(w *World, silence time.Duration) {
+	silent := false
+	w.fate = func(written write) fate {
+		if !silent && written.isAbout("patch Pod/status") {
+			silent = true
+			for _, node := range w.nodes {
+				node.silentUntil = w.clock.Now().Add(silence)
+			}
+		}
+		return succeeds
+	}
+	for !silent {
+		w.step()
 	}
 }
 
@@ -58,20 +64,8 @@ func TestRecreationOfAPodWhoseKubeletIsSilent(t *testing.T) {
 	s.respects = true
 	w, err := newScenario(s)
 	g.Expect(err).NotTo(HaveOccurred())
-	silent := false
-	w.fate = func(written write) fate {
-		if !silent && written.isAbout("patch Pod/status") {
-			silent = true
-			for _, node := range w.nodes {
-				node.silentUntil = w.clock.Now().Add(30 * time.Second)
-			}
-		}
-		return succeeds
-	}
 	to("b")(w)
-	for !silent {
-		w.step()
-	}
+	silenceAtFirstMark(w, 30*time.Second)
 	mutate(w.server, setName+"-0", func(pod *corev1.Pod) { setPodCondition(pod, corev1.PodReady, false, w.clock.Now()) })
 	w.step()
 	to("env")(w)
