@@ -41,7 +41,6 @@ func (p *planner) bringBack() {
 // it was in the middle of: its containers run, its gates are opened, our drain ends and its
 // hooks let it go. Nothing is changed of what it runs.
 func comeBack(before *past, target Target, now time.Time) Step {
-	target.frozen = true
 	steps := []func(*past, Target, time.Time) *Step{restart, serve, relabel, becomeReady, atRest}
 	if progress := before.progress(); progress.Reason == ReasonNextBatch || progress.unrestarted != "" {
 		steps = steps[1:] // what is left to be changed stays as it is
