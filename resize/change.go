@@ -27,6 +27,10 @@ type Delta struct {
 	// pending is true when the node has made no more than To so far: what goes back
 	// to it was asked for, and never there.
 	pending bool
+	// ungranted is true when the node has not granted From, and To is less. Where From is
+	// to be taken back before anything else, held is what the node has: see takeBackFirst.
+	ungranted bool
+	held      string
 }
 
 // String says the change in words: "memory limit of main: 64Mi to 96Mi".
@@ -89,10 +93,11 @@ func (c Change) Amounts() Amounts {
 	return amounts
 }
 
-// Before returns the sizes from before the change, where there were some.
+// Before returns the sizes from before the change, where there were some. A field that
+// changes in two steps has the size from before the first.
 func (c Change) Before() Amounts {
 	amounts := Amounts{}
-	for _, delta := range c {
+	for _, delta := range slices.Backward(c) {
 		if delta.From != "" {
 			amounts[delta.Field] = quantity(delta.From)
 		}
@@ -111,11 +116,17 @@ func (c Change) Before() Amounts {
 // too, but starts each with what it is to have. What goes together with an image that
 // comes later is in the last part: see Together.
 //
+// A size that the node has not granted holds up all others of the pod. Where the pod is
+// to have less, it goes back first to what the node has, so that nothing waits for room
+// which is not asked for any more.
+//
 // Where the API server would refuse what the pod is in between, nothing is left for
-// later.
+// later; nor where something would wait for a size that is not granted, and that cannot
+// be taken back while the pod serves: the node may have granted it just now, and restarts
+// the container once more.
 func (c Change) Split(pod *corev1.Pod, now, later []string) (before, with, after Change) {
 	var withLater Change
-	for _, delta := range c {
+	for _, delta := range c.takeBackFirst() {
 		together := delta.Restarts || !delta.grows() && goesWithImage(pod, delta.Field)
 		switch {
 		case together && slices.Contains(later, delta.Container):
@@ -127,6 +138,9 @@ func (c Change) Split(pod *corev1.Pod, now, later []string) (before, with, after
 		default:
 			after = append(after, delta)
 		}
+	}
+	if len(before) > 0 && c.restartsUngranted() {
+		return nil, c, nil
 	}
 	state := pod
 	for _, part := range []Change{before, with, withLater} {

@@ -137,14 +137,12 @@ func (w Wish) concerns(field Field, size resource.Quantity, live Amounts) bool {
 }
 
 func newDelta(pod *corev1.Pod, field Field, current resource.Quantity, there bool, size resource.Quantity) Delta {
-	delta := Delta{Field: field, To: size.String()}
-	if there {
-		delta.From = current.String()
-		_, made := reported(pod, field)
-		delta.pending = made != nil && !made.IsZero() && made.Cmp(size) <= 0
+	delta := Delta{Field: field, To: size.String(), Restarts: RestartsFor(pod, field)}
+	if !there {
+		return delta
 	}
-	delta.Restarts = RestartsFor(pod, field)
-	return delta
+	delta.From = current.String()
+	return delta.comparedWithNode(pod)
 }
 
 // RestartsFor reports whether the container that a field belongs to is restarted when

@@ -158,6 +158,42 @@ func TestResizedByOthersIsLeft(t *testing.T) {
 	g.Expect(pod.Spec.Containers[0].Resources.Requests.Cpu().String()).To(Equal("150m"))
 }
 
+// Pods that ask in vain for more CPU get a revision that asks for less of that, and for more
+// memory: they get the memory, and do not wait for the CPU that no revision asks for now.
+func TestLessAfterMoreThanThereIs(t *testing.T) {
+	tooMuch := to("more than a node")
+	noRoom := func(w *World) { fill(w); to("more of all")(w) }
+	for _, c := range []struct {
+		name    string
+		change  func(*resizes)
+		happens func(*World)
+	}{
+		{"never", func(*resizes) {}, tooMuch},
+		{"never, with limits", func(r *resizes) { r.class = corev1.PodQOSGuaranteed }, tooMuch},
+		{"never, with a restart for CPU", func(r *resizes) { r.restarts = corev1.ResourceCPU }, tooMuch},
+		{"never, reported rounded", func(r *resizes) { r.reports = rounded }, tooMuch},
+		{"no room now", func(*resizes) {}, noRoom},
+		{"no room now, with limits", func(r *resizes) { r.class = corev1.PodQOSGuaranteed }, noRoom},
+		{"no room now, with a restart for memory", func(r *resizes) { r.restarts = corev1.ResourceMemory }, noRoom},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := reference()
+			sizedBy(nil)(&s)
+			s.reads, s.resizes.early = true, false
+			c.change(&s.resizes)
+			w, err := newScenario(s)
+			g.Expect(err).NotTo(HaveOccurred())
+			before := w.uids()
+			then(to("more cpu"), c.happens, to("more memory, level"))(w)
+			w.rest()
+			g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
+			_, remade := w.restarts(before)
+			g.Expect(remade).To(BeZero(), w.story.String())
+		})
+	}
+}
+
 // A pod that no node has room for is made smaller, whatever else changes.
 func TestResizeOfAPodWithoutANode(t *testing.T) {
 	for _, to := range []func(*World){to("a"), to("b"), to("more, b, less")} {
