@@ -154,13 +154,14 @@ func (s *storage) bind(claim *corev1.PersistentVolumeClaim, pv *corev1.Persisten
 	s.world.law.data.bound(s.claimOf(v), v)
 }
 
-// canMake reports whether the provisioner can make a volume for a claim.
+// canMake reports whether the provisioner can make a volume for a claim. It makes none
+// while there is one of the same name, also one that is being deleted.
 func (s *storage) canMake(claim *corev1.PersistentVolumeClaim) bool {
 	class, exists := get[*storagev1.StorageClass](s.world.server, *claim.Spec.StorageClassName)
 	d := s.driverOf(claim)
 	_, selected := claim.Annotations[selectedNode]
 	switch {
-	case !exists, d.waits && !selected:
+	case !exists, d.waits && !selected, s.volumeNamed(volumeOf(claim)) != nil:
 		return false
 	case claim.Spec.DataSource == nil:
 		return true

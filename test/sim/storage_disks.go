@@ -91,12 +91,15 @@ type image struct {
 
 const provisionedBy = "pv.kubernetes.io/provisioned-by"
 
+// volumeOf returns the name of the volume that is made for a claim.
+func volumeOf(claim *corev1.PersistentVolumeClaim) string { return "pv-" + string(claim.UID) }
+
 // makeVolume makes a volume for a claim, with what is in a source; nil for none.
 func (s *storage) makeVolume(claim *corev1.PersistentVolumeClaim, from *image) {
 	class, _ := get[*storagev1.StorageClass](s.world.server, *claim.Spec.StorageClassName)
 	policy := ptr.Deref(class.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete)
 	v := &volume{
-		name: "pv-" + string(claim.UID), handle: "handle-pv-" + string(claim.UID), claim: claim.Name, size: requestOf(claim),
+		name: volumeOf(claim), handle: "handle-" + volumeOf(claim), claim: claim.Name, size: requestOf(claim),
 		attributes: ptr.Deref(claim.Spec.VolumeAttributesClassName, ""), class: class.Name,
 	}
 	if from != nil {

@@ -79,6 +79,32 @@ func TestVolumesThatAreDeletedWhileTheyAreBound(t *testing.T) {
 	}
 }
 
+// The provisioner gives a volume the name of its claim, and makes none while there is one of
+// that name. So where somebody deletes one before its claim is bound, the claim waits for
+// ever: only when it is gone, too, the disk is destroyed, and the volume goes.
+func TestVolumesThatAreDeletedBeforeTheyAreBound(t *testing.T) {
+	c := newClaimed(t, "standard", nil)
+	c.world.calm = true
+	c.claimOn("mine", "standard", "1Gi", nil)
+	mine, _ := get[*corev1.PersistentVolumeClaim](c.world.server, "mine")
+	name := "pv-" + string(mine.UID)
+	c.wait(1)
+	c.Expect(c.phase("mine")).To(Equal(corev1.ClaimPending))
+	c.deleteVolume(name)
+	c.wait(60)
+	c.Expect(c.phase("mine")).To(Equal(corev1.ClaimPending))
+	c.Expect(c.pv(name).Finalizers).To(ConsistOf(provisionerFinalizer))
+	c.Expect(c.world.storage.isBusy()).To(BeFalse(), "it never ends by itself")
+
+	c.deleteClaim("mine")
+	c.wait(10)
+	c.Expect(c.world.storage.volumeNamed(name)).To(BeNil())
+	c.Expect(c.world.storage.disks).NotTo(HaveKey(name))
+	c.claimOn("mine", "standard", "1Gi", nil)
+	c.wait(5)
+	c.Expect(c.phase("mine")).To(Equal(corev1.ClaimBound))
+}
+
 // A disk whose volume is gone is found by a new volume that names it, with all that was
 // written.
 func TestDisksAreFoundByTheirHandle(t *testing.T) {

@@ -67,9 +67,11 @@ func provisioner(d driver) string {
 }
 
 // deleteAnyVolume lets somebody delete a volume. Where claims are made anew, see
-// keeperDisturbances.
+// keeperDisturbances. A volume that is about to be bound stays: its claim would wait for
+// ever, whatever the operator does, see TestVolumesThatAreDeletedBeforeTheyAreBound.
 func (w *World) deleteAnyVolume() {
 	known := all[*corev1.PersistentVolume](w.server)
+	maps.DeleteFunc(known, func(_ string, pv *corev1.PersistentVolume) bool { return pv.Status.Phase == corev1.VolumePending })
 	if len(known) > 0 && !w.settings.volumes.recreates {
 		w.deleteVolumeNamed(pick(w.choices, slices.Sorted(maps.Keys(known))))
 	}
