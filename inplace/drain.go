@@ -48,6 +48,20 @@ func drain(before *past, target Target, change Change, now time.Time) *Step {
 	return nil
 }
 
+// Retire returns the step that takes a pod out of service that something else is about to
+// delete; nil when it is out of service, or cannot be taken out. A pod that is not ready may
+// be a moment later, and is marked, too.
+func (f PodFacts) Retire(target Target, now time.Time) *Step {
+	if isReadyDespiteLabel(f.Pod, target) {
+		return nil
+	}
+	step := drain(f.pastAt(now), target, Change{}, now)
+	if step != nil && step.Action == MarkNotReady {
+		step.Message = "it goes when the hold ends"
+	}
+	return step
+}
+
 // isReadyDespiteLabel reports whether a pod that is drained by nothing but the label is
 // ready: the API server did not heed the label for a moment. The pod is drained again.
 func isReadyDespiteLabel(pod *corev1.Pod, target Target) bool {

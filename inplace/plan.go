@@ -36,6 +36,9 @@ type Workload struct {
 	// to the user's deletions. Pods that have been changed are finished, pods
 	// that have only been drained go back into service.
 	Stopped bool
+	// WaitsFor says what has to be before an available pod may be taken out of service: a
+	// pod of the new template that serves. It is empty if nothing has to be.
+	WaitsFor string
 	// Ordered is true when pods are created and deleted one after the other, so
 	// that one that is being deleted holds up the others.
 	Ordered bool
@@ -260,6 +263,9 @@ func (p *planner) decideDisruption(v *view) {
 	default:
 		first := p.awaitsTurn(&p.updates, v)
 		switch {
+		case p.workload.WaitsFor != "":
+			p.block(v, Waiting, ReasonNewPod, p.workload.WaitsFor)
+			return
 		case p.unavailable >= limit:
 			p.block(v, Waiting, ReasonBudget, p.budgetMessage())
 			return

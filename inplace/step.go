@@ -128,6 +128,8 @@ const (
 	ReasonVolumeNotMountable = "VolumeNotMountable"
 	// ReasonBudget: maxUnavailable pods are unavailable.
 	ReasonBudget = "MaxUnavailable"
+	// ReasonNewPod: a pod of the new template, made beside the others, has to serve first.
+	ReasonNewPod = "NewPod"
 	// ReasonNoRoom: maxUnavailable is 0, and there will be no pod more that gives room.
 	ReasonNoRoom = "NoRoom"
 	// ReasonDisruptionBudget: a PodDisruptionBudget does not allow it now.

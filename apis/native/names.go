@@ -28,7 +28,8 @@ const SwitchName = "insitu-holds"
 // HeartbeatAnnotation is on the switch, and says when the manager was there last, in the
 // format of RFC 3339. The leader writes it every minute. When that write is 5 minutes old, by
 // the clock of the API server, the policies begin no hold, and keep no pod out of service. A
-// switch without it counts as one whose manager is there.
+// switch without it counts as one whose manager is there: one of release 0.1.0, which wrote
+// none, and knows Deployments only that are held by a pause.
 const HeartbeatAnnotation = "insitu.dev/heartbeat"
 
 // Values of HeldLabel.
@@ -40,12 +41,28 @@ const (
 	Release = "release"
 )
 
-// Annotations that keep what the hold of a StatefulSet or a DaemonSet replaced, as
-// text: the fields of spec.updateStrategy.rollingUpdate. What was absent has none.
+// Annotations that keep what a hold replaced, as text: fields of spec.strategy.rollingUpdate,
+// spec.minReadySeconds and spec.progressDeadlineSeconds of a Deployment, and fields of
+// spec.updateStrategy.rollingUpdate of other kinds. What was absent has none.
 const (
-	HeldPartitionAnnotation      = "insitu.dev/held-partition"
-	HeldMaxUnavailableAnnotation = "insitu.dev/held-max-unavailable"
-	HeldMaxSurgeAnnotation       = "insitu.dev/held-max-surge"
+	HeldPartitionAnnotation               = "insitu.dev/held-partition"
+	HeldMaxUnavailableAnnotation          = "insitu.dev/held-max-unavailable"
+	HeldMaxSurgeAnnotation                = "insitu.dev/held-max-surge"
+	HeldMinReadySecondsAnnotation         = "insitu.dev/held-min-ready-seconds"
+	HeldProgressDeadlineSecondsAnnotation = "insitu.dev/held-progress-deadline-seconds"
+)
+
+// What a held Deployment has instead of the fields that its annotations keep. With these
+// values Kubernetes makes one pod of the new template, or one for a hundred replicas, which
+// never counts as available, and then waits for it. Nobody writes the percentages in this way, so that what a write says of
+// the fields can be told from what it leaves as it is. A Deployment with more than 100
+// replicas and a number as maxSurge gets 1 instead of HeldMaxSurge, and one whose maxSurge is
+// 0 is paused.
+const (
+	HeldMinReadySeconds         int32 = 2147483646
+	HeldProgressDeadlineSeconds int32 = 2147483647
+	HeldMaxUnavailable                = "00%"
+	HeldMaxSurge                      = "01%"
 )
 
 // StatusAnnotation says how far the update of a held workload is, see Status.
@@ -57,6 +74,10 @@ const StatusAnnotation = "insitu.dev/status"
 // had before, its number in the history, and its change cause. Elsewhere it means
 // nothing: kubectl rollout undo copies annotations.
 const PreviousRevisionAnnotation = "insitu.dev/previous-revision"
+
+// KeeperAnnotation is on the ReplicaSet of a held Deployment whose pods stay, and has its UID.
+// Elsewhere it means nothing: annotations are copied.
+const KeeperAnnotation = "insitu.dev/keeper"
 
 // OptionPrefix begins the annotations that are options.
 const OptionPrefix = "insitu.dev/"
@@ -71,6 +92,10 @@ const (
 	DeadlineSecondsAnnotation     = "insitu.dev/deadlineSeconds"
 	PodDisruptionBudgetAnnotation = "insitu.dev/podDisruptionBudget"
 	ResizeAnnotation              = "insitu.dev/resize"
+	// MaxUnavailableAnnotation is how many pods may be out of service at a time for an update
+	// in place, instead of what the strategy says: a number from 1, or a percentage from 1%
+	// to 100%, rounded up. Recreation goes by the strategy.
+	MaxUnavailableAnnotation = "insitu.dev/maxUnavailable"
 	// PartitionAnnotation is how many pods stay at their revision: a number or a
 	// percentage, of a Deployment or a DaemonSet. A StatefulSet has its own partition.
 	PartitionAnnotation = "insitu.dev/partition"

@@ -5,6 +5,7 @@ package native
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,9 +26,24 @@ const (
 	changeCauseAnnotation = "kubernetes.io/change-cause"
 )
 
+// ofHold are our annotations that say something of a hold. Elsewhere they mean nothing.
+var ofHold = []string{
+	native.HeldMaxUnavailableAnnotation, native.HeldMaxSurgeAnnotation, native.HeldMinReadySecondsAnnotation,
+	native.HeldProgressDeadlineSecondsAnnotation,
+}
+
+// ofKeeper are those that a ReplicaSet has only during a hold.
+var ofKeeper = append([]string{native.KeeperAnnotation}, ofHold...)
+
 // passing are our annotations that say something of the present update only.
-var passing = []string{
+var passing = append([]string{
 	native.StatusAnnotation, native.PreviousRevisionAnnotation, native.PausedAnnotation, native.PartitionAnnotation,
+}, ofKeeper...)
+
+// tellsOfHold reports whether a Deployment, or a ReplicaSet that was given them, has
+// annotations of a hold.
+func tellsOfHold(obj interface{ GetAnnotations() map[string]string }) bool {
+	return slices.ContainsFunc(ofKeeper, func(key string) bool { _, ok := obj.GetAnnotations()[key]; return ok })
 }
 
 // annotationsInHistory returns what the annotations of an empty ReplicaSet are to be
@@ -66,12 +82,15 @@ func replacing(before, after map[string]string) map[string]any {
 }
 
 // staleAnnotations returns the patch by which a ReplicaSet has none of our annotations
-// that its Deployment does not have, and is not promoted; empty if it has none.
+// that its Deployment does not have, and is not promoted; empty if it has none. What it is in
+// a hold it stays until that has ended.
 func (w deployment) staleAnnotations(rs *replicaSet) map[string]any {
 	patch := map[string]any{}
 	for key := range rs.Annotations {
 		_, isOption := w.Annotations[key]
-		if strings.HasPrefix(key, native.OptionPrefix) && (!isOption || key == native.PreviousRevisionAnnotation) {
+		isOption = isOption && key != native.PreviousRevisionAnnotation && !slices.Contains(ofKeeper, key) ||
+			key == native.KeeperAnnotation && w.Labels[native.HeldLabel] != ""
+		if strings.HasPrefix(key, native.OptionPrefix) && !isOption {
 			patch[key] = nil
 		}
 	}

@@ -7,7 +7,7 @@
 // Their own controllers go on doing what they do. For the time of an update they are
 // kept from recreating pods: admission policies (config/policies) hold a workload
 // with the label insitu.dev/update-policy in the very write that changes its
-// template. So nothing happens, and nothing is lost, while this manager is down.
+// template. So no pod that serves is touched, and nothing is lost, while this manager is down.
 //
 // A reconciliation acts on held workloads only. It observes everything once (scope),
 // plans with the same engine as all kinds (inplace.MakePlan), writes what was planned
@@ -20,8 +20,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -163,6 +166,7 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 	plan, tried := r.executor.Preflight(ctx, s.object, s.asked, s.now)
 	s.plan, s.planned = plan, true
 	s.nameNoRoom()
+	s.nameNoNewPod()
 	if s.ending = s.recreation(); s.ending != nil {
 		return r.release(ctx, s)
 	}
@@ -172,7 +176,7 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 	if s.invalid == nil && s.isDone() {
 		return r.finish(ctx, s)
 	}
-	s.result = tried.With(r.executor.Run(ctx, s.object, s.target.Name, plan.Moves))
+	s.result = tried.With(r.executor.Run(ctx, s.object, s.target.Name, s.moves()))
 	if s.result.IsUnfinished() {
 		s.requeue.AfterConflict()
 	}
@@ -192,12 +196,16 @@ func (r *Reconciler) finish(ctx context.Context, s *scope) error {
 // isDone reports whether nothing is left to do to any pod: what is still to become
 // ready is watched by Kubernetes, as after any rollout.
 func (s *scope) isDone() bool {
-	if len(s.plan.Moves) > 0 || s.keeps() > 0 {
+	goes := func(pod *corev1.Pod) bool {
+		return s.spec.surges && s.keeper != nil && !metav1.IsControlledBy(pod, s.keeper)
+	}
+	if slices.ContainsFunc(s.plan.Moves, func(m inplace.Move) bool { return !goes(m.Pod) }) || s.keeps() > 0 {
 		return false
 	}
 	for i, pod := range s.plan.Pods {
 		isOther := s.pods[i].Held
 		switch {
+		case goes(pod.Pod):
 		case inplace.IsMarkedNotReady(pod.Pod), !isOther && podRevision(pod.Pod) != s.target.Name:
 			return false
 		case !pod.Proved && pod.Pod.Spec.NodeName != "":
@@ -239,7 +247,7 @@ func (s *scope) recreation() *ending {
 			return undrained(s, step.Message) // Kubernetes deletes a pod only when others serve
 		case step.Action == inplace.Recreate && step.Reason != inplace.ReasonSpecifiedDelete:
 			refused = &step
-		case s.spec.maxUnavailable == 0 && step.LeadsToPatch() && step.Change.Restarts():
+		case s.maxUnavailable() == 0 && !s.spec.surges && step.LeadsToPatch() && step.Change.Restarts():
 			return recreated(s, "maxUnavailable is 0, and containers are to be restarted: "+step.Message)
 		default:
 			others++

@@ -143,7 +143,7 @@ func (s *scope) goesBack() bool {
 }
 
 // isInTheWay reports whether a pod is kept from its update by what would not keep Kubernetes
-// from recreating it, and what the user has not asked for. A pod of the new revision that
+// from recreating it, and what the user has not asked for. A pod that was updated in place and
 // does not become ready is no such thing: new ones would not, either.
 func (s *scope) isInTheWay(b inplace.Blocker) bool {
 	policy := ptr.Deref(s.options.strategy.Resize, appsv1beta1.ResizePolicy{})
@@ -152,6 +152,8 @@ func (s *scope) isInTheWay(b inplace.Blocker) bool {
 		return false // it waits for others, or for its time
 	case inplace.ReasonDisruptionBudget:
 		return false
+	case inplace.ReasonNewPod:
+		return true // only Kubernetes' own deadline tells its clients that the new pod does not come up
 	case inplace.ReasonResizeDeferred:
 		return policy.OnDeferred == ""
 	case inplace.ReasonResizeInfeasible:

@@ -20,9 +20,10 @@ import (
 	"github.com/insitu-dev/insitu/inplace"
 )
 
-// deployment is a Deployment. Held, it is paused: its ReplicaSets scale, and none is
-// made. Its controller takes the pods of a ReplicaSet for updated when the template of
-// that is equal to its own; so that is written last, see conclude.
+// deployment is a Deployment. Held, it has one pod of the new template beside the others,
+// see surge.go, or it is paused: then its ReplicaSets scale, and none is made. Its controller
+// takes the pods of a ReplicaSet for updated when the template of that is equal to its own;
+// so that is written last, see conclude.
 //
 // What its pods were updated to is kept in ControllerRevisions of the Deployment. Pods
 // name theirs by the hash alone: a label is shorter than a name may be.
@@ -36,26 +37,36 @@ type deployment struct {
 const defaultMaxUnavailable = "25%"
 
 func (w deployment) spec() spec {
-	replicas := int(ptr.Deref(w.Spec.Replicas, 1))
+	replicas, wished := int(ptr.Deref(w.Spec.Replicas, 1)), w.wished()
 	s := spec{
 		template:        &w.Spec.Template,
 		replicas:        replicas,
-		minReadySeconds: w.Spec.MinReadySeconds,
-		isHeld:          w.Spec.Paused,
+		minReadySeconds: wished.Spec.MinReadySeconds,
+		isHeld:          w.Spec.Paused || w.surges(),
+		surges:          w.surges(),
+		isPaused:        w.Spec.Paused && w.surges(),
 		keepsCount:      true,
 	}
 	if w.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
 		s.recreates = "spec.strategy.type is Recreate"
 	}
-	unavailable := intstr.FromString(defaultMaxUnavailable)
-	if rolling := w.Spec.Strategy.RollingUpdate; rolling != nil {
-		unavailable = ptr.Deref(rolling.MaxUnavailable, unavailable)
+	if s.surges {
+		s.maxUnavailable = mayMiss(wished)
+	} else {
+		s.maxUnavailable = maxUnavailable(maxUnavailableOf(w.Deployment), replicas, false)
 	}
-	s.maxUnavailable = maxUnavailable(unavailable, replicas, false)
-	if deadline := ptr.Deref(w.Spec.ProgressDeadlineSeconds, math.MaxInt32); deadline != math.MaxInt32 {
+	if deadline := ptr.Deref(wished.Spec.ProgressDeadlineSeconds, math.MaxInt32); deadline != math.MaxInt32 {
 		s.progressDeadline = time.Duration(deadline) * time.Second
 	}
 	return s
+}
+
+// maxUnavailableOf returns maxUnavailable of a Deployment, which it may not say.
+func maxUnavailableOf(d *appsv1.Deployment) intstr.IntOrString {
+	if rolling := d.Spec.Strategy.RollingUpdate; rolling != nil && rolling.MaxUnavailable != nil {
+		return *rolling.MaxUnavailable
+	}
+	return intstr.FromString(defaultMaxUnavailable)
 }
 
 // mayMiss returns how many pods of a Deployment may be missing in a rollout of Kubernetes:
@@ -66,9 +77,9 @@ func mayMiss(d *appsv1.Deployment) int {
 	if d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
 		return replicas
 	}
-	unavailable, surge := intstr.FromString(defaultMaxUnavailable), intstr.FromString(defaultMaxUnavailable)
+	unavailable, surge := maxUnavailableOf(d), intstr.FromString(defaultMaxUnavailable)
 	if rolling := d.Spec.Strategy.RollingUpdate; rolling != nil {
-		unavailable, surge = ptr.Deref(rolling.MaxUnavailable, unavailable), ptr.Deref(rolling.MaxSurge, surge)
+		surge = ptr.Deref(rolling.MaxSurge, surge)
 	}
 	missing, err := intstr.GetScaledValueFromIntOrPercent(&unavailable, replicas, false)
 	if err != nil {
@@ -89,6 +100,12 @@ func (w deployment) observe(ctx context.Context, r *Reconciler, s *scope) error 
 		s.setTarget("", s.template.Native())
 		return nil
 	}
+	if err := w.markKeeper(ctx, r, s); err != nil {
+		return err
+	}
+	if err := w.countAvailable(ctx, r, live); err != nil {
+		return err
+	}
 	if err := s.ensureRevisions(ctx, r); err != nil {
 		return err
 	}
@@ -98,6 +115,9 @@ func (w deployment) observe(ctx context.Context, r *Reconciler, s *scope) error 
 	for _, other := range live {
 		if other == s.keeper {
 			continue
+		}
+		if s.others = append(s.others, other); s.spec.surges && other.isOf(s.spec.template) {
+			s.surge = other
 		}
 		if err := s.addOtherPods(ctx, r, other); err != nil {
 			return err
@@ -118,7 +138,7 @@ func (w deployment) observeReplicaSets(ctx context.Context, r *Reconciler, s *sc
 		return nil, err
 	}
 	live, err := liveReplicaSets(list.Items)
-	s.keeper = chooseKeeper(live, s.spec.template)
+	s.keeper = chooseKeeper(live, s.spec.template, s.spec.surges)
 	s.isNumberTwice = s.keeper != nil && numbers[s.keeper.Annotations[revisionAnnotation]] > 1
 	return live, err
 }
@@ -194,7 +214,10 @@ func (s *scope) addOtherPods(ctx context.Context, r *Reconciler, other *replicaS
 		if pod.DeletionTimestamp != nil {
 			continue
 		}
-		from := s.known("ReplicaSet "+other.Name, other.template)
+		from := s.revisionByHash(podRevision(pod))
+		if from == nil {
+			from = s.known("ReplicaSet "+other.Name, other.template)
+		}
 		if err := s.addPod(ctx, r, pod, from, true); err != nil {
 			return err
 		}
@@ -203,5 +226,13 @@ func (s *scope) addOtherPods(ctx context.Context, r *Reconciler, other *replicaS
 }
 
 func (w deployment) unheld() map[string]any {
-	return map[string]any{"paused": nil}
+	if !w.surges() {
+		return map[string]any{"paused": nil}
+	}
+	wished := w.wished().Spec
+	fields := map[string]any{"minReadySeconds": wished.MinReadySeconds, "progressDeadlineSeconds": wished.ProgressDeadlineSeconds}
+	if w.Spec.Strategy.Type != appsv1.RecreateDeploymentStrategyType {
+		fields["strategy"] = map[string]any{"rollingUpdate": wished.Strategy.RollingUpdate}
+	}
+	return fields
 }

@@ -48,6 +48,7 @@ func (w *world) settle() {
 func (w *world) untilPromoted(rs *appsv1.ReplicaSet) {
 	GinkgoHelper()
 	for range maxRounds {
+		w.observed()
 		w.reconcile(native.Deployment)
 		w.play()
 		if get(w, &appsv1.ReplicaSet{}, rs.Name).Annotations[apinative.PreviousRevisionAnnotation] != "" {

@@ -79,11 +79,13 @@ type spec struct {
 	template        *corev1.PodTemplateSpec
 	replicas        int
 	minReadySeconds int32
-	// isHeld is true when Kubernetes does not recreate pods.
-	isHeld bool
+	// isHeld is true when Kubernetes does not recreate pods. surges is true when it makes one
+	// pod of a new template beside the others, and isPaused when the user has paused that.
+	isHeld, surges, isPaused bool
 	// recreates is why the workload asks for recreation, empty if it does not.
 	recreates string
-	// maxUnavailable is how many pods may be unavailable; 0 only if the spec says so.
+	// maxUnavailable is how many pods may be unavailable. It is 0 only if the spec says so,
+	// or there is a pod more.
 	maxUnavailable int
 	// ordered: pods are created and deleted one after the other.
 	ordered bool

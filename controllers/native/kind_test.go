@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+
+	"github.com/insitu-dev/insitu/apis/native"
 )
 
 func TestMaxUnavailable(t *testing.T) {
@@ -73,10 +75,76 @@ func TestChooseKeeper(t *testing.T) {
 			g := NewWithT(t)
 			target := templateOf("nginx:9")
 
-			g.Expect(chooseKeeper(test.live, &target).Name).To(Equal(test.want))
+			g.Expect(chooseKeeper(test.live, &target, false).Name).To(Equal(test.want))
 		})
 	}
-	NewWithT(t).Expect(chooseKeeper([]*replicaSet{rs("leaving", "nginx:9", 0, 1)}, nil)).To(BeNil())
+	NewWithT(t).Expect(chooseKeeper([]*replicaSet{rs("leaving", "nginx:9", 0, 1)}, nil, false)).To(BeNil())
+}
+
+// A hold has Kubernetes make a pod of the template: the others are to stay.
+func TestChooseKeeperBesideANewPod(t *testing.T) {
+	surge := func(name, image string, replicas int32, minute int) *replicaSet {
+		made := rs(name, image, replicas, minute)
+		made.Spec.MinReadySeconds = native.HeldMinReadySeconds
+		return made
+	}
+	promoted := surge("promoted", "nginx:9", 1, 4)
+	promoted.Annotations["insitu.dev/previous-revision"] = "web-1 7"
+	for name, test := range map[string]struct {
+		live []*replicaSet
+		want string
+	}{
+		"the one with the most pods":                {[]*replicaSet{surge("new", "nginx:9", 1, 1), rs("many", "nginx:2", 2, 2)}, "many"},
+		"scaled before the choice was recorded":     {[]*replicaSet{surge("new", "nginx:9", 2, 2), rs("one", "nginx:2", 1, 1)}, "one"},
+		"of one pod each, the one without the hold": {[]*replicaSet{surge("new", "nginx:9", 1, 1), rs("one", "nginx:2", 1, 2)}, "one"},
+		"going back":              {[]*replicaSet{surge("back", "nginx:9", 3, 1), surge("other", "nginx:2", 1, 2)}, "back"},
+		"going back with one pod": {[]*replicaSet{surge("back", "nginx:9", 1, 1), surge("other", "nginx:2", 1, 2)}, "back"},
+		"the one that is promoted, however few pods": {[]*replicaSet{surge("many", "nginx:9", 5, 1), promoted}, "promoted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			target := templateOf("nginx:9")
+			NewWithT(t).Expect(chooseKeeper(test.live, &target, true).Name).To(Equal(test.want))
+		})
+	}
+}
+
+// What a Deployment is without its hold. Annotations that were changed by hand count as
+// absent, all of them.
+func TestWished(t *testing.T) {
+	for name, test := range map[string]struct {
+		annotations           map[string]string
+		unavailable, surge    string
+		minReady, deadline    int32
+		missing, missingOfTen int
+	}{
+		"what was kept": {map[string]string{
+			native.HeldMaxUnavailableAnnotation: "2", native.HeldMaxSurgeAnnotation: "50%",
+			native.HeldMinReadySecondsAnnotation: "10", native.HeldProgressDeadlineSecondsAnnotation: "60",
+		}, "2", "50%", 10, 60, 2, 2},
+		"the defaults":            {nil, "25%", "25%", 0, 600, 0, 2},
+		"none and none":           {map[string]string{native.HeldMaxUnavailableAnnotation: "0%", native.HeldMaxSurgeAnnotation: "0"}, "25%", "25%", 0, 600, 0, 2},
+		"no number":               {map[string]string{native.HeldMaxUnavailableAnnotation: "1", native.HeldMinReadySecondsAnnotation: "soon"}, "25%", "25%", 0, 600, 0, 2},
+		"a number below 0":        {map[string]string{native.HeldMaxSurgeAnnotation: "-1"}, "25%", "25%", 0, 600, 0, 2},
+		"more than all":           {map[string]string{native.HeldMaxUnavailableAnnotation: "101%"}, "25%", "25%", 0, 600, 0, 2},
+		"a deadline that is over": {map[string]string{native.HeldMinReadySecondsAnnotation: "600"}, "25%", "25%", 0, 600, 0, 2},
+		"no pod more, 1%":         {map[string]string{native.HeldMaxUnavailableAnnotation: "1%", native.HeldMaxSurgeAnnotation: "0"}, "1%", "0", 0, 600, 1, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			d := &appsv1.Deployment{
+				ObjectMeta: metav1.ObjectMeta{Annotations: test.annotations},
+				Spec:       appsv1.DeploymentSpec{Replicas: ptr.To[int32](3), MinReadySeconds: native.HeldMinReadySeconds},
+			}
+			wished := deployment{d}.wished()
+			g.Expect(wished.Spec.Strategy.RollingUpdate.MaxUnavailable.String()).To(Equal(test.unavailable))
+			g.Expect(wished.Spec.Strategy.RollingUpdate.MaxSurge.String()).To(Equal(test.surge))
+			g.Expect(wished.Spec.MinReadySeconds).To(Equal(test.minReady))
+			g.Expect(*wished.Spec.ProgressDeadlineSeconds).To(Equal(test.deadline))
+			g.Expect(deployment{d}.spec().maxUnavailable).To(Equal(test.missing), "of 3")
+			d.Spec.Replicas = ptr.To[int32](10)
+			g.Expect(deployment{d}.spec().maxUnavailable).To(Equal(test.missingOfTen), "of 10")
+		})
+	}
 }
 
 func TestPreviousIsReadAsItIsWritten(t *testing.T) {

@@ -26,15 +26,17 @@ import (
 type options struct {
 	policy   appsv1beta1.PodUpdateStrategyType
 	strategy appsv1beta1.InPlaceUpdateStrategy
+	// maxUnavailable is how many pods may be out of service; nil for what the strategy says.
 	// partition is how many pods stay at their revision; nil for none.
-	partition *intstr.IntOrString
-	paused    bool
+	maxUnavailable, partition *intstr.IntOrString
+	paused                    bool
 }
 
 // ownAnnotations are those with the prefix of options that are none.
 var ownAnnotations = []string{
-	native.HeldPartitionAnnotation, native.HeldMaxUnavailableAnnotation, native.HeldMaxSurgeAnnotation, native.StatusAnnotation,
-	native.PreviousRevisionAnnotation, // kubectl rollout undo may bring it from a ReplicaSet
+	native.HeldPartitionAnnotation, native.HeldMaxUnavailableAnnotation, native.HeldMaxSurgeAnnotation,
+	native.HeldMinReadySecondsAnnotation, native.HeldProgressDeadlineSecondsAnnotation, native.StatusAnnotation,
+	native.PreviousRevisionAnnotation, native.KeeperAnnotation, // kubectl rollout undo may bring them from a ReplicaSet
 }
 
 // parser reads the value of one option.
@@ -46,6 +48,7 @@ var parsers = map[string]parser{
 	native.DeadlineSecondsAnnotation:     parseDeadline,
 	native.PodDisruptionBudgetAnnotation: parsePodDisruptionBudget,
 	native.ResizeAnnotation:              parseResize,
+	native.MaxUnavailableAnnotation:      parseMaxUnavailable,
 	native.PausedAnnotation:              parsePaused,
 	native.PartitionAnnotation:           parsePartition,
 }
@@ -131,6 +134,14 @@ func parsePaused(o *options, value string) error {
 	default:
 		return errors.New("accepted are true and false")
 	}
+}
+
+func parseMaxUnavailable(o *options, value string) error {
+	if !isCount(value) || value == "0" || value == "0%" {
+		return errors.New(`accepted is a number of pods from 1, or a percentage of them from 1% to 100%`)
+	}
+	o.maxUnavailable = ptr.To(intstr.Parse(value))
+	return nil
 }
 
 func parsePartition(o *options, value string) error {

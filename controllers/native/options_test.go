@@ -32,6 +32,7 @@ func TestOptions(t *testing.T) {
 		"insitu.dev/deadlineSeconds":     "600",
 		"insitu.dev/podDisruptionBudget": "Respect",
 		"insitu.dev/resize":              `{"onDeferred":"Recreate","maxConcurrent":"10%"}`,
+		"insitu.dev/maxUnavailable":      "20%",
 		"insitu.dev/partition":           "50%",
 		"insitu.dev/paused":              "true",
 		"insitu.dev/status":              "ours",
@@ -47,8 +48,9 @@ func TestOptions(t *testing.T) {
 			PodDisruptionBudget: appsv1beta1.RespectPodDisruptionBudget,
 			Resize:              &appsv1beta1.ResizePolicy{OnDeferred: "Recreate", MaxConcurrent: ptr.To(intstr.FromString("10%"))},
 		},
-		partition: ptr.To(intstr.FromString("50%")),
-		paused:    true,
+		maxUnavailable: ptr.To(intstr.FromString("20%")),
+		partition:      ptr.To(intstr.FromString("50%")),
+		paused:         true,
 	}))
 }
 
@@ -62,6 +64,9 @@ func TestOptionsThatAreNotAccepted(t *testing.T) {
 		"no list":           {"insitu.dev/keepReady", "proxy", `found "proxy", accepted is a list of container names as JSON`},
 		"no budget policy":  {"insitu.dev/podDisruptionBudget", "respect", `accepted are Ignore and Respect`},
 		"no boolean":        {"insitu.dev/paused", "yes", "accepted are true and false"},
+		"no pod at a time":  {"insitu.dev/maxUnavailable", "0", "accepted is a number of pods from 1"},
+		"no percent":        {"insitu.dev/maxUnavailable", "0%", "from 1% to 100%"},
+		"no budget":         {"insitu.dev/maxUnavailable", "few", `found "few"`},
 		"no partition":      {"insitu.dev/partition", "half", "accepted is a number of pods from 0"},
 		"negative pods":     {"insitu.dev/partition", "-1", "accepted is a number of pods from 0"},
 		"more than all":     {"insitu.dev/partition", "101%", "from 0% to 100%"},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubectl/pkg/util/podutils"
 
 	"github.com/insitu-dev/insitu/inplace"
@@ -51,7 +52,8 @@ func (s *scope) blockedByMissing() *ending {
 // ready. If one may have to be called that later, it asks for another look then.
 func (s *scope) stuckOther() string {
 	for i, facts := range s.pods {
-		if !s.isOfOther(i) || podutils.IsPodReady(facts.Pod) {
+		isNew := s.surge != nil && metav1.IsControlledBy(facts.Pod, s.surge)
+		if !s.isOfOther(i) || isNew || podutils.IsPodReady(facts.Pod) {
 			continue
 		}
 		if inplace.IsBroken(facts.Pod) {

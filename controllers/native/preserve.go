@@ -23,18 +23,21 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	workloads "github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/inplace"
 )
 
-// preserve sees to it that an empty ReplicaSet has the template that the keeper had,
-// and that none that is older than the keeper has the one that it has now: the
-// Deployment would take that for its own, and recreate every pod.
+// preserve sees to it that another ReplicaSet has the template that the keeper had, and that
+// none that is older than the keeper, or has pods, has the one that it has now: the
+// Deployment would take the older one for its own, and recreate every pod, and an undo
+// would find the same template in the revision before. The pods that a hold has made more
+// go with the hold.
 func (w deployment) preserve(ctx context.Context, r *Reconciler, s *scope) error {
 	before := s.history.Get(s.keeper.previous().revision)
 	if before == nil {
 		return nil // somebody deleted it: there is nothing to preserve
 	}
-	empty, err := w.emptyReplicaSets(ctx, r)
+	others, err := w.otherReplicaSets(ctx, r, s.keeper)
 	if err != nil {
 		return err
 	}
@@ -42,11 +45,16 @@ func (w deployment) preserve(ctx context.Context, r *Reconciler, s *scope) error
 	if err != nil {
 		return err
 	}
-	empty = slices.DeleteFunc(empty, func(rs *replicaSet) bool { return rs.UID == s.keeper.UID })
-	isPreserved := slices.ContainsFunc(empty, func(rs *replicaSet) bool { return rs.template.Equal(before.Template) })
-	for _, twin := range empty {
-		if !twin.isOf(&s.keeper.Spec.Template) || isPreserved && compareAge(twin, s.keeper) > 0 {
+	isPreserved := slices.ContainsFunc(others, func(rs *replicaSet) bool { return rs.template.Equal(before.Template) })
+	for _, twin := range others {
+		if s.isReleased() && isLive(twin.ReplicaSet) {
+			continue // Kubernetes has gone on with it
+		}
+		if !twin.isOf(&s.keeper.Spec.Template) || isPreserved && compareAge(twin, s.keeper) > 0 && !isLive(twin.ReplicaSet) {
 			continue
+		}
+		if err := w.labelPods(ctx, r, s, twin); err != nil {
+			return err
 		}
 		if err := w.giveTemplate(ctx, r, twin, s.keeper, template); err != nil {
 			return err
@@ -59,9 +67,9 @@ func (w deployment) preserve(ctx context.Context, r *Reconciler, s *scope) error
 	return w.createEmpty(ctx, r, s.keeper, template)
 }
 
-// emptyReplicaSets reads those without pods, with their templates, from the API
+// otherReplicaSets reads those that are not the keeper, with their templates, from the API
 // server.
-func (w deployment) emptyReplicaSets(ctx context.Context, r *Reconciler) ([]*replicaSet, error) {
+func (w deployment) otherReplicaSets(ctx context.Context, r *Reconciler, keeper *replicaSet) ([]*replicaSet, error) {
 	selector, err := metav1.LabelSelectorAsSelector(w.Spec.Selector)
 	if err != nil {
 		return nil, fmt.Errorf("read spec.selector of Deployment %s/%s: %w", w.Namespace, w.Name, err)
@@ -70,18 +78,46 @@ func (w deployment) emptyReplicaSets(ctx context.Context, r *Reconciler) ([]*rep
 	if err := r.live.List(ctx, list, client.InNamespace(w.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
 		return nil, fmt.Errorf("list ReplicaSets of Deployment %s/%s: %w", w.Namespace, w.Name, err)
 	}
-	empty := slices.DeleteFunc(list.Items, func(rs appsv1.ReplicaSet) bool {
-		return isLive(&rs) || rs.DeletionTimestamp != nil || !metav1.IsControlledBy(&rs, w.Deployment)
+	others := slices.DeleteFunc(list.Items, func(rs appsv1.ReplicaSet) bool {
+		return rs.UID == keeper.UID || rs.DeletionTimestamp != nil || !metav1.IsControlledBy(&rs, w.Deployment)
 	})
-	found, err := replicaSets(empty)
+	found, err := replicaSets(others)
 	slices.SortFunc(found, compareAge)
 	return found, err
 }
 
-// giveTemplate makes an empty ReplicaSet what the keeper was in the history.
+// giveTemplate makes a ReplicaSet what the keeper was in the history.
 func (w deployment) giveTemplate(ctx context.Context, r *Reconciler, to, keeper *replicaSet, before map[string]any) error {
 	annotations := replacing(to.Annotations, w.annotationsInHistory(keeper.previous()))
 	return patchTemplate(ctx, r.client, to.ReplicaSet, before, annotations)
+}
+
+// labelPods has the pods of a ReplicaSet say what they were made from, before that has another
+// template: where the hold begins again now, they may be the ones that stay.
+func (w deployment) labelPods(ctx context.Context, r *Reconciler, s *scope, rs *replicaSet) error {
+	revision := s.history.Find(rs.template)
+	if !isLive(rs.ReplicaSet) || revision == nil {
+		return nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(rs.Spec.Selector)
+	if err != nil {
+		return fmt.Errorf("read spec.selector of ReplicaSet %s/%s: %w", rs.Namespace, rs.Name, err)
+	}
+	list := &corev1.PodList{}
+	if err := r.live.List(ctx, list, client.InNamespace(rs.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
+		return fmt.Errorf("list pods of ReplicaSet %s/%s: %w", rs.Namespace, rs.Name, err)
+	}
+	for i := range list.Items {
+		pod := &list.Items[i]
+		if !metav1.IsControlledBy(pod, rs) || pod.DeletionTimestamp != nil || podRevision(pod) != "" {
+			continue
+		}
+		label := map[string]any{"labels": map[string]any{appsv1.ControllerRevisionHashLabelKey: revision.Hash()}}
+		if err := workloads.PatchMetadata(ctx, r.client, pod, workloads.PodReference(pod), label); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("label pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		}
+	}
+	return nil
 }
 
 // templateBefore returns what the template of the keeper was. What is newer than this
@@ -160,7 +196,7 @@ func (w deployment) createEmpty(ctx context.Context, r *Reconciler, keeper *repl
 			Annotations:     w.annotationsInHistory(keeper.previous()),
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(w.Deployment, Deployment.groupVersionKind())},
 		},
-		Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To[int32](0), MinReadySeconds: w.Spec.MinReadySeconds, Selector: selector},
+		Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To[int32](0), MinReadySeconds: w.wished().Spec.MinReadySeconds, Selector: selector},
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(before, &rs.Spec.Template); err != nil {
 		return fmt.Errorf("read template of the history: %w", err)

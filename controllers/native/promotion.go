@@ -9,13 +9,16 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/controllers/history"
+	"github.com/insitu-dev/insitu/controllers/podcache"
 	workloads "github.com/insitu-dev/insitu/controllers/workload"
 )
 
@@ -31,10 +34,23 @@ func (w deployment) conclude(ctx context.Context, r *Reconciler, s *scope) (bool
 	case s.keeper == nil:
 		return true, nil
 	case !s.keeper.isPromoted() && s.keeper.isOf(s.spec.template):
+		if isOver, err := w.dismissOthers(ctx, r, s); !isOver {
+			return false, err
+		}
 		return true, w.clean(ctx, r, s)
 	case !s.isComplete():
 		// Its controller may be about to make a pod from the template before.
 		return false, nil
+	case s.spec.isPaused && !s.keeper.isPromoted():
+		return false, nil // its user has a rollout wait
+	case !s.keeper.isPromoted() && w.isAboutToSurge(s):
+		// The controller of Deployments may be about to make a second ReplicaSet of the
+		// present template. No event tells when it has seen that.
+		s.requeue.Within(time.Second)
+		return false, nil
+	}
+	if s.spec.surges && !s.keeper.isPromoted() && !s.retireOthers(ctx, r) {
+		return false, nil // before Kubernetes may take them away
 	}
 	s.isConcluding = true
 	if err := r.withdraw(ctx, s); err != nil {
@@ -44,6 +60,10 @@ func (w deployment) conclude(ctx context.Context, r *Reconciler, s *scope) (bool
 		return false, w.promote(ctx, r, s)
 	}
 	if err := w.preserve(ctx, r, s); err != nil {
+		return false, err
+	}
+	// Of two with the present template, the older one is that of the Deployment, and would grow.
+	if isOver, err := w.dismissOthers(ctx, r, s); !isOver {
 		return false, err
 	}
 	return false, w.settle(ctx, r, s)
@@ -56,23 +76,60 @@ func (w deployment) clean(ctx context.Context, r *Reconciler, s *scope) error {
 	if err := r.withdraw(ctx, s); err != nil {
 		return err
 	}
-	if stale := w.staleAnnotations(s.keeper); len(stale) > 0 {
-		err := workloads.PatchMetadata(ctx, r.client, s.keeper.ReplicaSet, s.keeper.reference(), map[string]any{"annotations": stale})
-		if err != nil {
-			return err
-		}
+	if err := w.sweep(ctx, r, s.keeper); err != nil {
+		return err
 	}
 	return s.truncateHistory(ctx, r)
 }
 
+// sweep takes off a ReplicaSet what its Deployment does not say any more.
+func (w deployment) sweep(ctx context.Context, r *Reconciler, rs *replicaSet) error {
+	stale := w.staleAnnotations(rs)
+	if len(stale) == 0 {
+		return nil
+	}
+	return workloads.PatchMetadata(ctx, r.client, rs.ReplicaSet, rs.reference(), map[string]any{"annotations": stale})
+}
+
+// sweepAll takes off every ReplicaSet, also those without pods, what tells of a hold that is
+// over. What is promoted loses it later.
+func (w deployment) sweepAll(ctx context.Context, r *Reconciler) error {
+	list := &appsv1.ReplicaSetList{}
+	if err := podcache.ByOwner(ctx, r.client, w.Deployment, list); err != nil {
+		return err
+	}
+	for i := range list.Items {
+		rs := &replicaSet{ReplicaSet: &list.Items[i]}
+		if !tellsOfHold(rs) || rs.isPromoted() {
+			continue
+		}
+		if err := w.sweep(ctx, r, rs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // tidy ends a promotion that the end of the hold has overtaken: the history is to be
-// true all the same. It takes off what kubectl rollout undo has brought of another one.
+// true all the same. It takes off what kubectl rollout undo has brought of another one, and
+// what the controller of Deployments has copied during the hold. A Deployment that has lost
+// nothing but the label of its hold, by a policy that is older or in a manifest that was saved
+// meanwhile, gets its fields back.
 func (w deployment) tidy(ctx context.Context, r *Reconciler, s *scope) error {
+	if w.surges() {
+		return r.unhold(ctx, s)
+	}
 	if err := r.withdraw(ctx, s); err != nil {
 		return err
 	}
-	if _, err := w.observeReplicaSets(ctx, r, s); err != nil || s.keeper == nil || !s.keeper.isPromoted() {
+	if err := w.sweepAll(ctx, r); err != nil {
 		return err
+	}
+	if _, err := w.observeReplicaSets(ctx, r, s); err != nil {
+		return err
+	}
+	if s.keeper == nil || !s.keeper.isPromoted() {
+		return nil
 	}
 	if err := s.readHistory(ctx, r.client); err != nil {
 		return err

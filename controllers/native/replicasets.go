@@ -111,8 +111,10 @@ func isLive(rs *appsv1.ReplicaSet) bool {
 
 // chooseKeeper returns the ReplicaSet whose pods stay: one that is being promoted, or
 // the one that the Deployment takes for that of its template or, if there is neither,
-// the one with the most pods. It is nil if none is to have pods.
-func chooseKeeper(live []*replicaSet, target *corev1.PodTemplateSpec) *replicaSet {
+// the one with the most pods. Where a hold makes a pod more, that is of the template, and the
+// others are to stay: that choice is made once in a hold, since scaling shares pods out. It is
+// nil if none is to have pods.
+func chooseKeeper(live []*replicaSet, target *corev1.PodTemplateSpec, surges bool) *replicaSet {
 	wanted := slices.DeleteFunc(slices.Clone(live), func(rs *replicaSet) bool {
 		return ptr.Deref(rs.Spec.Replicas, 1) == 0 && !rs.isPromoted()
 	})
@@ -120,11 +122,18 @@ func chooseKeeper(live []*replicaSet, target *corev1.PodTemplateSpec) *replicaSe
 		return nil
 	}
 	slices.SortStableFunc(wanted, func(a, b *replicaSet) int {
+		bySize := cmp.Compare(ptr.Deref(b.Spec.Replicas, 1), ptr.Deref(a.Spec.Replicas, 1))
+		if surges {
+			bySize = cmp.Or(workloads.CompareBools(a.isSurge(), b.isSurge()), bySize)
+		}
+		byTemplate := compareEqual(a, b, target)
+		first, second := byTemplate, bySize
+		if surges {
+			first, second = bySize, byTemplate
+		}
 		return cmp.Or(
-			workloads.CompareBools(b.isPromoted(), a.isPromoted()),
-			compareEqual(a, b, target),
-			cmp.Compare(ptr.Deref(b.Spec.Replicas, 1), ptr.Deref(a.Spec.Replicas, 1)),
-			compareAge(a, b),
+			workloads.CompareBools(b.isPromoted(), a.isPromoted()), workloads.CompareBools(surges && b.isKeeper(), surges && a.isKeeper()),
+			first, second, compareAge(a, b),
 		)
 	})
 	return wanted[0]

@@ -64,7 +64,11 @@ func (r *Reconciler) report(ctx context.Context, s *scope) error {
 // and kubectl rollout undo brings them back from there.
 func (r *Reconciler) withdraw(ctx context.Context, s *scope) error {
 	patch := map[string]any{}
-	for _, key := range []string{native.StatusAnnotation, native.PreviousRevisionAnnotation} {
+	keys := []string{native.StatusAnnotation, native.PreviousRevisionAnnotation}
+	if s.kind == Deployment && s.isReleased() {
+		keys = append(keys, ofKeeper...)
+	}
+	for _, key := range keys {
 		if _, ok := s.object.GetAnnotations()[key]; ok {
 			patch[key] = nil
 		}
@@ -154,15 +158,30 @@ func (s *scope) state(status native.Status) (native.State, string) {
 		return native.InvalidOptions, s.invalid.Error()
 	case stall.Stalled:
 		return native.Stalled, stall.Message
+	case s.spec.isPaused:
+		return native.Paused, progress + "; spec.paused keeps the others from starting"
 	case s.options.paused:
 		return native.Paused, progress + "; annotation " + native.PausedAnnotation + " keeps the others from starting"
 	case s.isOverdue(status):
 		return native.ProgressDeadlineExceeded, fmt.Sprintf("%s, and there was no progress for %s", progress, s.deadline())
-	case kept > 0 && int(status.Updated)+kept >= len(s.plan.Pods) && !s.hasWork():
-		return native.PartitionReached, fmt.Sprintf("%s; annotation %s keeps the others", progress, native.PartitionAnnotation)
+	case kept > 0 && int(status.Updated)+kept >= s.staying() && !s.hasWork():
+		return native.PartitionReached, fmt.Sprintf("%s; annotation %s keeps the others%s", progress, native.PartitionAnnotation, s.besides())
+	case s.asked.WaitsFor != "":
+		return native.Updating, progress + "; " + s.asked.WaitsFor
 	default:
 		return native.Updating, progress
 	}
+}
+
+// staying returns how many pods there are that stay.
+func (s *scope) staying() int {
+	count := 0
+	for i := range s.plan.Pods {
+		if !s.isOfOther(i) {
+			count++
+		}
+	}
+	return count
 }
 
 // hasWork reports whether a pod is on its way.

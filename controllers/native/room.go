@@ -15,7 +15,7 @@ const neverRoom = "maxUnavailable is 0, so no pod may be restarted, and the poli
 // nameNoRoom tells of pods that wait for room that there will never be. Nothing but the user
 // ends that. One of the pods calls for them, since there is one thing to do for all.
 func (s *scope) nameNoRoom() {
-	if s.options.policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType || s.maxUnavailable() > 0 || s.options.paused {
+	if s.options.policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType || s.maxUnavailable() > 0 || s.options.paused || s.spec.surges {
 		return
 	}
 	available := 0

@@ -11,6 +11,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
@@ -49,6 +51,10 @@ type scope struct {
 	// keeper is the ReplicaSet of a Deployment whose pods are updated; nil if there is
 	// none, and for other kinds.
 	keeper *replicaSet
+	// surge is the ReplicaSet of the pod that the hold of a Deployment makes beside those of
+	// the keeper; nil if there is none. others are all that have pods beside the keeper.
+	surge  *replicaSet
+	others []*replicaSet
 	// lastNumber is the last one in the history of a Deployment. isNumberTwice: another
 	// ReplicaSet has that of the keeper, which was promoted and not numbered since.
 	lastNumber    int
@@ -91,6 +97,7 @@ func (s *scope) readOptions() {
 	if s.options, s.invalid = parseOptions(s.object, s.kind); s.invalid != nil {
 		s.options = options{policy: s.options.policy, paused: true}
 	}
+	s.options.paused = s.options.paused || s.spec.isPaused
 }
 
 // mustStop reports whether a workload whose options are not as accepted stays held all the
@@ -99,7 +106,8 @@ func (s *scope) mustStop() bool {
 	annotations := s.object.GetAnnotations()
 	paused, isPaused := annotations[native.PausedAnnotation]
 	partition, isParted := annotations[native.PartitionAnnotation]
-	return s.options.policy == appsv1beta1.InPlaceOnlyPodUpdateStrategyType || isPaused && paused != "false" || isParted && partition != "0"
+	return s.options.policy == appsv1beta1.InPlaceOnlyPodUpdateStrategyType || s.spec.isPaused ||
+		isPaused && paused != "false" || isParted && partition != "0"
 }
 
 // readTemplate reads the template of the spec.
@@ -201,6 +209,9 @@ func (s *scope) addPod(ctx context.Context, r *Reconciler, pod *corev1.Pod, from
 	return nil
 }
 
+// isReleased reports whether no hold of ours keeps Kubernetes from acting.
+func (s *scope) isReleased() bool { return s.object.GetLabels()[native.HeldLabel] == "" }
+
 // keptByCount tells which pods the option partition keeps at what they were made from.
 // One that was made from the same as the target is none of them.
 func (s *scope) keptByCount(pods []*corev1.Pod, from []*inplace.Revision) []bool {
@@ -214,7 +225,11 @@ func (s *scope) keptByCount(pods []*corev1.Pod, from []*inplace.Revision) []bool
 			turns[i] = workloads.Updated
 		}
 	}
-	kept, _ := workloads.HeldByNumber(turns, 0, s.spec.replicas-partitionOf(*s.options.partition, s.spec.replicas))
+	staying := s.spec.replicas
+	if s.keeper != nil {
+		staying = int(ptr.Deref(s.keeper.Spec.Replicas, 1)) // scaling gives others pods, too
+	}
+	kept, _ := workloads.HeldByNumber(turns, 0, staying-partitionOf(*s.options.partition, s.spec.replicas))
 	return kept
 }
 
@@ -226,12 +241,18 @@ func (s *scope) isBack() bool {
 }
 
 // maxUnavailable returns how many pods may be unavailable: one at least where nobody
-// else can bring the pods where they are to be.
+// else can bring the pods where they are to be, and no pod more gives room for it.
 func (s *scope) maxUnavailable() int {
-	if s.isBack() {
-		return max(s.spec.maxUnavailable, 1)
+	budget := s.spec.maxUnavailable
+	if own := s.options.maxUnavailable; own != nil {
+		if scaled, err := intstr.GetScaledValueFromIntOrPercent(own, s.spec.replicas, true); err == nil { // it was parsed
+			budget = max(scaled, 1)
+		}
 	}
-	return s.spec.maxUnavailable
+	if s.isBack() && !s.hasSpare() {
+		return max(budget, 1)
+	}
+	return budget
 }
 
 // workloadFacts returns what the planner has to know.
@@ -246,6 +267,7 @@ func (s *scope) workloadFacts() inplace.Workload {
 		MinReadySeconds:      s.spec.minReadySeconds,
 		MaxConcurrentResizes: workloads.MaxConcurrentResizes(s.options.strategy, s.spec.replicas),
 		Stopped:              s.options.paused,
+		WaitsFor:             s.waitsFor(),
 		Ordered:              s.spec.ordered,
 		Pods:                 slices.Clone(s.pods),
 		Condemned:            s.condemned,

@@ -111,7 +111,8 @@ func withoutStatus(obj client.Object) map[string]string {
 }
 
 // heldOwner maps an object to the held workload that it belongs to. Of workloads that
-// nobody opted in, and of those at rest, nothing is reconciled.
+// nobody opted in, and of those at rest, nothing is reconciled, but for a ReplicaSet that
+// still tells of a hold.
 func (r *Reconciler) heldOwner(ctx context.Context, obj client.Object) []reconcile.Request {
 	owner := metav1.GetControllerOfNoCopy(obj)
 	if r.kind == Deployment && workloads.IsKind(owner, appsv1.SchemeGroupVersion.WithKind("ReplicaSet")) {
@@ -125,7 +126,10 @@ func (r *Reconciler) heldOwner(ctx context.Context, obj client.Object) []reconci
 		return nil
 	}
 	held := r.kind.newObject()
-	if !r.read(ctx, obj.GetNamespace(), owner.Name, held) || held.GetLabels()[native.HeldLabel] == "" {
+	if !r.read(ctx, obj.GetNamespace(), owner.Name, held) {
+		return nil
+	}
+	if _, isReplicaSet := obj.(*appsv1.ReplicaSet); held.GetLabels()[native.HeldLabel] == "" && (!isReplicaSet || !tellsOfHold(obj)) {
 		return nil
 	}
 	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(held)}}

@@ -171,12 +171,14 @@ func (w *world) observe(named string) {
 func (w *world) pods(rs *appsv1.ReplicaSet) {
 	GinkgoHelper()
 	for i := range *rs.Spec.Replicas {
+		spec := rs.Spec.Template.Spec.DeepCopy()
+		spec.NodeName = "node-1"
 		pod := create(w, &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: w.namespace, Name: fmt.Sprintf("%s-%d", rs.Name, i), Labels: rs.Spec.Template.Labels,
 				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(rs, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))},
 			},
-			Spec: rs.Spec.Template.Spec,
+			Spec: *spec,
 		})
 		w.run(pod, "1")
 	}

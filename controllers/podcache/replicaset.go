@@ -32,8 +32,8 @@ func HasTemplate(replicaSet *appsv1.ReplicaSet) bool {
 //
 //   - what identifies it, its labels and owners, and of the annotations those that
 //     tell a revision of a Deployment, and ours;
-//   - how many pods it is to have, its selector, and its template while it has pods
-//     or is to have some;
+//   - how many pods it is to have, when they are available, its selector, and its
+//     template while it has pods or is to have some;
 //   - how many pods of which kind it has, and whether it fails to make them.
 //
 // A Deployment keeps ten empty ReplicaSets by default, each with the template of a
@@ -47,8 +47,10 @@ func trimReplicaSet(in any) (any, error) {
 	trimmed := &appsv1.ReplicaSet{
 		TypeMeta:   whole.TypeMeta,
 		ObjectMeta: replicaSetMeta(&whole.ObjectMeta),
-		Spec:       appsv1.ReplicaSetSpec{Replicas: whole.Spec.Replicas, Selector: whole.Spec.Selector},
-		Status:     whole.Status,
+		Spec: appsv1.ReplicaSetSpec{
+			Replicas: whole.Spec.Replicas, MinReadySeconds: whole.Spec.MinReadySeconds, Selector: whole.Spec.Selector,
+		},
+		Status: whole.Status,
 	}
 	trimmed.Status.Conditions = failures(whole.Status.Conditions)
 	if ptr.Deref(whole.Spec.Replicas, 1) > 0 || whole.Status.Replicas > 0 {

@@ -52,7 +52,6 @@ func TestTrimReplicaSetKeepsWhatIsReadAndNothingElse(t *testing.T) {
 	g.Expect(replicaSet.ObjectMeta).To(Equal(*metadata))
 
 	spec := whole.Spec.DeepCopy()
-	spec.MinReadySeconds = 0
 	g.Expect(replicaSet.Spec).To(Equal(*spec))
 	status := whole.Status.DeepCopy()
 	status.Conditions = nil

@@ -53,6 +53,9 @@ func Install(ctx context.Context, c client.Client) error {
 	if err := c.Create(ctx, Switch()); err != nil {
 		return fmt.Errorf("create the switch: %w", err)
 	}
+	if err := Beat(ctx, c, Lasting, true); err != nil {
+		return err
+	}
 	for _, obj := range objects {
 		if err := c.Create(ctx, obj); err != nil {
 			return fmt.Errorf("install policy: %w", err)
@@ -155,6 +158,43 @@ func Switch() client.Object {
 	return &corev1.ServiceAccount{
 		ObjectMeta: metav1.ObjectMeta{Namespace: SwitchNamespace, Name: native.SwitchName}, AutomountServiceAccountToken: ptr.To(false),
 	}
+}
+
+// Lasting is the age of a heartbeat that does not get old while tests run.
+const Lasting = -24 * time.Hour
+
+// Beat writes the heartbeat of a manager to the switch so long ago, where the API server notes
+// the time of writes, or where it does not.
+func Beat(ctx context.Context, c client.Client, age time.Duration, notes bool) error {
+	account, written := Switch(), time.Now().Add(-age).UTC()
+	patch := `{"metadata":{"annotations":{"` + native.HeartbeatAnnotation + `":"` + written.Format(time.RFC3339) + `"}}}`
+	if err := c.Patch(ctx, account, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		return fmt.Errorf("write the heartbeat: %w", err)
+	}
+	fields := account.GetManagedFields()
+	for i := range fields {
+		fields[i].Time = &metav1.Time{Time: written}
+	}
+	if !notes {
+		fields = []metav1.ManagedFieldsEntry{{}}
+	}
+	account.SetManagedFields(fields)
+	if err := c.Update(ctx, account); err != nil {
+		return fmt.Errorf("write when the heartbeat was: %w", err)
+	}
+	if got := len(account.GetManagedFields()); (got > 0) != notes {
+		return fmt.Errorf("the switch has %d entries of managedFields", got)
+	}
+
+	return nil
+}
+
+// Alive returns the switch with the heartbeat of a manager.
+func Alive() client.Object {
+	account := Switch()
+	account.SetAnnotations(map[string]string{native.HeartbeatAnnotation: "2026-01-02T12:00:00Z"})
+
+	return account
 }
 
 // Objects returns the policies of config/policies and their bindings.

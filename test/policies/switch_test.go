@@ -10,8 +10,6 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/insitu-dev/insitu/apis/native"
@@ -40,6 +38,7 @@ func TestSwitchedOff(t *testing.T) {
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
 		must(t, u.c.Create(ctx, policies.Switch()))
+		must(t, policies.Beat(ctx, u.c, policies.Lasting, true))
 		NewWithT(t).Eventually(func() bool { return holds(ctx, t, u.c, "rest") }, switchDelay).Should(BeTrue(), "the switch is back")
 	})
 
@@ -74,8 +73,9 @@ func TestManagerThatIsNotThere(t *testing.T) {
 	}
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
-		must(t, u.c.Patch(ctx, policies.Switch(), client.RawPatch(types.MergePatchType,
-			[]byte(`{"metadata":{"annotations":{"`+native.HeartbeatAnnotation+`":null}}}`))))
+		must(t, u.c.Delete(ctx, policies.Switch())) // of what has no managedFields, the API server notes none again
+		must(t, u.c.Create(ctx, policies.Switch()))
+		must(t, policies.Beat(ctx, u.c, policies.Lasting, true))
 		NewWithT(t).Eventually(func() bool { return holds(ctx, t, u.c, "lost") }, switchDelay).Should(BeTrue(), "as it was before")
 	})
 	cases, err := policies.DrainCases()
@@ -114,26 +114,10 @@ func TestManagerThatIsNotThere(t *testing.T) {
 	}
 }
 
-// setHeartbeat writes the heartbeat of the manager so long ago, where the API server notes
-// the time of writes, or where it does not.
+// setHeartbeat writes the heartbeat of the manager, see policies.Beat.
 func setHeartbeat(t *testing.T, c client.Client, age time.Duration, notes bool) {
 	t.Helper()
-	account := policies.Switch()
-	written := time.Now().Add(-age).UTC()
-	patch := `{"metadata":{"annotations":{"` + native.HeartbeatAnnotation + `":"` + written.Format(time.RFC3339) + `"}}}`
-	must(t, c.Patch(t.Context(), account, client.RawPatch(types.MergePatchType, []byte(patch))))
-	fields := account.GetManagedFields()
-	for i := range fields {
-		fields[i].Time = &metav1.Time{Time: written}
-	}
-	if !notes {
-		fields = []metav1.ManagedFieldsEntry{{}}
-	}
-	account.SetManagedFields(fields)
-	must(t, c.Update(t.Context(), account))
-	if got := len(account.GetManagedFields()); (got > 0) != notes {
-		t.Fatalf("the switch has %d entries of managedFields", got)
-	}
+	must(t, policies.Beat(t.Context(), c, age, notes))
 }
 
 // holds reports whether a change of a Deployment would be held.

@@ -17,6 +17,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"github.com/insitu-dev/insitu/apis/native"
 )
 
 // user is somebody who writes a workload with the usual tools.
@@ -103,7 +105,13 @@ func (u *user) expectHeld(workload *unstructured.Unstructured, when string) {
 	g.Expect(obj.GetLabels()).To(HaveKeyWithValue("insitu.dev/held", "true"), when)
 	spec := obj.Object["spec"].(map[string]any)
 	if obj.GetKind() == "Deployment" {
-		g.Expect(spec).To(HaveKeyWithValue("paused", true), when)
+		surge, _, err := unstructured.NestedFieldNoCopy(spec, "strategy", "rollingUpdate", "maxSurge")
+		must(u.t, err)
+		if surge == int64(0) {
+			g.Expect(spec).To(HaveKeyWithValue("paused", true), when)
+		} else {
+			g.Expect(spec).To(HaveKeyWithValue("minReadySeconds", int64(native.HeldMinReadySeconds)), when)
+		}
 		return
 	}
 	g.Expect(spec).To(HaveKeyWithValue("updateStrategy", map[string]any{"type": "OnDelete"}), when)

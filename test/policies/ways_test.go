@@ -23,6 +23,7 @@ var specs = map[string]map[string]string{
 		"no strategy":  `{}`,
 		"not paused":   `{paused: false}`,
 		"a type":       `{strategy: {type: RollingUpdate}}`,
+		"numbers":      `{minReadySeconds: 5, progressDeadlineSeconds: 60, strategy: {rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}}`,
 		"a whole wish": `{paused: false, strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 0, maxUnavailable: 30%}}}`,
 	},
 	"StatefulSet": {

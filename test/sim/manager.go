@@ -115,7 +115,7 @@ func (m *manager) observe(kind string, before, after client.Object) {
 			return
 		}
 	}
-	if m.world.native != nil && kind != m.world.native.key().kind && !m.showsHold() {
+	if m.world.native != nil && kind != m.world.native.key().kind && !m.showsHold() && !tellsOfHold(after) {
 		return
 	}
 	m.queue(m.world.clock.Now())
@@ -303,8 +303,9 @@ type recorder struct{ world *World }
 //nolint:revive // the interface has that many arguments
 func (r *recorder) Eventf(regarding, _ runtime.Object, eventType, reason, _, note string, args ...any) {
 	if n := r.world.native; n != nil {
-		r.world.say("event: %s: %s", reason, fmt.Sprintf(note, args...))
-		n.law.tell(reason)
+		words := fmt.Sprintf(note, args...)
+		r.world.say("event: %s: %s", reason, words)
+		n.law.tell(reason, words)
 		return
 	}
 	if eventType == corev1.EventTypeWarning && kindOf(regarding) == r.world.setKey().kind {

@@ -60,8 +60,9 @@ type wish struct {
 	replicas int32
 	// policy opts the workload in; empty for out.
 	policy appsv1beta1.PodUpdateStrategyType
-	// maxUnavailable is that of the strategy, partition that of a StatefulSet.
-	maxUnavailable, partition int32
+	// maxUnavailable is that of the strategy, surge that of a Deployment, partition that of a
+	// StatefulSet.
+	maxUnavailable, surge, partition int32
 	// paused: the Deployment is.
 	paused bool
 	// history is the limit of revisions.
@@ -72,8 +73,8 @@ type wish struct {
 }
 
 func (w wish) String() string {
-	return fmt.Sprintf("revision %s, %d pods, policy %q, maxUnavailable %d, partition %d, paused %t, history %d, ordered %t, bare %t",
-		w.revision.name, w.replicas, w.policy, w.maxUnavailable, w.partition, w.paused, w.history, w.ordered, w.bare)
+	return fmt.Sprintf("revision %s, %d pods, policy %q, maxUnavailable %d, maxSurge %d, partition %d, paused %t, history %d, ordered %t, bare %t",
+		w.revision.name, w.replicas, w.policy, w.maxUnavailable, w.surge, w.partition, w.paused, w.history, w.ordered, w.bare)
 }
 
 func goodNativeRevisions() []revision { return revisions[:goodRevisions] }
@@ -154,8 +155,9 @@ func (n *nativeWorkload) manifest() client.Object {
 	default:
 		return &appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{
 			Replicas: &w.replicas, Selector: selector, Template: template, RevisionHistoryLimit: &w.history, MinReadySeconds: minReady, Paused: w.paused,
+			ProgressDeadlineSeconds: ptr.To[int32](defaultDeadline),
 			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType, RollingUpdate: &appsv1.RollingUpdateDeployment{
-				MaxUnavailable: &maxUnavailable, MaxSurge: ptr.To(intstr.FromInt32(1)),
+				MaxUnavailable: &maxUnavailable, MaxSurge: ptr.To(intstr.FromInt32(w.surge)),
 			}},
 		}}
 	}
@@ -180,6 +182,7 @@ func (n *nativeWorkload) write(change func(client.Object)) {
 	if isNewNativeGeneration(held, obj) || !maps.Equal(held.GetLabels(), obj.GetLabels()) || !maps.Equal(held.GetAnnotations(), obj.GetAnnotations()) {
 		bumpGeneration(held, obj)
 		n.world.server.store(n.key(), obj)
+		n.law.wrote(held, obj)
 	}
 }
 
@@ -197,6 +200,9 @@ func (n *nativeWorkload) ask(whole bool) {
 			return
 		}
 		delete(labels, native.UpdatePolicyLabel)
+		if labels == nil {
+			labels = map[string]string{} // a replace has left none
+		}
 		maps.Copy(labels, manifest.GetLabels())
 		obj.SetLabels(labels)
 		obj.SetAnnotations(annotations)
@@ -306,11 +312,16 @@ func (n *nativeWorkload) deletePod(owner client.Object, pod *corev1.Pod, why str
 	n.late.wrote(owner)
 }
 
-// isAvailable reports whether a pod counts as available for Kubernetes.
+// isAvailable reports whether a pod counts as available as its user wants it.
 func (n *nativeWorkload) isAvailable(pod *corev1.Pod) bool {
+	return n.isAvailableFor(pod, int32(n.world.settings.minReadySeconds)) //nolint:gosec // small
+}
+
+// isAvailableFor reports whether a pod counts as available for Kubernetes.
+func (n *nativeWorkload) isAvailableFor(pod *corev1.Pod, minReadySeconds int32) bool {
 	if pod.DeletionTimestamp != nil || !conditionIs(pod, corev1.PodReady, corev1.ConditionTrue) {
 		return false
 	}
-	since := conditionSince(pod, corev1.PodReady).Add(time.Duration(n.world.settings.minReadySeconds) * time.Second)
+	since := conditionSince(pod, corev1.PodReady).Add(time.Duration(minReadySeconds) * time.Second)
 	return !n.world.clock.Now().Before(since)
 }

@@ -25,11 +25,11 @@ func admitNative(before, after client.Object) {
 		return
 	}
 	asked := after.GetLabels()[native.HeldLabel]
-	switch isAsked := !isOptedIn || asked == native.Release || strategy.isManager(); {
+	switch isAsked := !isOptedIn || asked == native.Release || strategy.isManager() || strategy.leaves(before); {
 	case isHeld(before) && isAsked:
 		strategy.release(before)
 	case isHeld(before):
-		if !strategy.isHeld() {
+		if !strategy.isHeld(before) {
 			keepStatusAnnotation(before, after)
 		}
 		strategy.hold(before, true)
@@ -37,7 +37,7 @@ func admitNative(before, after client.Object) {
 	case !isAsked && hasPods(before) && strategy.begins(before):
 		strategy.hold(before, false)
 		labelHeld(after)
-	case asked != "":
+	case asked != "" || surges(after):
 		strategy.strip(before)
 	}
 }
@@ -83,8 +83,10 @@ func labelHeld(obj client.Object) {
 
 // strategy is that part of a workload by which it recreates pods or does not.
 type strategy interface {
-	// isHeld reports whether no pods would be recreated for the template, as in a hold.
-	isHeld() bool
+	// isHeld reports whether a write leaves the form of the hold as it is.
+	isHeld(before client.Object) bool
+	// leaves reports whether a write asks for a strategy that is not held.
+	leaves(before client.Object) bool
 	// isManager reports whether the pods are the manager's.
 	isManager() bool
 	// begins reports whether a write, which was not of a held workload, begins a rollout.
@@ -111,46 +113,15 @@ func strategyOf(obj client.Object) strategy {
 	}
 }
 
-type deploymentStrategy struct{ *appsv1.Deployment }
-
-func (s deploymentStrategy) isHeld() bool    { return s.Spec.Paused }
-func (s deploymentStrategy) isManager() bool { return isOfManager(s.Spec.Template) }
-
-func (s deploymentStrategy) begins(before client.Object) bool {
-	old, _ := before.(*appsv1.Deployment)
-	if s.Spec.Strategy.Type != appsv1.RollingUpdateDeploymentStrategyType || s.Spec.Paused && !s.isByHand(old) {
-		return false
-	}
-	return old.Spec.Paused || old.Spec.Strategy.Type != s.Spec.Strategy.Type || !apiequality.Semantic.DeepEqual(old.Spec.Template, s.Spec.Template)
-}
-
-// isByHand reports whether a write pauses and says that this is a hold.
-func (s deploymentStrategy) isByHand(old *appsv1.Deployment) bool {
-	return s.Labels[native.HeldLabel] == native.Held && s.Spec.Paused && !old.Spec.Paused
-}
-
-func (s deploymentStrategy) strip(before client.Object) {
-	if old, _ := before.(*appsv1.Deployment); s.isByHand(old) {
-		s.Spec.Paused = false
-	}
-	forget(s.Deployment)
-}
-
-func (s deploymentStrategy) hold(client.Object, bool) { s.Spec.Paused = true }
-
-func (s deploymentStrategy) release(client.Object) {
-	s.Spec.Paused = false
-	forget(s.Deployment)
-}
-
 type statefulSetStrategy struct{ *appsv1.StatefulSet }
 
 func (s statefulSetStrategy) rolls() bool {
 	return s.Spec.UpdateStrategy.Type == appsv1.RollingUpdateStatefulSetStrategyType
 }
 
-func (s statefulSetStrategy) isHeld() bool    { return !s.rolls() }
-func (s statefulSetStrategy) isManager() bool { return isOfManager(s.Spec.Template) }
+func (s statefulSetStrategy) isHeld(client.Object) bool { return !s.rolls() }
+func (s statefulSetStrategy) leaves(client.Object) bool { return false }
+func (s statefulSetStrategy) isManager() bool           { return isOfManager(s.Spec.Template) }
 
 func (s statefulSetStrategy) begins(before client.Object) bool {
 	old, _ := before.(*appsv1.StatefulSet)
@@ -223,8 +194,9 @@ func (s daemonSetStrategy) rolls() bool {
 	return s.Spec.UpdateStrategy.Type == appsv1.RollingUpdateDaemonSetStrategyType
 }
 
-func (s daemonSetStrategy) isHeld() bool    { return !s.rolls() }
-func (s daemonSetStrategy) isManager() bool { return isOfManager(s.Spec.Template) }
+func (s daemonSetStrategy) isHeld(client.Object) bool { return !s.rolls() }
+func (s daemonSetStrategy) leaves(client.Object) bool { return false }
+func (s daemonSetStrategy) isManager() bool           { return isOfManager(s.Spec.Template) }
 
 func (s daemonSetStrategy) begins(before client.Object) bool {
 	old, _ := before.(*appsv1.DaemonSet)
@@ -278,7 +250,10 @@ func (s daemonSetStrategy) release(before client.Object) {
 }
 
 // heldValues are the annotations that keep what a hold replaced.
-var heldValues = []string{native.HeldPartitionAnnotation, native.HeldMaxUnavailableAnnotation, native.HeldMaxSurgeAnnotation}
+var heldValues = []string{
+	native.HeldPartitionAnnotation, native.HeldMaxUnavailableAnnotation, native.HeldMaxSurgeAnnotation,
+	native.HeldMinReadySecondsAnnotation, native.HeldProgressDeadlineSecondsAnnotation,
+}
 
 // keptBy returns what a held workload keeps.
 func keptBy(obj client.Object) map[string]*intstr.IntOrString {

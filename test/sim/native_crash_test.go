@@ -46,18 +46,29 @@ func toNative(names ...string) func(*nativeWorkload) {
 func plain(*wish) {}
 
 var nativeRollouts = []nativeRollout{
-	{"Deployment, in place", nativecontroller.Deployment, 3, plain, toNative("b"), "1 app:a, 2 app:b with 3"},
-	{"Deployment, there and back", nativecontroller.Deployment, 3, plain, toNative("b", "a"), "2 app:b, 4 app:a with 3"},
-	{"Deployment, three revisions", nativecontroller.Deployment, 3, plain, toNative("b", "both"), "1 app:a, 2 app:b, 3 app:c with 3"},
-	{"Deployment, without history", nativecontroller.Deployment, 3, func(w *wish) { w.history = 0 }, toNative("b"), "2 app:b with 3"},
-	{"Deployment, a label", nativecontroller.Deployment, 3, plain, toNative("label"), "1 app:a, 2 app:a with 3"},
-	{"Deployment, restarted", nativecontroller.Deployment, 3, plain, toNative("restart"), "1 app:a, 2 app:a with 3"},
+	{"Deployment, in place", nativecontroller.Deployment, 3, plain, toNative("b"), "1 app:a, 3 app:b with 3"},
+	{"Deployment, one pod", nativecontroller.Deployment, 1, func(w *wish) { w.replicas, w.maxUnavailable = 1, 0 }, toNative("b"), "1 app:a, 3 app:b with 1"},
+	{"Deployment, one pod, there and back", nativecontroller.Deployment, 1, func(w *wish) { w.replicas, w.maxUnavailable = 1, 0 }, toNative("b", "a"), "3 app:b, 5 app:a with 1"},
+	{"Deployment, without a pod more", nativecontroller.Deployment, 3, func(w *wish) { w.surge = 0 }, toNative("b"), "1 app:a, 2 app:b with 3"},
+	{"Deployment, there and back", nativecontroller.Deployment, 3, plain, toNative("b", "a"), "3 app:b, 5 app:a with 3"},
+	{"Deployment, three revisions", nativecontroller.Deployment, 3, plain, toNative("b", "both"), "1 app:a, 3 app:b, 5 app:c with 3"},
+	{"Deployment, without history", nativecontroller.Deployment, 3, func(w *wish) { w.history = 0 }, toNative("b"), "3 app:b with 3"},
+	{"Deployment, a label", nativecontroller.Deployment, 3, plain, toNative("label"), "1 app:a, 3 app:a with 3"},
+	{"Deployment, restarted", nativecontroller.Deployment, 3, plain, toNative("restart"), "1 app:a, 3 app:a with 3"},
 	{"Deployment, by recreation", nativecontroller.Deployment, 0, plain, toNative("env"), "1 app:a, 2 app:b with 3"},
 	{"Deployment, scaled meanwhile", nativecontroller.Deployment, 3, plain, func(n *nativeWorkload) {
 		toNative("b")(n)
 		n.wish.replicas = 5
 		n.ask(false)
-	}, "1 app:a, 2 app:b with 5"},
+	}, "1 app:a, 3 app:b with 5"},
+	{"Deployment, one pod, scaled meanwhile", nativecontroller.Deployment, 1, func(w *wish) { w.replicas, w.maxUnavailable = 1, 0 }, func(n *nativeWorkload) {
+		toNative("b")(n)
+		for range 3 {
+			n.world.step()
+		}
+		n.wish.replicas = 4
+		n.ask(false)
+	}, "1 app:a, 3 app:b with 4"},
 	{"StatefulSet, in place", nativecontroller.StatefulSet, 3, plain, toNative("b"), ""},
 	{"StatefulSet, in order", nativecontroller.StatefulSet, 3, func(w *wish) { w.ordered, w.maxUnavailable = true, 1 }, toNative("b"), ""},
 	{"StatefulSet, with a strategy by default", nativecontroller.StatefulSet, 3, func(w *wish) { w.bare = true }, toNative("b"), ""},

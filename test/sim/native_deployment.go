@@ -105,7 +105,10 @@ func (s *deploymentSync) find(create bool) {
 	}
 	switch {
 	case s.newRS != nil:
-		s.write(s.newRS, func(rs *appsv1.ReplicaSet) { s.annotate(rs, latest+1) })
+		s.write(s.newRS, func(rs *appsv1.ReplicaSet) {
+			s.annotate(rs, latest+1)
+			rs.Spec.MinReadySeconds = s.d.Spec.MinReadySeconds
+		})
 	case create:
 		s.create(latest + 1)
 	default:
@@ -179,7 +182,9 @@ func (s *deploymentSync) create(revision int) {
 	s.annotate(rs, revision)
 	s.number(rs)
 	s.n.say("creates ReplicaSet %s at revision %d", name, revision)
-	s.n.law.rolls("it creates ReplicaSet " + name)
+	if *rs.Spec.Replicas > 0 {
+		s.n.law.rolls("it creates ReplicaSet "+name, append(s.all(), rs))
+	}
 	_ = s.n.world.server.create(rs) // no other has the name
 	s.newRS = rs
 }
@@ -288,6 +293,9 @@ func (s *deploymentSync) resize(rs *appsv1.ReplicaSet, replicas int32, why strin
 	})
 	if before != replicas && !s.failed {
 		s.n.say("scales ReplicaSet %s from %d to %d: %s", rs.Name, before, replicas, why)
+		if replicas == 0 {
+			s.n.law.lost(rs)
+		}
 	}
 	return before != replicas && !s.failed
 }
@@ -329,7 +337,13 @@ func (s *deploymentSync) scaleProportionally(active []*appsv1.ReplicaSet) {
 		allowed = *s.d.Spec.Replicas + s.surge()
 	}
 	toAdd := allowed - sum(active, specReplicas)
-	slices.SortStableFunc(active, func(a, b *appsv1.ReplicaSet) int { return cmp.Compare(*b.Spec.Replicas, *a.Spec.Replicas) })
+	slices.SortStableFunc(active, func(a, b *appsv1.ReplicaSet) int {
+		byAge := a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
+		if toAdd > 0 {
+			byAge = -byAge
+		}
+		return cmp.Or(cmp.Compare(*b.Spec.Replicas, *a.Spec.Replicas), byAge)
+	})
 	added, sizes := int32(0), map[string]int32{}
 	for _, rs := range active {
 		before := float64(allowed)
@@ -366,8 +380,11 @@ func (s *deploymentSync) roll() {
 		wanted = *s.d.Spec.Replicas
 	}
 	before := *s.newRS.Spec.Replicas
-	if s.resize(s.newRS, wanted, "the new one grows") || s.scaleOldDown() {
-		s.n.law.rolls(fmt.Sprintf("ReplicaSet %s had %d pods", s.newRS.Name, before))
+	if s.resize(s.newRS, wanted, "the new one grows") {
+		s.n.law.rolls(fmt.Sprintf("ReplicaSet %s had %d pods", s.newRS.Name, before), s.all())
+		return
+	}
+	if s.scaleOldDown() {
 		return
 	}
 	if s.isComplete() && !s.failed {
@@ -389,6 +406,7 @@ func (s *deploymentSync) scaleOldDown() bool {
 	changed := false
 	for _, rs := range s.old {
 		if broken := min(budget, *rs.Spec.Replicas-rs.Status.AvailableReplicas); broken > 0 {
+			s.n.law.shrinks(rs, "its pods do not serve")
 			changed = s.resize(rs, *rs.Spec.Replicas-broken, "its pods do not serve") || changed
 			budget -= broken
 		}
@@ -396,6 +414,7 @@ func (s *deploymentSync) scaleOldDown() bool {
 	spare := sum(s.all(), availableReplicas) - least
 	for _, rs := range s.old {
 		if down := min(spare, *rs.Spec.Replicas); down > 0 {
+			s.n.law.shrinks(rs, "enough others serve")
 			changed = s.resize(rs, *rs.Spec.Replicas-down, "enough others serve") || changed
 			spare -= down
 		}
@@ -420,24 +439,6 @@ func (s *deploymentSync) recreate() {
 	if s.newRS != nil {
 		s.resize(s.newRS, *s.d.Spec.Replicas, "all go first")
 		s.cleanUp()
-	}
-}
-
-// isComplete reports whether only the pods of the template are left, and serve.
-func (s *deploymentSync) isComplete() bool {
-	wanted := *s.d.Spec.Replicas
-	total := sum(s.all(), func(rs *appsv1.ReplicaSet) int32 { return rs.Status.Replicas })
-	return s.newRS.Status.Replicas == wanted && total == wanted && s.newRS.Status.AvailableReplicas == wanted
-}
-
-// cleanUp deletes the oldest revisions that the history has no room for.
-func (s *deploymentSync) cleanUp() {
-	sorted := slices.SortedStableFunc(slices.Values(s.old), func(a, b *appsv1.ReplicaSet) int { return cmp.Compare(revisionNumber(a), revisionNumber(b)) })
-	for _, rs := range sorted[:max(len(sorted)-int(*s.d.Spec.RevisionHistoryLimit), 0)] {
-		if rs.Status.Replicas == 0 && *rs.Spec.Replicas == 0 && rs.Generation <= rs.Status.ObservedGeneration && !s.failed {
-			s.n.say("deletes ReplicaSet %s", rs.Name)
-			s.n.world.server.remove(objectKey{"ReplicaSet", rs.Name})
-		}
 	}
 }
 

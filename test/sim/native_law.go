@@ -6,11 +6,14 @@ package sim
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/diff"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -30,8 +33,16 @@ type nativeLaw struct {
 	// seen are the pods and the workload as the reconciliation was shown them.
 	seen       map[string]*corev1.Pod
 	seenObject client.Object
-	// disturbed are the pods that the operator took out of service.
-	disturbed sets.Set[string]
+	// disturbed are the pods that the operator took out of service, and disturbedAt is when.
+	disturbed   sets.Set[string]
+	disturbedAt map[string]time.Time
+	// askedAt is when the user asked for what may cost a pod in a hold, or deleted one.
+	askedAt time.Time
+	// keeper is the only ReplicaSet that had pods when the hold began; empty if several had.
+	keeper types.UID
+	// left is what the operator said last of pods that an update has left behind, at leftAt.
+	left   string
+	leftAt time.Time
 	// updated are the pods of a workload that was released as updated, until the user
 	// asks for something else.
 	updated sets.Set[types.UID]
@@ -39,7 +50,7 @@ type nativeLaw struct {
 
 // newNativeLaw shares with the law of other sets which pods are out by our doing.
 func newNativeLaw(n *nativeWorkload, of *law) *nativeLaw {
-	return &nativeLaw{n: n, disturbed: of.disturbed}
+	return &nativeLaw{n: n, disturbed: of.disturbed, disturbedAt: map[string]time.Time{}}
 }
 
 func (l *nativeLaw) begin() {
@@ -111,6 +122,7 @@ func (l *nativeLaw) checkBudget(w write) {
 	served := !l.disturbed.Has(pod.Name) && shown != nil && l.n.world.isAvailable(pod) && l.n.isAvailable(shown) && !isKeptOut(shown)
 	if served || !w.unheard {
 		l.disturbed.Insert(pod.Name)
+		l.disturbedAt[pod.Name] = l.n.world.clock.Now()
 	}
 	if !served {
 		return
@@ -121,10 +133,69 @@ func (l *nativeLaw) checkBudget(w write) {
 			left.Insert(name)
 		}
 	}
-	replicas, budget := budgetOf(l.seenObject)
+	replicas, budget := l.budgetFor(pod)
 	if left.Len() < replicas-budget {
 		l.n.world.violate("invariant 1: %s leaves %v available, %d pods are needed", w.words, sets.List(left), replicas-budget)
 	}
+	l.checkProof(w, pod)
+}
+
+// checkProof asserts that a pod that serves, and is to stay, is taken out of service only when a pod of the
+// new template serves, or none can be made.
+func (l *nativeLaw) checkProof(w write, pod *corev1.Pod) {
+	d, ok := l.seenObject.(*appsv1.Deployment)
+	if !ok || !surges(d) || l.isOfTemplate(pod, d) || !l.isOfKeeper(pod) || l.isPromoted() {
+		return
+	}
+	if r := l.n.revisionIn(&d.Spec.Template); r != nil && l.n.refused.Has(r.name) {
+		return
+	}
+	for _, other := range l.seen {
+		if l.isOfTemplate(other, d) && l.n.isAvailable(other) {
+			return
+		}
+	}
+	l.n.world.violate("%s takes a pod out of service, and no pod of the new template serves", w.words)
+}
+
+// isOfTemplate reports whether a pod is of the ReplicaSet of a template.
+func (l *nativeLaw) isOfTemplate(pod *corev1.Pod, d *appsv1.Deployment) bool {
+	for _, rs := range l.n.replicaSets() {
+		if metav1.IsControlledBy(pod, rs) {
+			return equalButHash(&rs.Spec.Template, &d.Spec.Template)
+		}
+	}
+	return false
+}
+
+// budgetFor returns how many pods a workload is to have, and how many may be out of service
+// for the sake of one of them. Kubernetes makes no pod more for a Deployment that goes back. A
+// pod that is to go makes up for none that is needed.
+func (l *nativeLaw) budgetFor(pod *corev1.Pod) (replicas, budget int) {
+	replicas, budget = budgetOf(l.seenObject)
+	d, ok := l.seenObject.(*appsv1.Deployment)
+	switch {
+	case !ok || !surges(d):
+	case !l.isOfKeeper(pod):
+		budget = 0
+	case l.isOfTemplate(pod, d):
+		budget = max(budget, 1)
+	}
+	return replicas, budget
+}
+
+// isOfKeeper reports whether a pod is of the ReplicaSet whose pods stay.
+func (l *nativeLaw) isOfKeeper(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(l.n.replicaSets(), func(rs *appsv1.ReplicaSet) bool { return metav1.IsControlledBy(pod, rs) && l.isKeeper(rs) })
+}
+
+// isKeeper reports whether a ReplicaSet is the one whose pods stay: the one that had all of
+// them, or, of several, the one that the operator has chosen.
+func (l *nativeLaw) isKeeper(rs *appsv1.ReplicaSet) bool {
+	if l.keeper != "" {
+		return rs.UID == l.keeper
+	}
+	return rs.Annotations[native.KeeperAnnotation] == string(rs.UID)
 }
 
 // budgetOf returns how many pods a workload is to have, and how many of them may be
@@ -133,7 +204,7 @@ func budgetOf(obj client.Object) (replicas, budget int) {
 	value, up := ptr.To(intstr.FromInt32(1)), true
 	switch typed := obj.(type) {
 	case *appsv1.Deployment:
-		replicas, value, up = int(*typed.Spec.Replicas), typed.Spec.Strategy.RollingUpdate.MaxUnavailable, false
+		return int(*typed.Spec.Replicas), mayMiss(typed)
 	case *appsv1.StatefulSet:
 		replicas = int(*typed.Spec.Replicas)
 	case *appsv1.DaemonSet:
@@ -146,19 +217,64 @@ func budgetOf(obj client.Object) (replicas, budget int) {
 	return replicas, max(budget, 1)
 }
 
+// mayMiss returns how many pods of a Deployment its user lets be out of service.
+func mayMiss(d *appsv1.Deployment) int {
+	said := deploymentStrategy{d}.fields()
+	if surges(d) {
+		said = keptFields(d)
+	}
+	unavailable, surge := said[native.HeldMaxUnavailableAnnotation], said[native.HeldMaxSurgeAnnotation]
+	missing, _ := intstr.GetScaledValueFromIntOrPercent(&unavailable, int(*d.Spec.Replicas), false) // it is valid
+	if isNone(surge) {
+		return max(missing, 1)
+	}
+	return missing
+}
+
 // asked is told that the user asks for something.
-func (l *nativeLaw) asked() {
-	l.updated = nil
+func (l *nativeLaw) asked() { l.updated = nil }
+
+// wrote is told of a write of the user. Another number of pods, another template during a hold
+// or the end of a pause with one, other numbers of the strategy and the end of the hold may cost
+// a pod.
+func (l *nativeLaw) wrote(before, after client.Object) {
+	old, ok := before.(*appsv1.Deployment)
+	d, _ := after.(*appsv1.Deployment)
+	if !ok {
+		return
+	}
+	if *old.Spec.Replicas != *d.Spec.Replicas || isHeld(old) &&
+		(!isHeld(d) || old.Spec.Paused != d.Spec.Paused || !equalButHash(&old.Spec.Template, &d.Spec.Template) || !maps.Equal(keptFields(old), keptFields(d))) {
+		l.askedAt = l.n.world.clock.Now()
+	}
+	live := slices.DeleteFunc(l.n.replicaSets(), func(rs *appsv1.ReplicaSet) bool { return *rs.Spec.Replicas == 0 })
+	switch {
+	case isHeld(d) && !isHeld(old) && len(live) == 1:
+		l.keeper = live[0].UID
+	case isHeld(d) && !isHeld(old):
+		l.keeper = ""
+	}
+}
+
+// lost is told that Kubernetes is to have no pods of a ReplicaSet any more.
+func (l *nativeLaw) lost(rs *appsv1.ReplicaSet) {
+	if rs.UID == l.keeper {
+		l.keeper = ""
+	}
 }
 
 // tell is told of the events of the operator.
-func (l *nativeLaw) tell(reason string) {
+func (l *nativeLaw) tell(reason, note string) {
+	if reason == "LeftBehind" {
+		l.left, l.leftAt = note, l.n.world.clock.Now()
+	}
 	if reason != "UpdatedInPlace" {
 		return
 	}
 	l.updated = sets.New[types.UID]()
+	isKnown := slices.ContainsFunc(l.n.replicaSets(), l.isKeeper)
 	for _, pod := range l.n.pods() {
-		if len(l.whatIsWrong(pod)) == 0 {
+		if len(l.whatIsWrong(pod)) == 0 && (!isKnown || l.isOfKeeper(pod)) {
 			l.updated.Insert(pod.UID)
 		}
 	}
@@ -171,14 +287,88 @@ func (l *nativeLaw) deleted(pod *corev1.Pod, why string) {
 	switch {
 	case strings.Contains(why, "another revision") && isHeld(obj):
 		l.n.world.violate("Kubernetes recreates %s, though the workload is held", pod.Name)
+	case isHeld(obj) && l.leavesTooFew(pod):
+		l.n.world.violate("Kubernetes deletes %s, which serves, though the workload is held: %s", pod.Name, why)
+	case l.isLostByRelease(pod):
+		l.n.world.violate("Kubernetes deletes %s, which was made for the hold, while it serves: %s", pod.Name, why)
+	case strings.Contains(why, "fewer") && l.n.late != nil && l.n.world.clock.Since(l.askedAt) < askedDelay: // decided before that
 	case strings.Contains(why, "another revision") && l.updated.Has(pod.UID), strings.Contains(why, "fewer") && isAlive:
 		l.n.world.violate("Kubernetes recreates %s, which was updated in place: %s", pod.Name, why)
 	}
 }
 
+// isLostByRelease reports whether a pod that a hold has made goes although it serves, when an
+// update is done, and is told to be so or about to.
+func (l *nativeLaw) isLostByRelease(pod *corev1.Pod) bool {
+	if l.n.kind != nativecontroller.Deployment || l.n.late != nil || !conditionIs(pod, corev1.PodReady, corev1.ConditionTrue) {
+		return false
+	}
+	isNew := l.n.world.clock.Since(pod.CreationTimestamp.Time) < askedDelay
+	if isNew || l.n.world.isPutIntoService(pod) || !l.n.world.server.drains.isCertain(l.n.world.clock.Now()) {
+		return false
+	}
+	isDone := l.isPromoted() && !l.isOfKeeper(pod) && !l.isNeeded() || len(l.updated) == l.n.replicas() && !l.updated.Has(pod.UID)
+	return isDone && l.n.replicas() > 0 && l.n.world.clock.Since(l.askedAt) >= askedDelay
+}
+
+// isPromoted reports whether the pods that stay are updated, and their ReplicaSet says so.
+func (l *nativeLaw) isPromoted() bool {
+	return slices.ContainsFunc(l.n.replicaSets(), func(rs *appsv1.ReplicaSet) bool {
+		return strings.HasPrefix(rs.Annotations[native.PreviousRevisionAnnotation], string(rs.UID)+" ")
+	})
+}
+
+// isNeeded reports whether the pods that stay are fewer than there are to be: then Kubernetes
+// replaces others, as it always does.
+func (l *nativeLaw) isNeeded() bool {
+	staying := 0
+	for _, pod := range l.n.pods() {
+		if l.isOfKeeper(pod) && l.n.isAvailable(pod) {
+			staying++
+		}
+	}
+	return staying < l.n.replicas()
+}
+
+// askedDelay is how long Kubernetes may take to do what a user has asked for.
+const askedDelay = 15 * time.Second
+
+// shrinks is told that Kubernetes takes pods from a ReplicaSet for the sake of the template. That
+// whose pods stay loses none in a hold, unless a user has just asked for something.
+func (l *nativeLaw) shrinks(rs *appsv1.ReplicaSet, why string) {
+	d, _ := l.n.object().(*appsv1.Deployment)
+	if isHeld(d) && surges(d) && l.isKeeper(rs) && l.n.late == nil && l.n.world.clock.Since(l.askedAt) >= askedDelay {
+		l.n.world.violate("Kubernetes takes pods from ReplicaSet %s, though the workload is held: %s", rs.Name, why)
+	}
+}
+
+// statusDelay is how late the status of a ReplicaSet may tell of a pod.
+const statusDelay = 3 * time.Second
+
+// leavesTooFew reports whether a pod of a Deployment serves, and is needed. What Kubernetes
+// counts is a moment old, and it knows nothing of a pod whose kubelet is silent.
+func (l *nativeLaw) leavesTooFew(pod *corev1.Pod) bool {
+	isNew := l.n.world.clock.Since(conditionSince(pod, corev1.PodReady)) < statusDelay
+	if l.n.kind != nativecontroller.Deployment || l.n.late != nil || !l.n.isAvailable(pod) || isKeptOut(pod) || isNew {
+		return false
+	}
+	left := 0
+	for _, other := range l.n.pods() {
+		if other.UID != pod.UID && (l.n.isAvailable(other) || l.n.world.clock.Since(l.disturbedAt[other.Name]) < statusDelay) {
+			left++
+		}
+	}
+	replicas, budget := budgetOf(l.n.object())
+	if l.n.world.clock.Since(l.askedAt) < askedDelay {
+		budget++ // a third revision in the middle may cost one pod
+	}
+	return left < replicas-budget
+}
+
 // rolls is told that Kubernetes changes the sizes of ReplicaSets for the template.
-func (l *nativeLaw) rolls(what string) {
-	if isHeld(l.n.object()) {
+func (l *nativeLaw) rolls(what string, all []*appsv1.ReplicaSet) {
+	d, _ := l.n.object().(*appsv1.Deployment)
+	if isHeld(d) && l.n.late == nil && (!surges(d) || sum(all, specReplicas) > *d.Spec.Replicas+1) {
 		l.n.world.violate("Kubernetes rolls, though the workload is held: %s", what)
 	}
 }
@@ -215,7 +405,9 @@ func (l *nativeLaw) whatIsMissing() string {
 		say("there are %d pods instead of %d", len(pods), l.n.replicas())
 	}
 	for _, pod := range pods {
-		missing = append(missing, l.whatIsWrong(pod)...)
+		if !l.waitsForRollout(pod) {
+			missing = append(missing, l.whatIsWrong(pod)...)
+		}
 		if !l.n.world.isAvailable(pod) || !l.n.world.settings.unserved && !l.n.world.slices.sendsTo(pod) {
 			say("%s does not serve", pod.Name)
 		}
@@ -224,6 +416,15 @@ func (l *nativeLaw) whatIsMissing() string {
 		missing = append(missing, l.whatIsWrongWithHistory()...)
 	}
 	return strings.Join(missing, "; ")
+}
+
+// waitsForRollout reports whether the operator tells the user that a pod, which an update has
+// left behind, waits for the next rollout, since the strategy spares none. It says so every
+// few seconds.
+func (l *nativeLaw) waitsForRollout(pod *corev1.Pod) bool {
+	d, ok := l.n.object().(*appsv1.Deployment)
+	return ok && !isHeld(d) && mayMiss(d) == 0 && strings.Contains(l.left, pod.Name) && strings.Contains(l.left, "kubectl rollout restart") &&
+		l.n.world.clock.Since(l.leftAt) < askedDelay
 }
 
 // whatIsWrong says what of a pod is not as the template says.

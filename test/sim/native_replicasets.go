@@ -45,7 +45,7 @@ func (n *nativeWorkload) stepReplicaSets() {
 			if conditionIs(pod, corev1.PodReady, corev1.ConditionTrue) {
 				status.ReadyReplicas++
 			}
-			if n.isAvailable(pod) {
+			if n.isAvailableFor(pod, rs.Spec.MinReadySeconds) {
 				status.AvailableReplicas++
 			}
 		}
@@ -98,4 +98,22 @@ func (n *nativeWorkload) compareForDeletion(a, b *corev1.Pod) int {
 		b.CreationTimestamp.Compare(a.CreationTimestamp.Time),
 		cmp.Compare(a.Name, b.Name),
 	)
+}
+
+// isComplete reports whether only the pods of the template are left, and serve.
+func (s *deploymentSync) isComplete() bool {
+	wanted := *s.d.Spec.Replicas
+	total := sum(s.all(), func(rs *appsv1.ReplicaSet) int32 { return rs.Status.Replicas })
+	return s.newRS.Status.Replicas == wanted && total == wanted && s.newRS.Status.AvailableReplicas == wanted
+}
+
+// cleanUp deletes the oldest revisions that the history has no room for.
+func (s *deploymentSync) cleanUp() {
+	sorted := slices.SortedStableFunc(slices.Values(s.old), func(a, b *appsv1.ReplicaSet) int { return cmp.Compare(revisionNumber(a), revisionNumber(b)) })
+	for _, rs := range sorted[:max(len(sorted)-int(*s.d.Spec.RevisionHistoryLimit), 0)] {
+		if rs.Status.Replicas == 0 && *rs.Spec.Replicas == 0 && rs.Generation <= rs.Status.ObservedGeneration && !s.failed {
+			s.n.say("deletes ReplicaSet %s", rs.Name)
+			s.n.world.server.remove(objectKey{"ReplicaSet", rs.Name})
+		}
+	}
 }

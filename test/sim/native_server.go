@@ -71,6 +71,12 @@ func mutateStatus[T client.Object](s *server, name string, change func(T)) {
 	}
 }
 
+// tellsOfHold reports whether a ReplicaSet has annotations of a hold.
+func tellsOfHold(obj client.Object) bool {
+	rs, ok := obj.(*appsv1.ReplicaSet)
+	return ok && len(keptBy(rs)) > 0
+}
+
 // isOfNativeInterest is what the controllers of native workloads are told of a
 // workload, see controllers/native/watches.go.
 func isOfNativeInterest(before, after client.Object) bool {

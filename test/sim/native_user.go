@@ -128,7 +128,11 @@ func (n *nativeWorkload) changePartition() {
 
 func (n *nativeWorkload) changeBudget() {
 	n.wish.maxUnavailable = int32(1 + n.world.choices.intN(3)) //nolint:gosec // small
-	n.world.say("user: maxUnavailable %d", n.wish.maxUnavailable)
+	if n.kind == nativecontroller.Deployment {
+		n.wish.surge = int32(n.world.choices.intN(3)) //nolint:gosec // small
+		n.wish.maxUnavailable -= min(n.wish.surge, 1)
+	}
+	n.world.say("user: maxUnavailable %d, maxSurge %d", n.wish.maxUnavailable, n.wish.surge)
 	n.ask(false)
 }
 
@@ -206,13 +210,17 @@ func chosenNative(c *Choices) (settings, nativecontroller.Kind, wish) {
 	}
 	s.late = chosenLate(c)
 	s.refusesPods, s.undoesAll = c.oneIn(3), c.oneIn(3)
+	if kind == nativecontroller.Deployment {
+		first.surge = pick(c, []int32{1, 1, 2, 0})
+		first.maxUnavailable -= min(first.surge, 1)
+	}
 	return s, kind, first
 }
 
 // firstWish is a workload of three pods.
 func firstWish() wish {
 	return wish{
-		revision: revisions[0], replicas: 3, maxUnavailable: 2, history: 10, policy: appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType,
+		revision: revisions[0], replicas: 3, maxUnavailable: 2, surge: 1, history: 10, policy: appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType,
 	}
 }
 

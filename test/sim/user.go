@@ -174,6 +174,9 @@ func (w *World) deletePod() {
 	if pod := w.anyPod(); pod != nil {
 		w.say("user: deletes %s", pod.Name)
 		_ = w.server.delete(objectKey{"Pod", pod.Name}, nil) // it is there: it was just seen
+		if w.native != nil {
+			w.native.law.askedAt = w.clock.Now()
+		}
 	}
 }
 

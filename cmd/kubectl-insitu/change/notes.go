@@ -37,7 +37,7 @@ func (w *Workload) notesOnRollout() []string {
 	}
 	if isPaused(typed) {
 		notes = append(notes, fmt.Sprintf("paused: no pod is updated before kubectl insitu resume %s", w))
-	} else if d, ok := typed.(*appsv1.Deployment); ok && d.Spec.Paused && !w.isHeld() {
+	} else if d, ok := typed.(*appsv1.Deployment); ok && native.IsPausedByUser(d) {
 		notes = append(notes, fmt.Sprintf("spec.paused is true: no pod is updated before kubectl insitu resume %s", w))
 	}
 	if p, err := w.partition(typed); err == nil && w.isDriven() && p.kept(p.current) > 0 {

@@ -91,8 +91,11 @@ func Resume() Edit {
 			return outcome, nil
 		}
 		w.setAnnotation(native.PausedAnnotation, "")
-		// A held Deployment is paused by its hold; else it was a user.
-		if w.Kind.Kind == "Deployment" && !w.isHeld() {
+		typed, err := w.typed()
+		if err != nil {
+			return outcome, err
+		}
+		if d, ok := typed.(*appsv1.Deployment); ok && native.IsPausedByUser(d) {
 			unstructured.RemoveNestedField(w.Object, "spec", "paused")
 		}
 		return outcome, nil

@@ -36,7 +36,7 @@ func (c *Cluster) Plan(ctx context.Context, found Found, changed client.Object) 
 	p := &planner{observer: c.observer(newSnapshot(reads)), found: found, changed: changed}
 	p.plan = report.Plan{
 		Workload: report.RefOf(found.Kind.GroupVersionKind, found.Object),
-		Changes:  changesOf(found.Object, changed), Pods: []report.PlannedPod{},
+		Changes:  changesOf(found.Kind.Kind, found.Object, changed), Pods: []report.PlannedPod{},
 	}
 	if err := p.askWithRights(ctx, c.Client); err != nil {
 		return report.Plan{}, err
@@ -154,6 +154,9 @@ func (p *planner) resume() {
 			delete(annotations, nativeapi.PausedAnnotation)
 			p.changed.SetAnnotations(annotations)
 		}
+		if d, ok := p.changed.(*appsv1.Deployment); ok && isHeld(d) && nativeapi.IsPausedByUser(d) {
+			d.Spec.Paused, paused = false, true
+		}
 	}
 	if paused {
 		p.note("the update is paused: this is what comes when it is resumed")
@@ -268,13 +271,8 @@ func (p *planner) allByKubernetes(ctx context.Context, why string) error {
 
 // changesOf returns the fields that the user changes: the spec, and labels and
 // annotations. The hold is no change of theirs.
-func changesOf(before, after client.Object) []string {
-	was, will := visible(before), visible(after)
-	if isHeld(before) || isHeld(after) {
-		hide(was)
-		hide(will)
-	}
-	return report.Changes("", was, will)
+func changesOf(kind string, before, after client.Object) []string {
+	return report.Changes("", visible(kind, before), visible(kind, after))
 }
 
 func isHeld(object client.Object) bool {
@@ -282,7 +280,12 @@ func isHeld(object client.Object) bool {
 }
 
 // visible returns what users write of an object.
-func visible(object client.Object) map[string]any {
+func visible(kind string, object client.Object) map[string]any {
+	if isHeld(object) {
+		if released, err := native.Released(native.Kind(kind), object); err == nil {
+			object = released
+		}
+	}
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
 		return nil // it was read from JSON
@@ -306,15 +309,8 @@ func visible(object client.Object) map[string]any {
 var notTheirs = []string{
 	nativeapi.HeldLabel, nativeapi.StatusAnnotation, nativeapi.HeldPartitionAnnotation,
 	nativeapi.HeldMaxUnavailableAnnotation, nativeapi.HeldMaxSurgeAnnotation,
+	nativeapi.HeldMinReadySecondsAnnotation, nativeapi.HeldProgressDeadlineSecondsAnnotation,
 	corev1.LastAppliedConfigAnnotation, "deployment.kubernetes.io/revision", appsv1.DeprecatedTemplateGeneration,
-}
-
-// hide takes out of a workload of Kubernetes what a hold replaces.
-func hide(shown map[string]any) {
-	if spec, ok := shown["spec"].(map[string]any); ok {
-		delete(spec, "paused")
-		delete(spec, "updateStrategy")
-	}
 }
 
 // sameTemplate reports whether two workloads have the same pod template.

@@ -112,11 +112,23 @@ var _ = Describe("a plan", func() {
 
 	It("says when no pod may be restarted", func(ctx SpecContext) {
 		w := newWorld(ctx)
+		ds := w.daemonSet(optedIn())
+		ds.Labels[nativeapi.UpdatePolicyLabel] = "InPlaceOnly"
+		ds.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateDaemonSet{MaxUnavailable: ptr.To(intstr.FromInt32(0)), MaxSurge: ptr.To(intstr.FromInt32(1))}
+		Expect(w.api.Update(ctx, ds)).To(Succeed())
+		Expect(w.plan(ds, image(newImage)).Refusals).To(ConsistOf(ContainSubstring("maxUnavailable is 0, so no pod may be restarted")))
+	})
+
+	It("knows that a Deployment has room by a pod more", func(ctx SpecContext) {
+		w := newWorld(ctx)
 		d := w.deployment(optedIn())
 		d.Labels[nativeapi.UpdatePolicyLabel] = "InPlaceOnly"
 		d.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxUnavailable: ptr.To(intstr.FromInt32(0)), MaxSurge: ptr.To(intstr.FromInt32(1))}
 		Expect(w.api.Update(ctx, d)).To(Succeed())
-		Expect(w.plan(d, image(newImage)).Refusals).To(ConsistOf(ContainSubstring("maxUnavailable is 0, so no pod may be restarted")))
+		planned := w.plan(d, image(newImage))
+		Expect(planned.Refusals).To(BeEmpty())
+		Expect(planned.Pods).To(HaveEach(HaveField("Way", report.InPlace)))
+		Expect(planned.Changes).To(ConsistOf(ContainSubstring("image")))
 	})
 
 	It("of a paused workload says what comes when it is resumed", func(ctx SpecContext) {

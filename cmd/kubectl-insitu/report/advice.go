@@ -124,6 +124,7 @@ var advice = map[string]string{
 	inplace.ReasonUpdateOrder:         waitTurn,
 	inplace.ReasonVolumeNotMountable:  "Mend the volume first, since another pod could not mount it: `kubectl describe pvc CLAIM`",
 	inplace.ReasonBudget:              waitTurn,
+	inplace.ReasonNewPod:              "Nothing, if the new pod comes up; else see why it does not, or go back: `kubectl describe pod POD`; `kubectl insitu undo KIND/NAME`",
 	inplace.ReasonNoRoom:              "Allow 1 pod to be unavailable, or have the pods recreated, or go back: `kubectl edit KIND/NAME`; `kubectl label KIND/NAME --overwrite insitu.dev/update-policy=InPlaceIfPossible`; `kubectl insitu undo KIND/NAME`",
 	inplace.ReasonDisruptionBudget:    "Nothing, if the budget allows it again; else see which pods are not ready: `kubectl get poddisruptionbudgets -n NAMESPACE`",
 

@@ -167,7 +167,8 @@ func summarizeNative(object client.Object, w Workload) Workload {
 // whileHeld says the phase that the operator reports in an annotation.
 func (w Workload) whileHeld(object client.Object) Workload {
 	status, annotations := nativeStatus(object), object.GetAnnotations()
-	w.Paused = annotations[native.PausedAnnotation] == "true"
+	d, isDeployment := object.(*appsv1.Deployment)
+	w.Paused = annotations[native.PausedAnnotation] == "true" || isDeployment && native.IsPausedByUser(d)
 	if kept, ok := annotations[native.HeldPartitionAnnotation]; ok && kept != "0" {
 		w.Partition = kept
 	}

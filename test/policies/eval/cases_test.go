@@ -110,7 +110,7 @@ func request(one policies.Case) eval.Request {
 
 	return eval.Request{
 		Old: one.Old, New: one.New, FieldManager: one.Manager, Webhook: one.Webhook,
-		Params: []client.Object{policies.Switch()},
+		Params: []client.Object{policies.Alive()},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubectl/pkg/util/podutils"
@@ -87,4 +88,19 @@ func TestHeartbeat(t *testing.T) {
 			NewWithT(t).Expect(podutils.IsPodReady(pod.(*corev1.Pod))).To(Equal(!tc.acts), "whether a drained pod is ready whose kubelet says so")
 		})
 	}
+}
+
+// A manager that writes no heartbeat is that of release 0.1.0: it knows a pause only.
+func TestHoldForAManagerThatKnowsAPauseOnly(t *testing.T) {
+	cases, err := policies.Cases()
+	must(t, err)
+	asked := request(cases["Deployment"][0])
+	asked.Params = []client.Object{policies.Switch()}
+	got, err := newSet(t).Strict().Admit(t.Context(), asked)
+
+	g := NewWithT(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(isHeld(got)).To(BeTrue())
+	g.Expect(got.(*appsv1.Deployment).Spec.Paused).To(BeTrue())
+	g.Expect(got.(*appsv1.Deployment).Spec.MinReadySeconds).To(BeZero())
 }

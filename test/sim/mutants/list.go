@@ -445,35 +445,4 @@ var mutants = []mutant{
 		"case policy.WhenDeleted == appsv1beta1.DeletePersistentVolumeClaimRetentionPolicyType:",
 		`case policy.WhenDeleted != "":`,
 	},
-	{
-		// Kubernetes is let go on before it sees that pods were updated: it deletes them.
-		"native-release-not-awaited", "controllers/native/statefulset.go",
-		"int(w.Status.UpdatedReplicas) < s.atTarget()",
-		"s.atTarget() < 0",
-	},
-	{
-		// The same of a DaemonSet.
-		"native-daemons-not-awaited", "controllers/native/daemonset.go",
-		"int(w.Status.UpdatedNumberScheduled) < s.atTarget()",
-		"s.atTarget() < 0",
-	},
-	{
-		// An update that goes back is released while Kubernetes may still count the pods
-		// as they were before.
-		"native-return-not-awaited", "controllers/native/seen.go",
-		"return left <= 0",
-		"return true",
-	},
-	{
-		// A promotion waits for pods that the server refuses to create.
-		"native-missing-awaited", "controllers/native/promotion.go",
-		" || s.keeper.failure() != nil",
-		"",
-	},
-	{
-		// A Deployment is let go on before Kubernetes sees the new template of its ReplicaSet.
-		"native-keeper-not-observed", "controllers/native/promotion.go",
-		"status.ObservedGeneration < s.keeper.Generation || ",
-		"",
-	},
 }

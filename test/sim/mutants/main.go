@@ -51,7 +51,7 @@ type family struct {
 
 func families() []family {
 	return []family{
-		{"simulation", slices.Concat(mutants, volumeMutants), simulation, []string{
+		{"simulation", slices.Concat(mutants, volumeMutants, nativeMutants), simulation, []string{
 			"-seeds", "1000", "-wider-seeds", "200", "-volume-seeds", "300", "-recreate-seeds", "200", "-native-seeds", "100",
 		}},
 		{"unit", unitMutants, unitTests, nil},
