@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -113,6 +114,7 @@ func (d *demo) pods(ctx context.Context, selector string) ([]observe.Pod, error)
 	if err != nil {
 		return nil, err
 	}
+	pods = slices.DeleteFunc(pods, func(pod observe.Pod) bool { return pod.Terminating })
 	return pods, d.pages(ctx, pods)
 }
 

@@ -108,6 +108,14 @@ func (b builtin) kubectl(ctx context.Context, args ...string) string {
 	return output
 }
 
+// kubectlFails returns what kubectl says when it fails.
+func (b builtin) kubectlFails(ctx context.Context, args ...string) string {
+	GinkgoHelper()
+	output, err := kubectl(ctx, append([]string{"--namespace", b.namespace}, args...)...)
+	Expect(err).To(HaveOccurred(), "kubectl %s: %s", strings.Join(args, " "), output)
+	return output
+}
+
 // apply applies a manifest.
 func (b builtin) apply(ctx context.Context, manifest string, flags ...string) string {
 	GinkgoHelper()
@@ -158,8 +166,10 @@ func (b builtin) isHeld(ctx context.Context) bool {
 	GinkgoHelper()
 	object := b.get(ctx)
 	paused, _, _ := unstructured.NestedBool(object.Object, "spec", "paused")
+	minReady, _, _ := unstructured.NestedInt64(object.Object, "spec", "minReadySeconds")
 	strategy, _, _ := unstructured.NestedString(object.Object, "spec", "updateStrategy", "type")
-	return object.GetLabels()[native.HeldLabel] == native.Held && (paused || strategy == string(appsv1.OnDeleteDaemonSetStrategyType))
+	return object.GetLabels()[native.HeldLabel] == native.Held &&
+		(paused || minReady == int64(native.HeldMinReadySeconds) || strategy == string(appsv1.OnDeleteDaemonSetStrategyType))
 }
 
 // released waits until the hold has ended. What it was is not seen in the object any
@@ -177,6 +187,7 @@ func (b builtin) expectNoTraces(ctx context.Context) {
 	Expect(object.GetLabels()).NotTo(HaveKey(native.HeldLabel))
 	for _, key := range []string{
 		native.StatusAnnotation, native.HeldPartitionAnnotation, native.HeldMaxUnavailableAnnotation, native.HeldMaxSurgeAnnotation,
+		native.HeldMinReadySecondsAnnotation, native.HeldProgressDeadlineSecondsAnnotation,
 	} {
 		Expect(object.GetAnnotations()).NotTo(HaveKey(key))
 	}
@@ -202,12 +213,37 @@ func (b builtin) pods(ctx context.Context) []observe.Pod {
 	return slices.DeleteFunc(found, func(pod observe.Pod) bool { return !live[pod.UID] })
 }
 
-// livePods returns the pods that are not about to go, as they are.
+// livePods returns the pods that are not about to go, as they are. The pod that a hold makes
+// more is none of them.
 func (b builtin) livePods(ctx context.Context) []corev1.Pod {
 	GinkgoHelper()
 	list := &corev1.PodList{}
 	Expect(api.List(ctx, list, client.InNamespace(b.namespace), client.MatchingLabels{"app": "web"})).To(Succeed())
-	return slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil })
+	surge := b.surge(ctx)
+	return slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool {
+		return pod.DeletionTimestamp != nil || surge != nil && metav1.IsControlledBy(&pod, surge)
+	})
+}
+
+// surge returns the ReplicaSet of the pod that a hold makes more; nil if there is none.
+func (b builtin) surge(ctx context.Context) *appsv1.ReplicaSet {
+	GinkgoHelper()
+	if b.kind != deployment {
+		return nil
+	}
+	most := int32(0)
+	var found *appsv1.ReplicaSet
+	all := b.replicaSets(ctx)
+	for i := range all {
+		most = max(most, *all[i].Spec.Replicas)
+		if all[i].Spec.MinReadySeconds == native.HeldMinReadySeconds && (found == nil || *all[i].Spec.Replicas < *found.Spec.Replicas) {
+			found = &all[i]
+		}
+	}
+	if found == nil || *found.Spec.Replicas == most {
+		return nil
+	}
+	return found
 }
 
 // reached waits until so many pods have an image.
@@ -215,6 +251,14 @@ func (b builtin) reached(ctx context.Context, image string, count int) {
 	GinkgoHelper()
 	Eventually(ctx, func(ctx context.Context) int { return countImage(b.pods(ctx), image) }).
 		WithPolling(50 * time.Millisecond).Should(BeNumerically(">=", count))
+}
+
+// tried waits until a pod has an image: one of the workload, or that which a hold makes more.
+func (b builtin) tried(ctx context.Context, image string) {
+	GinkgoHelper()
+	Eventually(ctx, func(ctx context.Context) ([]observe.Pod, error) {
+		return observe.Pods(ctx, kube, b.namespace, "app=web")
+	}).Should(ContainElement(HaveField("Image", image)))
 }
 
 func countImage(found []observe.Pod, image string) int {

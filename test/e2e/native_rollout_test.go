@@ -86,9 +86,9 @@ var _ = forEachKind("A rollout", func(kind string) {
 	It("comes back from an image that does not exist", func(ctx context.Context) {
 		before := web.start(ctx, web.manifest(nginxAlpine))
 		web.setImage(ctx, nginxMissing)
-		web.reached(ctx, nginxMissing, 1)
+		web.tried(ctx, nginxMissing)
 		Eventually(ctx, web.annotation).WithArguments(native.StatusAnnotation).Should(Or(ContainSubstring("ImagePullBackOff"), ContainSubstring("ErrImagePull")))
-		Expect(countImage(web.pods(ctx), nginxMissing)).To(Equal(1), "no more than maxUnavailable")
+		Expect(countImage(web.pods(ctx), nginxMissing)).To(BeNumerically("<=", 1), "no more than maxUnavailable")
 		Expect(web.isHeld(ctx)).To(BeTrue())
 
 		web.setImage(ctx, nginxAlpine)
@@ -100,7 +100,7 @@ var _ = forEachKind("A rollout", func(kind string) {
 	It("goes from an image that does not exist to a third one", func(ctx context.Context) {
 		before := web.start(ctx, web.manifest(nginxAlpine))
 		web.setImage(ctx, nginxMissing)
-		web.reached(ctx, nginxMissing, 1)
+		web.tried(ctx, nginxMissing)
 		web.setImage(ctx, nginxLatest)
 		after := web.updated(ctx)
 		Expect(uids(after)).To(ConsistOf(uids(before)))

@@ -15,6 +15,8 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/kubectl/pkg/util/podutils"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -99,6 +101,40 @@ var _ = Describe("A Deployment", func() {
 		Expect(after).To(HaveEach(HaveField("Ready", true)))
 	})
 
+	It("of one pod serves all the time, by a pod more that goes when the same one is back", short.Spec, func(ctx context.Context) {
+		one := strings.Replace(web.manifest(nginxAlpine), "  replicas: 3", "  replicas: 1", 1)
+		before := web.start(ctx, strings.Replace(one, "maxSurge: 1, maxUnavailable: 1", "maxSurge: 25%, maxUnavailable: 25%", 1))
+		Expect(before).To(HaveLen(1))
+		seen := watchPodsOf(ctx, web.namespace, "web")
+		for n, command := range []string{"set image deployment/web " + container + "=" + nginxLatest, "rollout undo deployment/web"} {
+			web.kubectl(ctx, strings.Fields(command)...)
+			Expect(web.isHeld(ctx)).To(BeTrue())
+			expectInPlace(before, web.updated(ctx), int32(n)+1)
+		}
+		ready := map[types.UID]bool{before[0].UID: true}
+		for _, pod := range seen() {
+			if ready[pod.UID] = podutils.IsPodReady(pod) && pod.DeletionTimestamp == nil; !ready[pod.UID] {
+				delete(ready, pod.UID)
+			}
+			Expect(ready).NotTo(BeEmpty(), "no pod was ready when %s was not", pod.Name)
+		}
+	})
+
+	It("proves an image by a pod more, and touches no other before that serves", short.Spec, func(ctx context.Context) {
+		before := web.start(ctx, web.manifest(nginxAlpine))
+		wish := web.wish(ctx)
+		web.setImage(ctx, nginxMissing)
+		Eventually(ctx, web.annotation).WithArguments(native.StatusAnnotation).Should(
+			And(ContainSubstring("of the new template does not serve yet"), Or(ContainSubstring("ImagePullBackOff"), ContainSubstring("ErrImagePull"))))
+		Expect(web.pods(ctx)).To(Equal(before))
+		Expect(web.kubectlFails(ctx, "rollout", "status", web.resource(), "--timeout=2s")).To(ContainSubstring("timed out waiting for the condition"))
+
+		web.kubectl(ctx, "rollout", "undo", web.resource())
+		after := web.updated(ctx)
+		Expect(after).To(Equal(before), "no pod was touched")
+		Expect(web.wish(ctx)).To(Equal(wish))
+	})
+
 	Context("with several ReplicaSets that an unfinished rollout left", func() {
 		// stuck begins a native rollout that cannot end, and opts the Deployment in. It
 		// returns the pods that still serve.
@@ -127,15 +163,14 @@ var _ = Describe("A Deployment", func() {
 			Expect(web.history(ctx)).To(Equal([]string{nginxAlpine, nginxMissing, nginxLatest}))
 		})
 
-		It("is left to Kubernetes when the broken pods leave no room, and says so", func(ctx context.Context) {
+		It("keeps them also where the broken pods take all of maxUnavailable", func(ctx context.Context) {
 			before := stuck(ctx, "maxSurge: 1, maxUnavailable: 1", 2)
 			web.setImage(ctx, nginxLatest)
 			after := web.updated(ctx)
 			Expect(after).To(HaveLen(3))
 			Expect(images(after)).To(HaveEach(nginxLatest))
-			Expect(uids(after)).NotTo(ContainElement(BeElementOf(uids(before))))
+			Expect(uids(after)).To(ContainElements(uids(before)))
 			Expect(withPods(web.replicaSets(ctx))).To(HaveLen(1))
-			expectEvent(ctx, web.namespace, deployment, reasonReleased, "takes the room of maxUnavailable")
 		})
 	})
 
@@ -173,7 +208,7 @@ var _ = Describe("A Deployment", func() {
 		web.updated(ctx)
 		history := web.kubectl(ctx, "rollout", "history", web.resource())
 		Expect(history).To(MatchRegexp(`(?m)^1 +first$`))
-		Expect(history).To(MatchRegexp(`(?m)^2 +second$`))
+		Expect(history).To(MatchRegexp(`(?m)^3 +second$`), "the pod that the hold made more had number 2")
 	})
 
 	It("keeps its annotations when its rollout is undone", func(ctx context.Context) {
@@ -200,15 +235,17 @@ var _ = Describe("A Deployment", func() {
 		}
 	})
 
-	It("is late when no pod is updated for its deadline, and not because it was held", func(ctx context.Context) {
-		before := web.start(ctx, web.manifest(nginxAlpine))
+	It("is left to Kubernetes after its deadline, when the new pod does not come up: then kubectl says so", func(ctx context.Context) {
+		before := web.start(ctx, strings.Replace(web.manifest(nginxAlpine), "maxUnavailable: 1", "maxUnavailable: 0", 1))
 		// Only what is to be late has a short deadline: on a busy machine, the others take longer.
 		update := func(image, deadline string) {
 			web.kubectl(ctx, "patch", web.resource(), "--type=strategic", "-p", `{"spec": {"progressDeadlineSeconds": `+deadline+`,
 				"template": {"spec": {"containers": [{"name": "`+container+`", "image": "`+image+`"}]}}}}`)
 		}
 		update(nginxMissing, "8")
-		expectEvent(ctx, web.namespace, deployment, "ProgressDeadlineExceeded", "no progress")
+		expectEvent(ctx, web.namespace, deployment, "HoldTimedOut", "failed to pull and unpack image")
+		Expect(web.kubectlFails(ctx, "rollout", "status", web.resource(), "--timeout="+patience.String())).To(ContainSubstring("exceeded its progress deadline"))
+		Expect(uids(web.pods(ctx))).To(ContainElements(uids(before)))
 		update(nginxLatest, "600")
 		web.rolledOut(ctx)
 		Expect(uids(web.updated(ctx))).To(Equal(uids(before)))

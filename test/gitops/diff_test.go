@@ -19,9 +19,9 @@ const (
 	manifest = `
 metadata: {name: web, namespace: default, labels: {insitu.dev/update-policy: InPlaceIfPossible}, annotations: {insitu.dev/paused: "true"}}
 spec: {template: {spec: {containers: [{name: nginx, image: "nginx:latest"}]}}}`
-	pausedManifest = `
+	readyManifest = `
 metadata: {name: web, namespace: default, labels: {insitu.dev/update-policy: InPlaceIfPossible}, annotations: {insitu.dev/paused: "true"}}
-spec: {paused: false, template: {spec: {containers: [{name: nginx, image: "nginx:latest"}]}}}`
+spec: {minReadySeconds: 5, template: {spec: {containers: [{name: nginx, image: "nginx:latest"}]}}}`
 	strategyManifest = `
 metadata: {name: web, namespace: default, labels: {insitu.dev/update-policy: InPlaceIfPossible}, annotations: {insitu.dev/paused: "true"}}
 spec: {updateStrategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: 1}}, template: {spec: {containers: [{name: nginx, image: "nginx:latest"}]}}}`
@@ -37,7 +37,7 @@ func TestWhatOfAHoldIsOutOfSync(t *testing.T) {
 		differs        string // the field; empty: in sync
 	}{
 		"Deployment":                       {"deployment-held", manifest, appsv1.Deployment{}, ""},
-		"Deployment with paused: false":    {"deployment-held", pausedManifest, appsv1.Deployment{}, "paused"},
+		"Deployment with minReadySeconds":  {"deployment-held", readyManifest, appsv1.Deployment{}, "minReadySeconds"},
 		"StatefulSet":                      {"statefulset-held", manifest, appsv1.StatefulSet{}, ""},
 		"StatefulSet with updateStrategy":  {"statefulset-held", strategyManifest, appsv1.StatefulSet{}, "updateStrategy"},
 		"DaemonSet":                        {"daemonset-held", manifest, appsv1.DaemonSet{}, ""},

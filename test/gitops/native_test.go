@@ -49,8 +49,10 @@ func hold(obj *unstructured.Unstructured, state native.State) {
 }
 
 const (
-	rollingDeployment  = `{spec: {replicas: 3, paused: true, progressDeadlineSeconds: 600}, status: {replicas: 3, readyReplicas: 3, availableReplicas: 3, conditions: [{type: Available, status: "True"}, {type: Progressing, status: Unknown, reason: DeploymentPaused}]}}`
-	promotedDeployment = `{spec: {replicas: 3, paused: true, progressDeadlineSeconds: 600}, status: {replicas: 3, updatedReplicas: 3, readyReplicas: 3, availableReplicas: 3, conditions: [{type: Available, status: "True"}, {type: Progressing, status: Unknown, reason: DeploymentPaused}]}}`
+	rollingDeployment  = `{spec: {replicas: 3, minReadySeconds: 2147483646, progressDeadlineSeconds: 2147483647}, status: {replicas: 4, updatedReplicas: 1, readyReplicas: 4, availableReplicas: 3, conditions: [{type: Available, status: "True"}]}}`
+	oneDeployment      = `{spec: {replicas: 1, minReadySeconds: 2147483646, progressDeadlineSeconds: 2147483647}, status: {replicas: 2, updatedReplicas: 1, readyReplicas: 2, availableReplicas: 1, conditions: [{type: Available, status: "True"}]}}`
+	promotedDeployment = `{spec: {replicas: 3, minReadySeconds: 2147483646, progressDeadlineSeconds: 2147483647}, status: {replicas: 4, updatedReplicas: 3, readyReplicas: 4, conditions: [{type: Available, status: "False"}]}}`
+	pausedDeployment   = `{spec: {replicas: 3, paused: true, progressDeadlineSeconds: 600}, status: {replicas: 3, readyReplicas: 3, availableReplicas: 3, conditions: [{type: Available, status: "True"}, {type: Progressing, status: Unknown, reason: DeploymentPaused}]}}`
 	rollingStatefulSet = `{spec: {replicas: 3, updateStrategy: {type: OnDelete}}, status: {replicas: 3, readyReplicas: 3, currentReplicas: 2, updatedReplicas: 1, currentRevision: a, updateRevision: b}}`
 	rollingDaemonSet   = `{spec: {updateStrategy: {type: OnDelete}}, status: {desiredNumberScheduled: 3, currentNumberScheduled: 3, updatedNumberScheduled: 1, numberAvailable: 3, numberReady: 3}}`
 )
@@ -63,8 +65,10 @@ func TestHeldWorkloadsWithoutOurHelp(t *testing.T) {
 		flux       status.Status
 		argo       HealthStatus
 	}{
-		"Deployment":                     {"Deployment", rollingDeployment, InProgress, Suspended},
-		"Deployment, before its release": {"Deployment", promotedDeployment, InProgress, Suspended},
+		"Deployment":                     {"Deployment", rollingDeployment, InProgress, Progressing},
+		"Deployment of one pod":          {"Deployment", oneDeployment, InProgress, Progressing},
+		"Deployment, before its release": {"Deployment", promotedDeployment, InProgress, Progressing},
+		"Deployment, no pod more":        {"Deployment", pausedDeployment, InProgress, Suspended},
 		"StatefulSet":                    {"StatefulSet", rollingStatefulSet, Current, Healthy},
 		"DaemonSet":                      {"DaemonSet", rollingDaemonSet, InProgress, Healthy},
 	} {

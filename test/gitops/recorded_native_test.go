@@ -24,9 +24,9 @@ func TestRecordedHeldWorkloads(t *testing.T) {
 		argo, argoWithOurs HealthStatus
 	}{
 		"deployment-settled":   {Current, "", Healthy, ""},
-		"deployment-held":      {InProgress, "", Suspended, ""},
-		"deployment-updating":  {InProgress, "", Suspended, ""},
-		"deployment-stuck":     {InProgress, "", Suspended, ""},
+		"deployment-held":      {InProgress, "", Progressing, ""},
+		"deployment-updating":  {InProgress, "", Progressing, ""},
+		"deployment-stuck":     {InProgress, "", Progressing, ""},
 		"statefulset-settled":  {Current, Current, Healthy, Healthy},
 		"statefulset-held":     {Current, InProgress, Healthy, Suspended},
 		"statefulset-updating": {Current, InProgress, Progressing, Progressing},

@@ -33,6 +33,8 @@ type Pod struct {
 	// it was not asked for.
 	Page  string
 	Ready bool
+	// Terminating: the pod is about to go.
+	Terminating bool
 }
 
 // Pods returns the pods that a label selector selects, sorted by name.
@@ -52,7 +54,7 @@ func Pods(ctx context.Context, c kubernetes.Interface, namespace, selector strin
 func view(pod *corev1.Pod) Pod {
 	p := Pod{
 		Name: pod.Name, UID: pod.UID, IP: pod.Status.PodIP, Node: pod.Spec.NodeName, Created: pod.CreationTimestamp,
-		Image: pod.Spec.Containers[0].Image, Ready: podutils.IsPodReady(pod),
+		Image: pod.Spec.Containers[0].Image, Ready: podutils.IsPodReady(pod), Terminating: pod.DeletionTimestamp != nil,
 	}
 	for _, status := range pod.Status.ContainerStatuses {
 		p.Restarts += status.RestartCount
