@@ -303,7 +303,7 @@ func (l *nativeLaw) isLostByRelease(pod *corev1.Pod) bool {
 	if l.n.kind != nativecontroller.Deployment || l.n.late != nil || !conditionIs(pod, corev1.PodReady, corev1.ConditionTrue) {
 		return false
 	}
-	isNew := l.n.world.clock.Since(pod.CreationTimestamp.Time) < askedDelay
+	isNew := l.n.world.clock.Since(pod.CreationTimestamp.Time) < newDelay
 	if isNew || l.n.world.isPutIntoService(pod) || !l.n.world.server.drains.isCertain(l.n.world.clock.Now()) {
 		return false
 	}
@@ -329,6 +329,9 @@ func (l *nativeLaw) isNeeded() bool {
 	}
 	return staying < l.n.replicas()
 }
+
+// newDelay is how long the operator may take to see a new pod serve, and to drain it.
+const newDelay = 10 * time.Second
 
 // askedDelay is how long Kubernetes may take to do what a user has asked for.
 const askedDelay = 15 * time.Second

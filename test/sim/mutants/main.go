@@ -119,7 +119,7 @@ func simulation(m mutant) []string {
 		tests = "^(TestRecreation|TestRecreateSeeds|TestAnyRecreationOvertaken)$"
 	}
 	if strings.HasPrefix(m.name, "native-") {
-		tests = "^(TestNativeRolloutsSeenLate|TestNativeSeeds)$"
+		tests = "^(TestNativeRolloutsSeenLate|TestNativeCrashAtEveryWrite|TestNativeSeeds)$"
 	}
 	if strings.HasPrefix(m.name, "volumes-") {
 		tests = "^(TestRecreationOfVolumesInOtherHands|TestVolumesDeletedWhileTheirClaimIsMissing|TestRecreateSeeds)$"

@@ -67,10 +67,4 @@ var nativeMutants = []mutant{
 		"return rs.Annotations[native.KeeperAnnotation] == string(rs.UID)",
 		"return false",
 	},
-	{
-		// Pods are taken for what the ReplicaSet of theirs became for the history.
-		"native-pods-without-revision", "controllers/native/preserve.go",
-		`|| podRevision(pod) != ""`,
-		`|| podRevision(pod) == ""`,
-	},
 }

@@ -4,7 +4,7 @@
 package main
 
 // unitMutants are bugs that the tests of their own package find. Each has survived those
-// tests once.
+// tests once, or those of the simulation.
 var unitMutants = []mutant{
 	{
 		// A volume that would go with its claim counts as held.
@@ -264,5 +264,11 @@ var unitMutants = []mutant{
 		"accepted-ignored", "controllers/executor/verdicts.go",
 		"if v.accepted || len(lately) < enoughWitnesses {",
 		"if len(lately) < enoughWitnesses {",
+	},
+	{
+		// Pods are taken for what the ReplicaSet of theirs became for the history.
+		"native-pods-without-revision", "controllers/native/preserve.go",
+		`|| podRevision(pod) != ""`,
+		`|| podRevision(pod) == ""`,
 	},
 }
