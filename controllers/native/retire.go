@@ -34,7 +34,7 @@ func (s *scope) retireOthers(ctx context.Context, r *Reconciler) bool {
 		}
 		step, serves := facts.Retire(target, s.now), s.isAvailable(facts.Pod)
 		switch {
-		case step == nil, step.State == inplace.Stuck, inplace.IsMarkedNotReady(facts.Pod) && s.isOverdueSince(unreadySince(facts.Pod)):
+		case step == nil, step.State == inplace.Stuck, s.isDrainedTooLong(facts.Pod):
 			continue // Kubernetes deletes it as it is
 		case step.Action == inplace.MarkNotReady && serves && spare <= 0 && !becoming:
 			continue
@@ -74,6 +74,12 @@ func (s *scope) spareOthers() (spare int, becoming bool) {
 	return spare, becoming
 }
 
+// isDrainedTooLong reports whether a pod has been out of service for longer than it takes to
+// drain and to delete it: neither is waited for any more.
+func (s *scope) isDrainedTooLong(pod *corev1.Pod) bool {
+	return inplace.IsMarkedNotReady(pod) && s.isOverdueSince(unreadySince(pod).Add(s.asked.Target.GracePeriod))
+}
+
 // unreadySince returns since when a pod that was marked not ready has been so.
 func unreadySince(pod *corev1.Pod) time.Time {
 	last := time.Time{}
@@ -106,7 +112,7 @@ func (w deployment) dismissOthers(ctx context.Context, r *Reconciler, s *scope) 
 		for _, facts := range s.pods {
 			switch {
 			case !metav1.IsControlledBy(facts.Pod, other):
-			case inplace.IsMarkedNotReady(facts.Pod) && !s.isOverdueSince(unreadySince(facts.Pod)):
+			case inplace.IsMarkedNotReady(facts.Pod) && !s.isDrainedTooLong(facts.Pod):
 				dismissed++
 			default:
 				serving++

@@ -77,6 +77,18 @@ func (w *world) refusedPod(d *appsv1.Deployment, image string) *appsv1.ReplicaSe
 	return rs
 }
 
+// promotedWithoutNewPod returns the ReplicaSet of the updated pods, which has got the new
+// template a moment ago, and that of the pod more, which was refused so far.
+func (w *world) promotedWithoutNewPod() (keeper, refused *appsv1.ReplicaSet) {
+	GinkgoHelper()
+	d := w.deployment(surging(func(d *appsv1.Deployment) { d.Annotations[apinative.MaxUnavailableAnnotation] = "1" }))
+	keeper = w.replicaSet(d, "old", oldImage, 2)
+	w.pods(keeper)
+	refused = w.refusedPod(d, newImage)
+	w.untilPromoted(keeper)
+	return keeper, refused
+}
+
 // observed is what the controller of Deployments says.
 func (w *world) observed() {
 	GinkgoHelper()
@@ -271,11 +283,7 @@ var _ = Describe("A Deployment that is held by a pod more", func() {
 	})
 
 	It("says what it was made from, before its ReplicaSet is another one in the history", short.Spec, func() {
-		d := w.deployment(surging(func(d *appsv1.Deployment) { d.Annotations[apinative.MaxUnavailableAnnotation] = "1" }))
-		keeper := w.replicaSet(d, "old", oldImage, 2)
-		w.pods(keeper)
-		rs := w.refusedPod(d, newImage)
-		w.untilPromoted(keeper)
+		keeper, rs := w.promotedWithoutNewPod()
 
 		By("making the pod at last")
 		w.pods(rs)
@@ -287,11 +295,7 @@ var _ = Describe("A Deployment that is held by a pod more", func() {
 	})
 
 	It("leaves a ReplicaSet alone with which Kubernetes has gone on after a release", short.Spec, func() {
-		d := w.deployment(surging(func(d *appsv1.Deployment) { d.Annotations[apinative.MaxUnavailableAnnotation] = "1" }))
-		keeper := w.replicaSet(d, "old", oldImage, 2)
-		w.pods(keeper)
-		rs := w.refusedPod(d, newImage)
-		w.untilPromoted(keeper)
+		_, rs := w.promotedWithoutNewPod()
 
 		By("releasing it when Kubernetes has made the pod at last")
 		w.pods(rs)
@@ -321,6 +325,7 @@ var _ = Describe("A Deployment that is held by a pod more", func() {
 	It("keeps as many pods as the partition says, also when scaling has given the other ReplicaSet more", short.Spec, func() {
 		d := w.deployment(surging(func(d *appsv1.Deployment) {
 			d.Annotations[apinative.PartitionAnnotation] = "1"
+			d.Annotations[apinative.HeldMaxUnavailableAnnotation] = "1"
 			d.Spec.Replicas = ptr.To[int32](2)
 		}))
 		w.pods(w.replicaSet(d, "old", oldImage, 1))
@@ -350,5 +355,32 @@ var _ = Describe("A Deployment that is held by a pod more", func() {
 		w.clock.SetTime(pod.CreationTimestamp.Add(5 * time.Minute))
 		w.reconcile(native.Deployment)
 		Expect(w.manager.Writes("patch Pod")).To(HaveLen(1))
+	})
+
+	It("stays drained for a grace period that is longer than a minute, and goes before the hold ends", func() {
+		d := w.deployment(surging(func(d *appsv1.Deployment) { d.Annotations[apinative.GracePeriodSecondsAnnotation] = "120" }))
+		w.pods(w.replicaSet(d, "old", oldImage, 2))
+		rs, pod := w.newPod(d, newImage)
+		for range 40 {
+			w.observed()
+			w.reconcile(native.Deployment)
+			if _, is := get(w, &corev1.Pod{}, pod.Name).Labels[appsv1beta1.DrainedLabel]; is {
+				break
+			}
+			w.play()
+			w.clock.Step(30 * time.Second)
+		}
+		Expect(get(w, &corev1.Pod{}, pod.Name).Labels).To(HaveKey(appsv1beta1.DrainedLabel))
+
+		for range 3 { // 90 s
+			w.clock.Step(30 * time.Second)
+			w.observed()
+			w.reconcile(native.Deployment)
+			Expect(get(w, &appsv1.Deployment{}, w.name).Labels).To(HaveKey(apinative.HeldLabel))
+			Expect(get(w, &appsv1.ReplicaSet{}, rs.Name).Spec.Replicas).To(HaveValue(BeEquivalentTo(1)), "its grace period is not over")
+		}
+		w.clock.Step(40 * time.Second)
+		w.settleSurging()
+		Expect(get(w, &appsv1.ReplicaSet{}, rs.Name).Spec.Replicas).To(HaveValue(BeZero()), "it went before the hold ended")
 	})
 })
