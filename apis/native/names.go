@@ -54,10 +54,10 @@ const (
 
 // What a held Deployment has instead of the fields that its annotations keep. With these
 // values Kubernetes makes one pod of the new template, or one for a hundred replicas, which
-// never counts as available, and then waits for it. Nobody writes the percentages in this way, so that what a write says of
-// the fields can be told from what it leaves as it is. A Deployment with more than 100
-// replicas and a number as maxSurge gets 1 instead of HeldMaxSurge, and one whose maxSurge is
-// 0 is paused.
+// never counts as available, and then waits for it. Users do not spell percentages in this
+// way. So a value that a write leaves as it is can be told from one that it asks for. A
+// Deployment with more than 100 replicas and a number as maxSurge gets 1 instead of
+// HeldMaxSurge, and one whose maxSurge is 0 is paused.
 const (
 	HeldMinReadySeconds         int32 = 2147483646
 	HeldProgressDeadlineSeconds int32 = 2147483647

@@ -110,8 +110,8 @@ func withoutStatus(obj client.Object) map[string]string {
 	return annotations
 }
 
-// heldOwner maps an object to the held workload that it belongs to. Of workloads that
-// nobody opted in, and of those at rest, nothing is reconciled, but for a ReplicaSet that
+// heldOwner maps an object to the held workload that it belongs to. Workloads
+// without the opt-in, and those at rest, are reconciled for one thing only: a ReplicaSet that
 // still tells of a hold.
 func (r *Reconciler) heldOwner(ctx context.Context, obj client.Object) []reconcile.Request {
 	owner := metav1.GetControllerOfNoCopy(obj)
