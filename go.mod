@@ -9,7 +9,6 @@ require (
 	github.com/evanphx/json-patch/v5 v5.9.11
 	github.com/fluxcd/cli-utils v1.2.2
 	github.com/go-logr/logr v1.4.4
-	github.com/google/cel-go v0.29.2
 	github.com/kubernetes-csi/external-snapshotter/client/v8 v8.6.0
 	github.com/onsi/ginkgo/v2 v2.34.0
 	github.com/onsi/gomega v1.44.0
@@ -41,6 +40,8 @@ require (
 	sigs.k8s.io/randfill v1.0.0
 	sigs.k8s.io/yaml v1.6.0
 )
+
+require github.com/google/cel-go v0.29.2 // indirect
 
 require (
 	cel.dev/expr v0.25.2 // indirect

@@ -13,8 +13,3 @@ import (
 //
 //go:embed health.lua
 var Health string
-
-// Held is the script for the StatefulSets and DaemonSets of Kubernetes.
-//
-//go:embed held.lua
-var Held string

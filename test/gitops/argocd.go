@@ -33,9 +33,9 @@ type Health struct {
 }
 
 // RunHealth runs a health script as Argo CD does if it is in argocd-cm: with the base
-// and table libraries, and with that of strings only where openLibs allows all.
-func RunHealth(ctx context.Context, script string, openLibs bool, obj *unstructured.Unstructured) (Health, error) {
-	state := lua.NewState(lua.Options{SkipOpenLibs: !openLibs})
+// and table libraries.
+func RunHealth(ctx context.Context, script string, obj *unstructured.Unstructured) (Health, error) {
+	state := lua.NewState(lua.Options{SkipOpenLibs: true})
 	defer state.Close()
 	for name, open := range map[string]lua.LGFunction{lua.BaseLibName: lua.OpenBase, lua.TabLibName: lua.OpenTable} {
 		if err := state.CallByParam(lua.P{Fn: state.NewFunction(open), Protect: true}, lua.LString(name)); err != nil {

@@ -6,7 +6,6 @@ package gitops
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -14,7 +13,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/insitu-dev/insitu/config/argocd"
-	"github.com/insitu-dev/insitu/config/flux"
 )
 
 // What users paste is what is tested.
@@ -23,12 +21,6 @@ func TestPatchesOfArgoCDHoldTheScripts(t *testing.T) {
 		"argocd-cm.yaml": {
 			"resource.customizations.health.apps.kruise.io_CloneSet":    argocd.Health,
 			"resource.customizations.health.apps.kruise.io_StatefulSet": argocd.Health,
-		},
-		"argocd-cm-held.yaml": {
-			"resource.customizations.health.apps_DaemonSet":        argocd.Held,
-			"resource.customizations.health.apps_StatefulSet":      argocd.Held,
-			"resource.customizations.useOpenLibs.apps_DaemonSet":   "true",
-			"resource.customizations.useOpenLibs.apps_StatefulSet": "true",
 		},
 	} {
 		t.Run(file, func(t *testing.T) {
@@ -40,12 +32,4 @@ func TestPatchesOfArgoCDHoldTheScripts(t *testing.T) {
 			g.Expect(patch.Data).To(Equal(want))
 		})
 	}
-}
-
-func TestTheDocumentHasTheSnippetForFlux(t *testing.T) {
-	g := NewWithT(t)
-	document, err := os.ReadFile(filepath.Join("..", "..", "docs", "gitops.md"))
-	g.Expect(err).NotTo(HaveOccurred())
-	comments := regexp.MustCompile("(?m)^#.*\n")
-	g.Expect(string(document)).To(ContainSubstring("```yaml\n" + comments.ReplaceAllString(flux.StatefulSet, "") + "```\n"))
 }

@@ -29,7 +29,7 @@ func Judge(ctx context.Context, script string, obj *unstructured.Unstructured) (
 	if err != nil {
 		return Verdicts{}, err
 	}
-	health, err := RunHealth(ctx, script, false, obj)
+	health, err := RunHealth(ctx, script, obj)
 	return Verdicts{
 		Flux: flux, ArgoCD: health.Status, Shipped: ShippedHealth(obj), Message: health.Message, Waited: fields{obj}.isReady(),
 	}, err
