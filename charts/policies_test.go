@@ -33,7 +33,7 @@ func TestPolicies(t *testing.T) {
 	}
 
 	g.Expect(specsOf(t, got)).To(Equal(specsOf(t, policiesOf(files))))
-	g.Expect(got).To(HaveLen(20))
+	g.Expect(got).To(HaveLen(22))
 
 	output, err := runTool(t, kustomize, "build", "config/default")
 	g.Expect(err).NotTo(HaveOccurred(), output)
@@ -47,7 +47,7 @@ func TestPoliciesAreLeftOut(t *testing.T) {
 	g.Expect(policiesOf(render(t, withoutCRDs, withPolicies, "--set=holdPolicies.install=false"))).To(
 		And(HaveLen(2), HaveEach(HaveField("Object", HaveKeyWithValue("metadata", HaveKeyWithValue("name", "insitu-drain"))))))
 	g.Expect(policiesOf(render(t, withoutCRDs, withPolicies, "--set=drainPolicy.install=false"))).To(
-		And(HaveLen(18), Not(ContainElement(HaveField("Object", HaveKeyWithValue("metadata", HaveKeyWithValue("name", "insitu-drain")))))))
+		And(HaveLen(20), Not(ContainElement(HaveField("Object", HaveKeyWithValue("metadata", HaveKeyWithValue("name", "insitu-drain")))))))
 	neither := render(t, withoutCRDs, withPolicies, "--set=holdPolicies.install=false,drainPolicy.install=false")
 	g.Expect(policiesOf(neither)).To(BeEmpty())
 	g.Expect(neither.ofKind("ServiceAccount")).To(HaveLen(1), "no switch")

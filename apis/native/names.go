@@ -52,6 +52,12 @@ const (
 	HeldProgressDeadlineSecondsAnnotation = "insitu.dev/held-progress-deadline-seconds"
 )
 
+// HeldObservedGenerationAnnotation keeps the generation that the controller of a held
+// StatefulSet or DaemonSet has seen. A policy stores the one before in
+// status.observedGeneration, so that nothing takes the rollout for done. It has meaning in a
+// hold only.
+const HeldObservedGenerationAnnotation = "insitu.dev/held-observed-generation"
+
 // What a held Deployment has instead of the fields that its annotations keep. With these
 // values Kubernetes makes one pod of the new template, or one for a hundred replicas, which
 // never counts as available, and then waits for it. Users do not spell percentages in this

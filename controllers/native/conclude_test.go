@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/controllers/history"
 	"github.com/insitu-dev/insitu/inplace"
 )
@@ -47,6 +48,17 @@ func TestHoldsEndWhenKubernetesCountsTheUpdatedPods(t *testing.T) {
 			concluded, err := w.conclude(t.Context(), nil, s)
 			NewWithT(t).Expect(err).NotTo(HaveOccurred())
 			NewWithT(t).Expect(concluded).To(BeFalse(), "%T: what is counted is of another generation", w)
+		}
+		for kept, isSeen := range map[string]bool{"": false, "6": false, "7": ends, "8": false, "all": false} {
+			held := metav1.ObjectMeta{Generation: 7, Annotations: map[string]string{native.HeldObservedGenerationAnnotation: kept}}
+			for _, w := range []workload{
+				statefulSet{&appsv1.StatefulSet{ObjectMeta: held, Status: appsv1.StatefulSetStatus{ObservedGeneration: 6, UpdatedReplicas: counted}}},
+				daemonSet{&appsv1.DaemonSet{ObjectMeta: held, Status: appsv1.DaemonSetStatus{ObservedGeneration: 6, UpdatedNumberScheduled: counted}}},
+			} {
+				concluded, err := w.conclude(t.Context(), nil, s)
+				NewWithT(t).Expect(err).NotTo(HaveOccurred())
+				NewWithT(t).Expect(concluded).To(Equal(isSeen), "%T: by the annotation, %q is seen of 7", w, kept)
+			}
 		}
 	}
 }

@@ -66,7 +66,7 @@ func (w daemonSet) setTarget(s *scope) {
 	switch update := s.updateRevision(); {
 	case s.ahead:
 		s.setTargetAhead()
-	case w.Status.ObservedGeneration < w.Generation: // it has not seen the template yet
+	case !isObserved(w, w.Status.ObservedGeneration): // it has not seen the template yet
 	case update != nil:
 		s.setTarget(update.Hash(), update.Template.Native())
 	}
@@ -97,13 +97,17 @@ func (w daemonSet) conclude(_ context.Context, _ *Reconciler, s *scope) (bool, e
 	switch {
 	case s.ahead:
 		return true, nil
-	case w.Status.ObservedGeneration < w.Generation, int(w.Status.UpdatedNumberScheduled) < s.atTarget():
+	case !isObserved(w, w.Status.ObservedGeneration), int(w.Status.UpdatedNumberScheduled) < s.atTarget():
 		return false, nil
 	case s.isReturn(s.history.GetByHash(s.target.Name)):
 		return s.isSeen(), nil
 	default:
 		return true, nil
 	}
+}
+
+func (w daemonSet) readyToRecreate(context.Context, *Reconciler) (bool, error) {
+	return true, nil
 }
 
 func (w daemonSet) tidy(context.Context, *Reconciler, *scope) error {

@@ -4,10 +4,13 @@
 package native
 
 import (
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/controllers/history"
 	"github.com/insitu-dev/insitu/inplace"
 )
@@ -19,6 +22,14 @@ import (
 // seenTime is how long the controllers of Kubernetes may take to see a pod that was
 // changed, where their status cannot prove that they have.
 const seenTime = 30 * time.Second
+
+// isObserved reports whether the controller of a StatefulSet or a DaemonSet has written its
+// status in view of the present generation. Where a policy has stored another one in the
+// status, an annotation tells, unless it tells of a generation that there was not yet.
+func isObserved(obj metav1.Object, observed int64) bool {
+	kept, err := strconv.ParseInt(obj.GetAnnotations()[native.HeldObservedGenerationAnnotation], 10, 64)
+	return observed >= obj.GetGeneration() || err == nil && kept == obj.GetGeneration()
+}
 
 // atTarget returns how many pods Kubernetes counts as updated when it sees what we see:
 // also those that are to go for good.

@@ -6,21 +6,26 @@ package native
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/insitu-dev/insitu/apis/native"
 )
 
-// statefulSet is a StatefulSet. Held, it has the strategy OnDelete: pods that are
-// deleted come back at the new revision, no other is recreated. Its controller takes
-// a pod for updated by the label of its revision.
+// statefulSet is a StatefulSet. Held, it has a partition that no ordinal reaches: Kubernetes
+// updates no pod, and pods that are deleted come back at the revision before. Where one is to
+// come back at the new revision, the hold is the strategy OnDelete. Its controller takes a pod
+// for updated by the label of its revision.
 type statefulSet struct {
 	*appsv1.StatefulSet
 }
@@ -31,8 +36,8 @@ func (w statefulSet) spec() spec {
 		template:         &w.Spec.Template,
 		replicas:         replicas,
 		minReadySeconds:  w.Spec.MinReadySeconds,
-		isHeld:           w.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType,
-		maxUnavailable:   maxUnavailable(heldValue(w, native.HeldMaxUnavailableAnnotation, "1"), replicas, false),
+		isHeld:           w.isOnDelete() || native.IsHeldByPartition(w.StatefulSet),
+		maxUnavailable:   maxUnavailable(w.maxUnavailable(), replicas, false),
 		progressDeadline: progressDeadlineOf(w.Spec.MinReadySeconds),
 		ordered:          w.Spec.PodManagementPolicy != appsv1.ParallelPodManagement,
 	}
@@ -71,7 +76,7 @@ func (w statefulSet) setTarget(s *scope) {
 	switch update := s.history.Get(w.Status.UpdateRevision); {
 	case s.ahead:
 		s.setTargetAhead()
-	case w.Status.ObservedGeneration < w.Generation: // its status names the revision before
+	case !isObserved(w, w.Status.ObservedGeneration): // its status names the revision before
 	case update != nil:
 		s.setTarget(update.Name(), update.Template.Native())
 	}
@@ -83,7 +88,7 @@ func (w statefulSet) conclude(_ context.Context, _ *Reconciler, s *scope) (bool,
 	switch {
 	case s.ahead:
 		return true, nil
-	case w.Status.ObservedGeneration < w.Generation, int(w.Status.UpdatedReplicas) < s.atTarget():
+	case !isObserved(w, w.Status.ObservedGeneration), int(w.Status.UpdatedReplicas) < s.atTarget():
 		return false, nil
 	case w.isOvertaken(s):
 		return s.isSeen(), nil
@@ -105,10 +110,54 @@ func (w statefulSet) tidy(context.Context, *Reconciler, *scope) error {
 	return nil
 }
 
+// unheld gives back the partition, and what else OnDelete has replaced. A strategy that had no
+// numbers has none again.
 func (w statefulSet) unheld() map[string]any {
-	return rollingUpdate(w, map[string]string{
-		"partition": native.HeldPartitionAnnotation, "maxUnavailable": native.HeldMaxUnavailableAnnotation,
+	if w.isOnDelete() {
+		return rollingUpdate(w, map[string]string{
+			"partition": native.HeldPartitionAnnotation, "maxUnavailable": native.HeldMaxUnavailableAnnotation,
+		})
+	}
+	var numbers map[string]any
+	partition, hasPartition := w.Annotations[native.HeldPartitionAnnotation]
+	switch {
+	case hasPartition:
+		numbers = map[string]any{"partition": intstr.Parse(partition)}
+	case w.maxUnavailable() != intstr.FromInt32(1):
+		numbers = map[string]any{"partition": nil}
+	}
+	return map[string]any{"updateStrategy": map[string]any{"type": string(appsv1.RollingUpdateStatefulSetStrategyType), "rollingUpdate": numbers}}
+}
+
+func (w statefulSet) isOnDelete() bool {
+	return w.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType
+}
+
+// maxUnavailable is what the user wrote. Only OnDelete puts it aside.
+func (w statefulSet) maxUnavailable() intstr.IntOrString {
+	if rolling := w.Spec.UpdateStrategy.RollingUpdate; rolling != nil && rolling.MaxUnavailable != nil {
+		return *rolling.MaxUnavailable
+	}
+	return heldValue(w, native.HeldMaxUnavailableAnnotation, "1")
+}
+
+// readyToRecreate makes the hold one by OnDelete: with the partition a pod would come back at the
+// revision before.
+func (w statefulSet) readyToRecreate(ctx context.Context, r *Reconciler) (bool, error) {
+	if w.isOnDelete() {
+		return isObserved(w, w.Status.ObservedGeneration), nil
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": w.UID, "resourceVersion": w.ResourceVersion},
+		"spec":     map[string]any{"updateStrategy": map[string]any{"type": string(appsv1.OnDeleteStatefulSetStrategyType), "rollingUpdate": nil}},
 	})
+	if err != nil {
+		return false, err
+	}
+	if err := r.client.Patch(ctx, w.DeepCopy(), client.RawPatch(types.MergePatchType, patch)); err != nil {
+		return false, fmt.Errorf("hold StatefulSet %s/%s by the strategy OnDelete: %w", w.Namespace, w.Name, err)
+	}
+	return false, nil
 }
 
 func (w statefulSet) firstOrdinal() int {

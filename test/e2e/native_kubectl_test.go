@@ -168,8 +168,9 @@ func (b builtin) isHeld(ctx context.Context) bool {
 	paused, _, _ := unstructured.NestedBool(object.Object, "spec", "paused")
 	minReady, _, _ := unstructured.NestedInt64(object.Object, "spec", "minReadySeconds")
 	strategy, _, _ := unstructured.NestedString(object.Object, "spec", "updateStrategy", "type")
+	partition, _, _ := unstructured.NestedInt64(object.Object, "spec", "updateStrategy", "rollingUpdate", "partition")
 	return object.GetLabels()[native.HeldLabel] == native.Held &&
-		(paused || minReady == int64(native.HeldMinReadySeconds) || strategy == string(appsv1.OnDeleteDaemonSetStrategyType))
+		(paused || minReady == int64(native.HeldMinReadySeconds) || partition == int64(native.HeldPartition) || strategy == string(appsv1.OnDeleteDaemonSetStrategyType))
 }
 
 // released waits until the hold has ended. What it was is not seen in the object any
@@ -188,6 +189,7 @@ func (b builtin) expectNoTraces(ctx context.Context) {
 	for _, key := range []string{
 		native.StatusAnnotation, native.HeldPartitionAnnotation, native.HeldMaxUnavailableAnnotation, native.HeldMaxSurgeAnnotation,
 		native.HeldMinReadySecondsAnnotation, native.HeldProgressDeadlineSecondsAnnotation,
+		native.HeldObservedGenerationAnnotation,
 	} {
 		Expect(object.GetAnnotations()).NotTo(HaveKey(key))
 	}

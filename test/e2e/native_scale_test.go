@@ -88,18 +88,42 @@ var _ = DescribeTable("A rollout in place without pods", func(ctx context.Contex
 	Entry("of a Deployment", deployment), Entry("of a StatefulSet", statefulSet),
 )
 
+var _ = DescribeTable("kubectl rollout status waits, from the very write that changes it, for", func(ctx context.Context, kind string) {
+	web := builtin{kind: kind, namespace: newNamespace(ctx)}
+	before := web.start(ctx, web.gated(nginxAlpine))
+	web.setImage(ctx, nginxLatest)
+	web.rolledOut(ctx)
+	after := web.pods(ctx)
+	expectInPlace(before, after, 1)
+	Expect(after).To(HaveEach(HaveField("Ready", true)))
+},
+	Entry("a Deployment", short.Spec, deployment), Entry("a StatefulSet", short.Spec, statefulSet),
+)
+
+var _ = Describe("A StatefulSet", func() {
+	It("has a pod recreated at the new revision that cannot be updated in place, and the others stay", func(ctx context.Context) {
+		web := builtin{kind: statefulSet, namespace: newNamespace(ctx)}
+		before := web.start(ctx, web.manifest(nginxAlpine))
+		By("recreating the last pod by another template, up to a partition")
+		differs := strings.Replace(web.manifest(nginxAlpine), "terminationGracePeriodSeconds: 1", "terminationGracePeriodSeconds: 2", 1)
+		web.apply(ctx, strings.Replace(differs, "partition: 0", "partition: 2", 1))
+		web.rolledOut(ctx)
+		mixed := web.pods(ctx)
+		Expect(uids(mixed)).To(And(HaveLen(3), ContainElements(before[0].UID, before[1].UID), Not(ContainElement(before[2].UID))))
+
+		web.apply(ctx, web.manifest(nginxLatest))
+		Expect(web.isHeld(ctx)).To(BeTrue())
+
+		after := web.updated(ctx)
+		expectInPlace(before[:2], after[:2], 1)
+		Expect(after[2].UID).NotTo(Equal(mixed[2].UID))
+		Expect(after[2]).To(And(HaveField("Image", nginxLatest), HaveField("Restarts", BeZero())), "it came back at the new revision")
+	})
+})
+
 var _ = Describe("A Deployment", func() {
 	var web builtin
 	BeforeEach(func(ctx context.Context) { web = builtin{kind: deployment, namespace: newNamespace(ctx)} })
-
-	It("is waited for by kubectl rollout status, from the very write that changes it", short.Spec, func(ctx context.Context) {
-		before := web.start(ctx, web.gated(nginxAlpine))
-		web.setImage(ctx, nginxLatest)
-		web.rolledOut(ctx)
-		after := web.pods(ctx)
-		expectInPlace(before, after, 1)
-		Expect(after).To(HaveEach(HaveField("Ready", true)))
-	})
 
 	It("of one pod serves all the time, by a pod more that goes when the same one is back", short.Spec, func(ctx context.Context) {
 		one := strings.Replace(web.manifest(nginxAlpine), "  replicas: 3", "  replicas: 1", 1)

@@ -162,12 +162,26 @@ func Create(ctx context.Context, c client.Client, workload client.Object) error 
 	described.SetName(workload.GetName())
 	described.SetUID(workload.GetUID())
 	described.SetResourceVersion(workload.GetResourceVersion())
+	unobserve(described)
 	if err := c.Status().Update(ctx, described); err != nil {
 		return fmt.Errorf("write the status: %w", err)
 	}
 	workload.SetResourceVersion(described.GetResourceVersion())
 
 	return nil
+}
+
+// unobserve makes a status one of a controller that has not seen the object yet, of which no
+// policy makes another.
+func unobserve(workload client.Object) {
+	switch typed := workload.(type) {
+	case *appsv1.Deployment:
+		typed.Status.ObservedGeneration = 0
+	case *appsv1.StatefulSet:
+		typed.Status.ObservedGeneration = 0
+	case *appsv1.DaemonSet:
+		typed.Status.ObservedGeneration = 0
+	}
 }
 
 // GivePods writes into the status of a workload of Kubernetes that it has pods, all of its

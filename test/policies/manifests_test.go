@@ -18,7 +18,7 @@ func TestNoWriteIsRefused(t *testing.T) {
 	var installed admissionregistrationv1.MutatingAdmissionPolicyList
 	g.Expect(newClient(t).List(t.Context(), &installed)).To(Succeed())
 
-	g.Expect(installed.Items).To(HaveLen(10))
+	g.Expect(installed.Items).To(HaveLen(11))
 	for _, policy := range installed.Items {
 		g.Expect(policy.Spec.FailurePolicy).To(Equal(ptr.To(admissionregistrationv1.Ignore)), policy.Name)
 	}

@@ -4,6 +4,10 @@
 package sim
 
 import (
+	"cmp"
+	"maps"
+	"strconv"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -30,12 +34,14 @@ func admitNative(before, after client.Object) {
 		strategy.release(before)
 	case isHeld(before):
 		if !strategy.isHeld(before) {
-			keepStatusAnnotation(before, after)
+			keepAnnotation(before, after, native.StatusAnnotation)
 		}
 		strategy.hold(before, true)
+		keepAnnotation(before, after, native.HeldObservedGenerationAnnotation)
 		labelHeld(after)
 	case !isAsked && hasPods(before) && strategy.begins(before):
 		strategy.hold(before, false)
+		delete(after.GetAnnotations(), native.HeldObservedGenerationAnnotation)
 		labelHeld(after)
 	case asked != "" || surges(after):
 		strategy.strip(before)
@@ -62,17 +68,39 @@ func isOfManager(template corev1.PodTemplateSpec) bool {
 	return is
 }
 
-// keepStatusAnnotation gives a write the status that the hold had before.
-func keepStatusAnnotation(before, after client.Object) {
-	annotations := after.GetAnnotations()
-	delete(annotations, native.StatusAnnotation)
-	if status, ok := before.GetAnnotations()[native.StatusAnnotation]; ok {
-		if annotations == nil {
-			annotations = map[string]string{}
-		}
-		annotations[native.StatusAnnotation] = status
+// keepAnnotation gives a write the value of an annotation that the hold had before.
+func keepAnnotation(before, after client.Object, key string) {
+	delete(after.GetAnnotations(), key)
+	if value, ok := before.GetAnnotations()[key]; ok {
+		annotate(after, key, value)
 	}
-	after.SetAnnotations(annotations)
+}
+
+// admitNativeStatus does what the policy of the status does: the controller of a held
+// StatefulSet or DaemonSet says that it has seen the generation before, and an annotation tells
+// the present one.
+func admitNativeStatus(before, after client.Object) {
+	var observed *int64
+	switch typed := after.(type) {
+	case *appsv1.StatefulSet:
+		observed = &typed.Status.ObservedGeneration
+	case *appsv1.DaemonSet:
+		observed = &typed.Status.ObservedGeneration
+	}
+	if observed == nil || !isHeld(after) || *observed < before.GetGeneration() {
+		return
+	}
+	annotate(after, native.HeldObservedGenerationAnnotation, strconv.FormatInt(*observed, 10))
+	*observed = before.GetGeneration() - 1
+}
+
+func annotate(obj client.Object, key, value string) {
+	annotations := obj.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[key] = value
+	obj.SetAnnotations(annotations)
 }
 
 func labelHeld(obj client.Object) {
@@ -119,7 +147,16 @@ func (s statefulSetStrategy) rolls() bool {
 	return s.Spec.UpdateStrategy.Type == appsv1.RollingUpdateStatefulSetStrategyType
 }
 
-func (s statefulSetStrategy) isHeld(client.Object) bool { return !s.rolls() }
+// parts reports whether the partition is that of a hold.
+func (s statefulSetStrategy) parts() bool {
+	return s.rolls() && nativePartitionOf(s.StatefulSet) == native.HeldPartition
+}
+
+func (s statefulSetStrategy) isHeld(before client.Object) bool {
+	old, _ := before.(*appsv1.StatefulSet)
+	return !s.rolls() || statefulSetStrategy{old}.rolls() && s.parts()
+}
+
 func (s statefulSetStrategy) leaves(client.Object) bool { return false }
 func (s statefulSetStrategy) isManager() bool           { return isOfManager(s.Spec.Template) }
 
@@ -128,7 +165,7 @@ func (s statefulSetStrategy) begins(before client.Object) bool {
 	if s.isByHand(old) {
 		return !apiequality.Semantic.DeepEqual(old.Spec.Template, s.Spec.Template)
 	}
-	return s.rolls() && (old.Spec.UpdateStrategy.Type != s.Spec.UpdateStrategy.Type || nativePartitionOf(s.StatefulSet) < nativePartitionOf(old) ||
+	return s.rolls() && !s.parts() && (old.Spec.UpdateStrategy.Type != s.Spec.UpdateStrategy.Type || nativePartitionOf(s.StatefulSet) < nativePartitionOf(old) ||
 		!apiequality.Semantic.DeepEqual(old.Spec.Template, s.Spec.Template))
 }
 
@@ -139,9 +176,9 @@ func nativePartitionOf(set *appsv1.StatefulSet) int32 {
 	return 0
 }
 
-// isByHand reports whether a write sets OnDelete and says that this is a hold.
+// isByHand reports whether a write sets the strategy of a hold and says that this is one.
 func (s statefulSetStrategy) isByHand(old *appsv1.StatefulSet) bool {
-	return s.Labels[native.HeldLabel] == native.Held && !s.rolls() && statefulSetStrategy{old}.rolls()
+	return s.Labels[native.HeldLabel] == native.Held && (!s.rolls() || s.parts()) && statefulSetStrategy{old}.rolls() && !statefulSetStrategy{old}.parts()
 }
 
 func (s statefulSetStrategy) strip(before client.Object) {
@@ -151,39 +188,76 @@ func (s statefulSetStrategy) strip(before client.Object) {
 	forget(s.StatefulSet)
 }
 
+// hold is by the partition, unless the manager has made it one by OnDelete.
 func (s statefulSetStrategy) hold(before client.Object, again bool) {
-	keepValues(s.StatefulSet, s.kept(before, again))
-	s.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}
+	old, _ := before.(*appsv1.StatefulSet)
+	kept := s.kept(old, again)
+	if again && (!s.rolls() || !statefulSetStrategy{old}.rolls()) {
+		keepValues(s.StatefulSet, kept)
+		s.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}
+		return
+	}
+	unavailable := cmp.Or(kept[native.HeldMaxUnavailableAnnotation], ptr.To(intstr.FromInt32(1)))
+	delete(kept, native.HeldMaxUnavailableAnnotation)
+	keepValues(s.StatefulSet, kept)
+	s.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{
+		Type:          appsv1.RollingUpdateStatefulSetStrategyType,
+		RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: ptr.To(native.HeldPartition), MaxUnavailable: unavailable},
+	}
 }
 
 // kept returns the numbers by which pods are recreated when the hold ends: those of the
 // write, and what it does not say as before.
-func (s statefulSetStrategy) kept(before client.Object, again bool) map[string]*intstr.IntOrString {
-	rolling, kept := s.Spec.UpdateStrategy.RollingUpdate, map[string]*intstr.IntOrString{}
-	if old, _ := before.(*appsv1.StatefulSet); !again && s.isByHand(old) {
-		rolling = old.Spec.UpdateStrategy.RollingUpdate
+func (s statefulSetStrategy) kept(old *appsv1.StatefulSet, again bool) map[string]*intstr.IntOrString {
+	rolling := s.Spec.UpdateStrategy.RollingUpdate
+	if !again {
+		if s.isByHand(old) {
+			rolling = old.Spec.UpdateStrategy.RollingUpdate
+		}
+		return numbersOf(rolling)
 	}
-	if again && (rolling == nil || !s.rolls()) {
-		kept = keptBy(before)
+	wasParted := statefulSetStrategy{old}.rolls()
+	restates := wasParted && nativePartitionOf(s.StatefulSet) == native.HeldPartition
+	if s.rolls() && !restates && (wasParted || rolling != nil) {
+		return numbersOf(rolling)
 	}
-	if rolling != nil && (!again || s.rolls() || ptr.Deref(rolling.Partition, 0) > 0 || rolling.MaxUnavailable == nil) {
-		kept[native.HeldPartitionAnnotation] = number(rolling.Partition)
+	kept := keptBy(old)
+	if wasParted {
+		kept[native.HeldMaxUnavailableAnnotation] = numbersOf(old.Spec.UpdateStrategy.RollingUpdate)[native.HeldMaxUnavailableAnnotation]
 	}
-	if rolling != nil && rolling.MaxUnavailable != nil {
-		kept[native.HeldMaxUnavailableAnnotation] = rolling.MaxUnavailable
+	said := numbersOf(rolling)
+	if restates || !s.rolls() && rolling != nil && rolling.MaxUnavailable != nil && ptr.Deref(rolling.Partition, 0) == 0 {
+		delete(said, native.HeldPartitionAnnotation)
 	}
+	maps.Copy(kept, said)
 	return kept
 }
 
-func (s statefulSetStrategy) release(before client.Object) {
-	kept := s.kept(before, true)
-	rolling := &appsv1.RollingUpdateStatefulSetStrategy{MaxUnavailable: kept[native.HeldMaxUnavailableAnnotation]}
-	if partition := kept[native.HeldPartitionAnnotation]; partition != nil {
-		rolling.Partition = ptr.To(partition.IntVal)
+// numbersOf returns the numbers of a strategy, by the annotations that keep them.
+func numbersOf(rolling *appsv1.RollingUpdateStatefulSetStrategy) map[string]*intstr.IntOrString {
+	numbers := map[string]*intstr.IntOrString{}
+	if rolling == nil {
+		return numbers
 	}
+	if rolling.Partition != nil {
+		numbers[native.HeldPartitionAnnotation] = number(rolling.Partition)
+	}
+	if rolling.MaxUnavailable != nil {
+		numbers[native.HeldMaxUnavailableAnnotation] = rolling.MaxUnavailable
+	}
+	return numbers
+}
+
+func (s statefulSetStrategy) release(before client.Object) {
+	old, _ := before.(*appsv1.StatefulSet)
+	kept := s.kept(old, true)
+	partition, unavailable := kept[native.HeldPartitionAnnotation], kept[native.HeldMaxUnavailableAnnotation]
 	s.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType}
-	if *rolling != (appsv1.RollingUpdateStatefulSetStrategy{}) {
-		s.Spec.UpdateStrategy.RollingUpdate = rolling
+	if partition != nil || unavailable != nil && *unavailable != intstr.FromInt32(1) {
+		s.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{MaxUnavailable: unavailable}
+	}
+	if partition != nil {
+		s.Spec.UpdateStrategy.RollingUpdate.Partition = ptr.To(partition.IntVal)
 	}
 	forget(s.StatefulSet)
 }
@@ -284,7 +358,7 @@ func keepValues(obj client.Object, values map[string]*intstr.IntOrString) {
 func forget(obj client.Object) {
 	labels, annotations := obj.GetLabels(), obj.GetAnnotations()
 	delete(labels, native.HeldLabel)
-	for _, key := range append([]string{native.StatusAnnotation}, heldValues...) {
+	for _, key := range append([]string{native.StatusAnnotation, native.HeldObservedGenerationAnnotation}, heldValues...) {
 		delete(annotations, key)
 	}
 	obj.SetLabels(labels)

@@ -206,7 +206,10 @@ func budgetOf(obj client.Object) (replicas, budget int) {
 	case *appsv1.Deployment:
 		return int(*typed.Spec.Replicas), mayMiss(typed)
 	case *appsv1.StatefulSet:
-		replicas = int(*typed.Spec.Replicas)
+		replicas, up = int(*typed.Spec.Replicas), false
+		if rolling := typed.Spec.UpdateStrategy.RollingUpdate; rolling != nil && rolling.MaxUnavailable != nil {
+			value = rolling.MaxUnavailable
+		}
 	case *appsv1.DaemonSet:
 		replicas = int(typed.Status.DesiredNumberScheduled)
 	}

@@ -66,6 +66,7 @@ func mutateStatus[T client.Object](s *server, name string, change func(T)) {
 	}
 	obj := held.DeepCopyObject().(T) //nolint:forcetypeassert // a copy has the type of its original
 	change(obj)
+	admitNativeStatus(held, obj)
 	if !apiequality.Semantic.DeepEqual(held, obj) {
 		s.store(objectKey{kindOf(obj), name}, obj)
 	}

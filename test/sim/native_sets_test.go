@@ -5,11 +5,14 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	nativecontroller "github.com/insitu-dev/insitu/controllers/native"
 )
@@ -83,4 +86,57 @@ func TestStatefulSetsThatUsersUnblock(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Of a rollout that Kubernetes has begun, one pod is at a revision from which it cannot be
+// updated in place. It is recreated once, and comes back at the new revision; the others stay.
+func TestStatefulSetRecreatesNoOtherPod(t *testing.T) {
+	g := NewWithT(t)
+	var first map[string]types.UID
+	one := func(w *wish) { w.ordered, w.maxUnavailable = true, 1 }
+	r := nativeRollout{kind: nativecontroller.StatefulSet, wish: one, change: func(n *nativeWorkload) {
+		before := n.podUIDs()
+		toNative("env")(n)
+		for n.world.failure == nil && maps.Equal(before, n.podUIDs()) {
+			n.world.step()
+		}
+		for n.world.failure == nil && len(n.podUIDs()) < len(before) {
+			n.world.step()
+		}
+		first = n.podUIDs()
+		toNative("b")(n)
+	}}
+	w, _ := r.begin(g)
+
+	made := map[string]sets.Set[types.UID]{}
+	for range 600 {
+		for name, uid := range w.native.podUIDs() {
+			made[name] = sets.New(uid).Union(made[name])
+		}
+		w.step()
+	}
+	r.rest(g, w, "the next update")
+
+	recreated := 0
+	for name, uids := range made {
+		switch len(uids) {
+		case 1:
+			g.Expect(w.native.podUIDs()).To(HaveKeyWithValue(name, first[name]))
+		default:
+			recreated++
+			g.Expect(uids).To(HaveLen(2), "%s\n%s", name, w.story)
+		}
+	}
+	g.Expect(recreated).To(Equal(1), w.story.String())
+}
+
+// podUIDs returns the pods that are not about to go, by their names.
+func (n *nativeWorkload) podUIDs() map[string]types.UID {
+	found := map[string]types.UID{}
+	for _, pod := range n.allPodsOf(n.object()) {
+		if pod.DeletionTimestamp == nil {
+			found[pod.Name] = pod.UID
+		}
+	}
+	return found
 }

@@ -34,10 +34,12 @@ type Set struct {
 	validating []validating.PolicyHook
 }
 
-// Request is one write of a Deployment, StatefulSet or DaemonSet, or of the status of a pod.
+// Request is one write of a Deployment, StatefulSet or DaemonSet, or of the status of one or of a pod.
 type Request struct {
 	// Old is what is stored; nil for a create. New is what is written.
 	Old, New client.Object
+	// Status says that the write is one of the status of a workload. That of a pod always is.
+	Status bool
 	// FieldManager is that of the request's options; many clients give none.
 	FieldManager string
 	// Params are the parameters that there are in the cluster.
@@ -156,6 +158,9 @@ func attributesOf(r Request) (admission.Attributes, error) {
 	target, err := targetOf(r.New)
 	if err != nil {
 		return nil, err
+	}
+	if r.Status {
+		target.subresource = "status"
 	}
 	operation := admission.Update
 	var old, options runtime.Object = r.Old, &metav1.UpdateOptions{FieldManager: r.FieldManager}
