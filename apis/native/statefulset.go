@@ -7,9 +7,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// HeldPartition is the partition of a StatefulSet that is held: Kubernetes updates no pod,
-// and makes those that are missing at the revision before. Where a pod has to come back at the
-// new revision, the hold is the strategy OnDelete instead.
+// HeldPartition is the partition of a StatefulSet that is held: Kubernetes updates no pod. Where
+// its user has a partition, or pods are missing, the hold is the strategy OnDelete instead.
 const HeldPartition int32 = 2147483647
 
 // IsHeldByPartition reports whether the partition of a StatefulSet is that of a hold, and not

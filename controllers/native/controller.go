@@ -176,30 +176,11 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 	if s.invalid == nil && s.isDone() {
 		return r.finish(ctx, s)
 	}
-	moves, err := r.recreatable(ctx, s)
-	if err != nil {
-		return err
-	}
-	s.result = tried.With(r.executor.Run(ctx, s.object, s.target.Name, moves))
+	s.result = tried.With(r.executor.Run(ctx, s.object, s.target.Name, s.moves()))
 	if s.result.IsUnfinished() {
 		s.requeue.AfterConflict()
 	}
 	return nil
-}
-
-// recreatable returns the moves without those that recreate a pod, as long as it would not come
-// back at the new revision.
-func (r *Reconciler) recreatable(ctx context.Context, s *scope) ([]inplace.Move, error) {
-	moves := s.moves()
-	recreates := func(m inplace.Move) bool { return m.Step.Action == inplace.Recreate }
-	if !slices.ContainsFunc(moves, recreates) {
-		return moves, nil
-	}
-	isReady, err := s.readyToRecreate(ctx, r)
-	if err != nil || isReady {
-		return moves, err
-	}
-	return slices.DeleteFunc(slices.Clone(moves), recreates), nil
 }
 
 // finish ends the hold of a workload whose pods are updated.

@@ -106,10 +106,6 @@ func (w daemonSet) conclude(_ context.Context, _ *Reconciler, s *scope) (bool, e
 	}
 }
 
-func (w daemonSet) readyToRecreate(context.Context, *Reconciler) (bool, error) {
-	return true, nil
-}
-
 func (w daemonSet) tidy(context.Context, *Reconciler, *scope) error {
 	return nil
 }

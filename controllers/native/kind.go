@@ -52,9 +52,6 @@ type workload interface {
 	// conclude writes what has to be there before Kubernetes is let go on, when the
 	// pods are updated. It returns true when nothing is missing.
 	conclude(ctx context.Context, r *Reconciler, s *scope) (bool, error)
-	// readyToRecreate prepares the recreation of pods, which are to come back at the new
-	// revision. It returns true when Kubernetes has seen that it is prepared.
-	readyToRecreate(ctx context.Context, r *Reconciler) (bool, error)
 	// tidy brings to its end what is half done, of a workload whose hold was ended by
 	// somebody else.
 	tidy(ctx context.Context, r *Reconciler, s *scope) error

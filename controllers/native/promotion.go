@@ -115,10 +115,6 @@ func (w deployment) sweepAll(ctx context.Context, r *Reconciler) error {
 // what the controller of Deployments has copied during the hold. A Deployment that has lost
 // nothing but the label of its hold, by a policy that is older or in a manifest that was saved
 // meanwhile, gets its fields back.
-func (w deployment) readyToRecreate(context.Context, *Reconciler) (bool, error) {
-	return true, nil
-}
-
 func (w deployment) tidy(ctx context.Context, r *Reconciler, s *scope) error {
 	if w.surges() {
 		return r.unhold(ctx, s)

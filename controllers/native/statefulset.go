@@ -6,26 +6,21 @@ package native
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/insitu-dev/insitu/apis/native"
 )
 
-// statefulSet is a StatefulSet. Held, it has a partition that no ordinal reaches: Kubernetes
-// updates no pod, and pods that are deleted come back at the revision before. Where one is to
-// come back at the new revision, the hold is the strategy OnDelete. Its controller takes a pod
-// for updated by the label of its revision.
+// statefulSet is a StatefulSet. Held, it has a partition that no ordinal reaches, or the
+// strategy OnDelete: pods that are deleted come back at the new revision, no other is
+// recreated. Its controller takes a pod for updated by the label of its revision.
 type statefulSet struct {
 	*appsv1.StatefulSet
 }
@@ -99,9 +94,9 @@ func (w statefulSet) conclude(_ context.Context, _ *Reconciler, s *scope) (bool,
 
 // isOvertaken reports whether pods may have been at the target before this update, and
 // left it in one that was never finished: the present revision of a StatefulSet is the
-// last one that all its pods had.
+// last one that all its pods had. A policy may have stored another one in the status.
 func (w statefulSet) isOvertaken(s *scope) bool {
-	current := s.history.Get(w.Status.CurrentRevision)
+	current := s.history.Get(cmp.Or(w.Annotations[native.HeldCurrentRevisionAnnotation], w.Status.CurrentRevision))
 	target := s.history.Get(s.target.Name)
 	return s.isReturn(target) && (current == nil || current == target || s.history.HasBetween(current, target))
 }
@@ -139,25 +134,6 @@ func (w statefulSet) maxUnavailable() intstr.IntOrString {
 		return *rolling.MaxUnavailable
 	}
 	return heldValue(w, native.HeldMaxUnavailableAnnotation, "1")
-}
-
-// readyToRecreate makes the hold one by OnDelete: with the partition a pod would come back at the
-// revision before.
-func (w statefulSet) readyToRecreate(ctx context.Context, r *Reconciler) (bool, error) {
-	if w.isOnDelete() {
-		return isObserved(w, w.Status.ObservedGeneration), nil
-	}
-	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": w.UID, "resourceVersion": w.ResourceVersion},
-		"spec":     map[string]any{"updateStrategy": map[string]any{"type": string(appsv1.OnDeleteStatefulSetStrategyType), "rollingUpdate": nil}},
-	})
-	if err != nil {
-		return false, err
-	}
-	if err := r.client.Patch(ctx, w.DeepCopy(), client.RawPatch(types.MergePatchType, patch)); err != nil {
-		return false, fmt.Errorf("hold StatefulSet %s/%s by the strategy OnDelete: %w", w.Namespace, w.Name, err)
-	}
-	return false, nil
 }
 
 func (w statefulSet) firstOrdinal() int {

@@ -101,6 +101,21 @@ var _ = DescribeTable("kubectl rollout status waits, from the very write that ch
 )
 
 var _ = Describe("A StatefulSet", func() {
+	It("has an updated pod that is deleted in the middle come back at the new revision", func(ctx context.Context) {
+		web := builtin{kind: statefulSet, namespace: newNamespace(ctx)}
+		before := web.start(ctx, web.gated(nginxAlpine))
+		web.half(ctx, nginxLatest)
+		web.kubectl(ctx, "delete", "pod", before[2].Name)
+		Eventually(ctx, web.pods).Should(And(HaveLen(3), Not(ContainElement(HaveField("UID", before[2].UID)))))
+		Expect(web.pods(ctx)[2].Image).To(Equal(nginxLatest), "it has written its volume")
+		Expect(web.isHeld(ctx)).To(BeTrue())
+
+		web.pause(ctx, false)
+		after := web.updated(ctx)
+		expectInPlace(before[:2], after[:2], 1)
+		Expect(after[2]).To(And(HaveField("Image", nginxLatest), HaveField("Restarts", BeZero())))
+	})
+
 	It("has a pod recreated at the new revision that cannot be updated in place, and the others stay", func(ctx context.Context) {
 		web := builtin{kind: statefulSet, namespace: newNamespace(ctx)}
 		before := web.start(ctx, web.manifest(nginxAlpine))

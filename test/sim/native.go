@@ -41,7 +41,7 @@ type nativeWorkload struct {
 	ids, collisions int
 	// late is what the controllers of Kubernetes see; nil where they see what there is.
 	late *lateCache
-	// refused are the names of the revisions of which admission lets no ReplicaSet make
+	// refused are the names of the revisions of which admission lets nobody make
 	// pods.
 	refused sets.Set[string]
 }

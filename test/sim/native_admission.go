@@ -6,6 +6,7 @@ package sim
 import (
 	"cmp"
 	"maps"
+	"slices"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -37,11 +38,15 @@ func admitNative(before, after client.Object) {
 			keepAnnotation(before, after, native.StatusAnnotation)
 		}
 		strategy.hold(before, true)
-		keepAnnotation(before, after, native.HeldObservedGenerationAnnotation)
+		for _, key := range ofStatus {
+			keepAnnotation(before, after, key)
+		}
 		labelHeld(after)
 	case !isAsked && hasPods(before) && strategy.begins(before):
 		strategy.hold(before, false)
-		delete(after.GetAnnotations(), native.HeldObservedGenerationAnnotation)
+		for _, key := range ofStatus {
+			delete(after.GetAnnotations(), key)
+		}
 		labelHeld(after)
 	case asked != "" || surges(after):
 		strategy.strip(before)
@@ -76,22 +81,47 @@ func keepAnnotation(before, after client.Object, key string) {
 	}
 }
 
+// ofStatus are the annotations of what the controller of a held workload wrote into its status.
+var ofStatus = []string{native.HeldObservedGenerationAnnotation, native.HeldCurrentRevisionAnnotation}
+
 // admitNativeStatus does what the policy of the status does: the controller of a held
-// StatefulSet or DaemonSet says that it has seen the generation before, and an annotation tells
-// the present one.
+// StatefulSet or DaemonSet says that it has seen the generation before at most, and that of a
+// StatefulSet makes pods at the new revision. Annotations tell what it wrote.
 func admitNativeStatus(before, after client.Object) {
+	if !isHeld(after) {
+		return
+	}
+	// The controllers of the simulation say what they have seen with every write.
 	var observed *int64
 	switch typed := after.(type) {
 	case *appsv1.StatefulSet:
 		observed = &typed.Status.ObservedGeneration
+		if apiequality.Semantic.DeepEqual(before.(*appsv1.StatefulSet).Status, typed.Status) { //nolint:forcetypeassert // it is the same object
+			return
+		}
+		admitRevisions(typed)
 	case *appsv1.DaemonSet:
 		observed = &typed.Status.ObservedGeneration
-	}
-	if observed == nil || !isHeld(after) || *observed < before.GetGeneration() {
+		if apiequality.Semantic.DeepEqual(before.(*appsv1.DaemonSet).Status, typed.Status) { //nolint:forcetypeassert // it is the same object
+			return
+		}
+	default:
 		return
 	}
 	annotate(after, native.HeldObservedGenerationAnnotation, strconv.FormatInt(*observed, 10))
-	*observed = before.GetGeneration() - 1
+	*observed = min(*observed, before.GetGeneration()-1)
+}
+
+// admitRevisions has a pod that is deleted come back at the new revision.
+func admitRevisions(set *appsv1.StatefulSet) {
+	status := &set.Status
+	if !(statefulSetStrategy{set}).parts() || set.Annotations[native.HeldPartitionAnnotation] != "0" || status.UpdateRevision == "" || status.CurrentRevision == status.UpdateRevision {
+		return
+	}
+	if _, isKept := set.Annotations[native.HeldCurrentRevisionAnnotation]; !isKept && status.CurrentRevision != "" {
+		annotate(set, native.HeldCurrentRevisionAnnotation, status.CurrentRevision)
+	}
+	status.CurrentRevision = status.UpdateRevision
 }
 
 func annotate(obj client.Object, key, value string) {
@@ -188,11 +218,17 @@ func (s statefulSetStrategy) strip(before client.Object) {
 	forget(s.StatefulSet)
 }
 
-// hold is by the partition, unless the manager has made it one by OnDelete.
+// hold is by the partition, unless it is one by OnDelete already, its user has a partition, or
+// pods are missing.
 func (s statefulSetStrategy) hold(before client.Object, again bool) {
 	old, _ := before.(*appsv1.StatefulSet)
 	kept := s.kept(old, again)
-	if again && (!s.rolls() || !statefulSetStrategy{old}.rolls()) {
+	isOnDelete := !s.rolls() || !statefulSetStrategy{old}.rolls()
+	if !again {
+		partition := kept[native.HeldPartitionAnnotation]
+		isOnDelete = partition == nil || partition.IntVal != 0 || old.Status.Replicas < ptr.Deref(s.Spec.Replicas, 1)
+	}
+	if isOnDelete {
 		keepValues(s.StatefulSet, kept)
 		s.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}
 		return
@@ -358,7 +394,7 @@ func keepValues(obj client.Object, values map[string]*intstr.IntOrString) {
 func forget(obj client.Object) {
 	labels, annotations := obj.GetLabels(), obj.GetAnnotations()
 	delete(labels, native.HeldLabel)
-	for _, key := range append([]string{native.StatusAnnotation, native.HeldObservedGenerationAnnotation}, heldValues...) {
+	for _, key := range slices.Concat(ofStatus, heldValues, []string{native.StatusAnnotation}) {
 		delete(annotations, key)
 	}
 	obj.SetLabels(labels)

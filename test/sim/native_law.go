@@ -38,6 +38,8 @@ type nativeLaw struct {
 	disturbedAt map[string]time.Time
 	// askedAt is when the user asked for what may cost a pod in a hold, or deleted one.
 	askedAt time.Time
+	// ran are the revisions that pods of a StatefulSet were given last, by their names.
+	ran map[string]string
 	// keeper is the only ReplicaSet that had pods when the hold began; empty if several had.
 	keeper types.UID
 	// left is what the operator said last of pods that an update has left behind, at leftAt.
@@ -50,7 +52,7 @@ type nativeLaw struct {
 
 // newNativeLaw shares with the law of other sets which pods are out by our doing.
 func newNativeLaw(n *nativeWorkload, of *law) *nativeLaw {
-	return &nativeLaw{n: n, disturbed: of.disturbed, disturbedAt: map[string]time.Time{}}
+	return &nativeLaw{n: n, disturbed: of.disturbed, disturbedAt: map[string]time.Time{}, ran: map[string]string{}}
 }
 
 func (l *nativeLaw) begin() {
@@ -103,6 +105,9 @@ func (l *nativeLaw) judge(w write) {
 	case w.isAbout("patch Pod/status"), w.isAbout("patch Pod"), w.isAbout("patch Pod/resize"):
 		before, was := w.before.(*corev1.Pod)
 		after, is := get[*corev1.Pod](l.n.world.server, w.obj.GetName())
+		if is {
+			l.ran[after.Name] = revisionOf(after)
+		}
 		if was && is && (before.Generation != after.Generation && !w.isAbout("patch Pod/resize") || isKeptOut(after) && !isKeptOut(before)) {
 			l.checkBudget(w)
 		}
@@ -379,7 +384,20 @@ func (l *nativeLaw) rolls(what string, all []*appsv1.ReplicaSet) {
 	}
 }
 
-func (l *nativeLaw) created(*corev1.Pod) {}
+// created is told of a pod that Kubernetes makes. What has run the new revision has written its
+// volume: during a hold it does not come back at another, unless its user keeps it from that one.
+func (l *nativeLaw) created(pod *corev1.Pod) {
+	set, isSet := l.n.object().(*appsv1.StatefulSet)
+	if !isSet {
+		return
+	}
+	ran, newest := l.ran[pod.Name], setName+"-"+hashOf(&set.Spec.Template, 0)
+	l.ran[pod.Name] = revisionOf(pod)
+	wanted := keptBy(set)[native.HeldPartitionAnnotation]
+	if isHeld(set) && (wanted == nil || wanted.IntVal == 0) && ran == newest && revisionOf(pod) != ran {
+		l.n.world.violate("Kubernetes makes %s at revision %s, on a volume that %s has written", pod.Name, revisionOf(pod), ran)
+	}
+}
 
 func (l *nativeLaw) checkRest() {
 	if missing := l.whatIsMissing(); missing != "" {

@@ -6,9 +6,11 @@ package sim
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	nativecontroller "github.com/insitu-dev/insitu/controllers/native"
 )
 
@@ -38,5 +40,30 @@ func TestNativeTemplatesOfWhichPodsAreMissing(t *testing.T) {
 				g.Expect(r.outcome(w, before)).To(HaveSuffix(" app:b with 3"))
 			})
 		}
+	}
+}
+
+// A StatefulSet that is held by its partition makes what is missing at the revision before. If
+// it cannot, it makes it at the new one after a while, and the others are updated in place.
+func TestStatefulSetsOfWhichPodsAreMissing(t *testing.T) {
+	for name, of := range map[string]func(*wish){
+		"in order":    func(w *wish) { w.ordered, w.maxUnavailable = true, 1 },
+		"in parallel": func(w *wish) { w.maxUnavailable = 1 },
+		"InPlaceOnly": func(w *wish) { w.maxUnavailable, w.policy = 1, appsv1beta1.InPlaceOnlyPodUpdateStrategyType },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			r := nativeRollout{kind: nativecontroller.StatefulSet, wish: of, change: func(n *nativeWorkload) {
+				n.refused.Insert("a")
+				_ = n.world.server.delete(objectKey{"Pod", setName + "-1"}, nil) // it is there
+				n.stepFor(time.Minute)
+				toNative("b")(n)
+			}}
+			w, before := r.begin(g)
+			w.native.stepFor(3 * time.Minute)
+			g.Expect(isHeld(w.native.object())).To(BeFalse(), w.story.String())
+			r.rest(g, w, "with what was missing")
+			g.Expect(r.outcome(w, before)).To(HavePrefix("2 kept"), w.story.String())
+		})
 	}
 }

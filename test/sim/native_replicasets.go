@@ -28,7 +28,7 @@ func (n *nativeWorkload) stepReplicaSets() {
 		pods, expects := n.podsOf(rs), n.late.expects(rs)
 		isRefused := false
 		for range int(*rs.Spec.Replicas) - len(pods) {
-			if isRefused = n.refuses(rs); expects || isRefused {
+			if isRefused = n.refuses(&rs.Spec.Template); expects || isRefused {
 				break
 			}
 			n.createPod(rs, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), &rs.Spec.Template, fmt.Sprintf("%s-%05d", rs.Name, n.nextID()), nil)
@@ -58,7 +58,7 @@ func (n *nativeWorkload) stepReplicaSets() {
 
 // refusePods lets admission refuse the pods of one template, or of none any more.
 func (n *nativeWorkload) refusePods() {
-	if !n.world.settings.refusesPods || n.kind != nativecontroller.Deployment {
+	if !n.world.settings.refusesPods || n.kind == nativecontroller.DaemonSet {
 		return
 	}
 	n.refused.Clear()
@@ -70,10 +70,10 @@ func (n *nativeWorkload) refusePods() {
 	}
 }
 
-// refuses reports whether admission refuses the pods of a ReplicaSet: their template
-// takes more than a quota has, or names what is not there.
-func (n *nativeWorkload) refuses(rs *appsv1.ReplicaSet) bool {
-	r := n.revisionIn(&rs.Spec.Template)
+// refuses reports whether admission refuses the pods of a template: it takes more than a
+// quota has, or names what is not there.
+func (n *nativeWorkload) refuses(template *corev1.PodTemplateSpec) bool {
+	r := n.revisionIn(template)
 	return r != nil && n.refused.Has(r.name)
 }
 

@@ -196,6 +196,10 @@ func (s *statefulSetSync) create(ordinal int) {
 		revision = s.current
 	}
 	name := fmt.Sprintf("%s-%d", setName, ordinal)
+	if s.n.refuses(templateIn(revision)) {
+		s.n.say("cannot create pod %s: it is refused", name)
+		return
+	}
 	made := s.n.createPod(s.set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"), templateIn(revision), name, map[string]string{
 		appsv1.ControllerRevisionHashLabelKey: revision.Name, appsv1.StatefulSetPodNameLabel: name, appsv1.PodIndexLabel: strconv.Itoa(ordinal),
 	})

@@ -130,6 +130,32 @@ func TestStatefulSetRecreatesNoOtherPod(t *testing.T) {
 	g.Expect(recreated).To(Equal(1), w.story.String())
 }
 
+// A pod that was updated, and is deleted while others are still to be, has written its volume:
+// it comes back at the new revision, which the law sees to.
+func TestStatefulSetPodsComeBackAtTheNewRevision(t *testing.T) {
+	for name, of := range map[string]func(*wish){"in order": inOrder, "in parallel": plain, "without rollingUpdate": bareStrategy} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			const last = setName + "-2"
+			r := nativeRollout{kind: nativecontroller.StatefulSet, wish: of, change: func(n *nativeWorkload) {
+				first, _ := get[*corev1.Pod](n.world.server, last)
+				toNative("b")(n)
+				g.Expect(isHeld(n.object())).To(BeTrue())
+				for n.world.failure == nil {
+					if pod, _ := get[*corev1.Pod](n.world.server, last); revisionOf(pod) != revisionOf(first) {
+						break
+					}
+					n.world.step()
+				}
+				_ = n.world.server.delete(objectKey{"Pod", last}, nil) // it is there
+			}}
+			w, before := r.begin(g)
+			r.rest(g, w, "with the pod that was deleted")
+			g.Expect(r.outcome(w, before)).To(HavePrefix("2 kept"), w.story.String())
+		})
+	}
+}
+
 // podUIDs returns the pods that are not about to go, by their names.
 func (n *nativeWorkload) podUIDs() map[string]types.UID {
 	found := map[string]types.UID{}

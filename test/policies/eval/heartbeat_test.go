@@ -118,8 +118,8 @@ func TestHoldForAManagerThatKnowsOlderHoldsOnly(t *testing.T) {
 			got := hold(t, one)
 
 			want := one.Want.(*appsv1.StatefulSet).DeepCopy()
-			if _, ok := want.Annotations[native.HeldPartitionAnnotation]; ok {
-				want.Annotations[native.HeldMaxUnavailableAnnotation] = want.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable.String()
+			if rolling := want.Spec.UpdateStrategy.RollingUpdate; rolling != nil {
+				want.Annotations[native.HeldMaxUnavailableAnnotation] = rolling.MaxUnavailable.String()
 			}
 			want.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}
 			NewWithT(t).Expect(text(t, got)).To(Equal(text(t, want)))
