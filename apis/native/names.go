@@ -52,17 +52,11 @@ const (
 	HeldProgressDeadlineSecondsAnnotation = "insitu.dev/held-progress-deadline-seconds"
 )
 
-// Annotations that keep what the controller of a held StatefulSet or DaemonSet wrote into the
-// status, where a policy has stored something else. They have meaning in a hold only.
-const (
-	// HeldObservedGenerationAnnotation is the generation that the controller has seen. The
-	// status says the one before at most, so that nothing takes the rollout for done.
-	HeldObservedGenerationAnnotation = "insitu.dev/held-observed-generation"
-	// HeldCurrentRevisionAnnotation is status.currentRevision of a StatefulSet, the revision
-	// that all its pods had last. The status says the new one, so that a pod that is deleted
-	// comes back at that.
-	HeldCurrentRevisionAnnotation = "insitu.dev/held-current-revision"
-)
+// HeldObservedGenerationAnnotation keeps the generation that the controller of a held
+// StatefulSet or DaemonSet has seen. A policy stores the one before in
+// status.observedGeneration, so that nothing takes the rollout for done. It has meaning in a
+// hold only.
+const HeldObservedGenerationAnnotation = "insitu.dev/held-observed-generation"
 
 // What a held Deployment has instead of the fields that its annotations keep. With these
 // values Kubernetes makes one pod of the new template, or one for a hundred replicas, which

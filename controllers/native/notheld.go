@@ -22,7 +22,6 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/insitu-dev/insitu/apis/native"
@@ -85,9 +84,8 @@ func isHeldIfChanged(object client.Object) bool {
 		return typed.Status.Replicas > 0 && !typed.Spec.Paused && typed.Spec.Strategy.Type == appsv1.RollingUpdateDeploymentStrategyType &&
 			typed.Spec.Template.Labels[native.PartOfLabel] == ""
 	case *appsv1.StatefulSet:
-		rolling := ptr.Deref(typed.Spec.UpdateStrategy.RollingUpdate, appsv1.RollingUpdateStatefulSetStrategy{})
 		return typed.Status.Replicas > 0 && typed.Spec.UpdateStrategy.Type == appsv1.RollingUpdateStatefulSetStrategyType &&
-			ptr.Deref(rolling.Partition, 0) != native.HeldPartition && typed.Spec.Template.Labels[native.PartOfLabel] == ""
+			typed.Spec.Template.Labels[native.PartOfLabel] == ""
 	case *appsv1.DaemonSet:
 		return typed.Status.CurrentNumberScheduled > 0 && typed.Spec.UpdateStrategy.Type == appsv1.RollingUpdateDaemonSetStrategyType &&
 			typed.Spec.Template.Labels[native.PartOfLabel] == ""

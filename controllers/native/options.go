@@ -36,7 +36,7 @@ type options struct {
 var ownAnnotations = []string{
 	native.HeldPartitionAnnotation, native.HeldMaxUnavailableAnnotation, native.HeldMaxSurgeAnnotation,
 	native.HeldMinReadySecondsAnnotation, native.HeldProgressDeadlineSecondsAnnotation, native.StatusAnnotation,
-	native.HeldObservedGenerationAnnotation, native.HeldCurrentRevisionAnnotation,
+	native.HeldObservedGenerationAnnotation,
 	native.PreviousRevisionAnnotation, native.KeeperAnnotation, // kubectl rollout undo may bring them from a ReplicaSet
 }
 

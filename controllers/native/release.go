@@ -106,8 +106,8 @@ func (r *Reconciler) unhold(ctx context.Context, s *scope) error {
 			"labels": map[string]any{native.HeldLabel: nil},
 			"annotations": map[string]any{
 				native.HeldPartitionAnnotation: nil, native.HeldMaxUnavailableAnnotation: nil, native.HeldMaxSurgeAnnotation: nil,
-				native.HeldObservedGenerationAnnotation: nil, native.HeldCurrentRevisionAnnotation: nil,
-				native.HeldMinReadySecondsAnnotation: nil, native.HeldProgressDeadlineSecondsAnnotation: nil, native.KeeperAnnotation: nil,
+				native.HeldObservedGenerationAnnotation: nil,
+				native.HeldMinReadySecondsAnnotation:    nil, native.HeldProgressDeadlineSecondsAnnotation: nil, native.KeeperAnnotation: nil,
 				native.StatusAnnotation: nil, native.PreviousRevisionAnnotation: nil,
 			},
 		},

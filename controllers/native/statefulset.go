@@ -18,9 +18,9 @@ import (
 	"github.com/insitu-dev/insitu/apis/native"
 )
 
-// statefulSet is a StatefulSet. Held, it has a partition that no ordinal reaches, or the
-// strategy OnDelete: pods that are deleted come back at the new revision, no other is
-// recreated. Its controller takes a pod for updated by the label of its revision.
+// statefulSet is a StatefulSet. Held, it has the strategy OnDelete: pods that are
+// deleted come back at the new revision, no other is recreated. Its controller takes
+// a pod for updated by the label of its revision.
 type statefulSet struct {
 	*appsv1.StatefulSet
 }
@@ -31,8 +31,8 @@ func (w statefulSet) spec() spec {
 		template:         &w.Spec.Template,
 		replicas:         replicas,
 		minReadySeconds:  w.Spec.MinReadySeconds,
-		isHeld:           w.isOnDelete() || native.IsHeldByPartition(w.StatefulSet),
-		maxUnavailable:   maxUnavailable(w.maxUnavailable(), replicas, false),
+		isHeld:           w.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType,
+		maxUnavailable:   maxUnavailable(heldValue(w, native.HeldMaxUnavailableAnnotation, "1"), replicas, false),
 		progressDeadline: progressDeadlineOf(w.Spec.MinReadySeconds),
 		ordered:          w.Spec.PodManagementPolicy != appsv1.ParallelPodManagement,
 	}
@@ -94,9 +94,9 @@ func (w statefulSet) conclude(_ context.Context, _ *Reconciler, s *scope) (bool,
 
 // isOvertaken reports whether pods may have been at the target before this update, and
 // left it in one that was never finished: the present revision of a StatefulSet is the
-// last one that all its pods had. A policy may have stored another one in the status.
+// last one that all its pods had.
 func (w statefulSet) isOvertaken(s *scope) bool {
-	current := s.history.Get(cmp.Or(w.Annotations[native.HeldCurrentRevisionAnnotation], w.Status.CurrentRevision))
+	current := s.history.Get(w.Status.CurrentRevision)
 	target := s.history.Get(s.target.Name)
 	return s.isReturn(target) && (current == nil || current == target || s.history.HasBetween(current, target))
 }
@@ -105,35 +105,10 @@ func (w statefulSet) tidy(context.Context, *Reconciler, *scope) error {
 	return nil
 }
 
-// unheld gives back the partition, and what else OnDelete has replaced. A strategy that had no
-// numbers has none again.
 func (w statefulSet) unheld() map[string]any {
-	if w.isOnDelete() {
-		return rollingUpdate(w, map[string]string{
-			"partition": native.HeldPartitionAnnotation, "maxUnavailable": native.HeldMaxUnavailableAnnotation,
-		})
-	}
-	var numbers map[string]any
-	partition, hasPartition := w.Annotations[native.HeldPartitionAnnotation]
-	switch {
-	case hasPartition:
-		numbers = map[string]any{"partition": intstr.Parse(partition)}
-	case w.maxUnavailable() != intstr.FromInt32(1):
-		numbers = map[string]any{"partition": nil}
-	}
-	return map[string]any{"updateStrategy": map[string]any{"type": string(appsv1.RollingUpdateStatefulSetStrategyType), "rollingUpdate": numbers}}
-}
-
-func (w statefulSet) isOnDelete() bool {
-	return w.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType
-}
-
-// maxUnavailable is what the user wrote. Only OnDelete puts it aside.
-func (w statefulSet) maxUnavailable() intstr.IntOrString {
-	if rolling := w.Spec.UpdateStrategy.RollingUpdate; rolling != nil && rolling.MaxUnavailable != nil {
-		return *rolling.MaxUnavailable
-	}
-	return heldValue(w, native.HeldMaxUnavailableAnnotation, "1")
+	return rollingUpdate(w, map[string]string{
+		"partition": native.HeldPartitionAnnotation, "maxUnavailable": native.HeldMaxUnavailableAnnotation,
+	})
 }
 
 func (w statefulSet) firstOrdinal() int {

@@ -168,9 +168,8 @@ func (b builtin) isHeld(ctx context.Context) bool {
 	paused, _, _ := unstructured.NestedBool(object.Object, "spec", "paused")
 	minReady, _, _ := unstructured.NestedInt64(object.Object, "spec", "minReadySeconds")
 	strategy, _, _ := unstructured.NestedString(object.Object, "spec", "updateStrategy", "type")
-	partition, _, _ := unstructured.NestedInt64(object.Object, "spec", "updateStrategy", "rollingUpdate", "partition")
 	return object.GetLabels()[native.HeldLabel] == native.Held &&
-		(paused || minReady == int64(native.HeldMinReadySeconds) || partition == int64(native.HeldPartition) || strategy == string(appsv1.OnDeleteDaemonSetStrategyType))
+		(paused || minReady == int64(native.HeldMinReadySeconds) || strategy == string(appsv1.OnDeleteDaemonSetStrategyType))
 }
 
 // released waits until the hold has ended. What it was is not seen in the object any

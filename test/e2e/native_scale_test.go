@@ -88,18 +88,6 @@ var _ = DescribeTable("A rollout in place without pods", func(ctx context.Contex
 	Entry("of a Deployment", deployment), Entry("of a StatefulSet", statefulSet),
 )
 
-var _ = DescribeTable("kubectl rollout status waits, from the very write that changes it, for", func(ctx context.Context, kind string) {
-	web := builtin{kind: kind, namespace: newNamespace(ctx)}
-	before := web.start(ctx, web.gated(nginxAlpine))
-	web.setImage(ctx, nginxLatest)
-	web.rolledOut(ctx)
-	after := web.pods(ctx)
-	expectInPlace(before, after, 1)
-	Expect(after).To(HaveEach(HaveField("Ready", true)))
-},
-	Entry("a Deployment", short.Spec, deployment), Entry("a StatefulSet", short.Spec, statefulSet),
-)
-
 var _ = Describe("A StatefulSet", func() {
 	It("has an updated pod that is deleted in the middle come back at the new revision", func(ctx context.Context) {
 		web := builtin{kind: statefulSet, namespace: newNamespace(ctx)}
@@ -139,6 +127,15 @@ var _ = Describe("A StatefulSet", func() {
 var _ = Describe("A Deployment", func() {
 	var web builtin
 	BeforeEach(func(ctx context.Context) { web = builtin{kind: deployment, namespace: newNamespace(ctx)} })
+
+	It("is waited for by kubectl rollout status, from the very write that changes it", short.Spec, func(ctx context.Context) {
+		before := web.start(ctx, web.gated(nginxAlpine))
+		web.setImage(ctx, nginxLatest)
+		web.rolledOut(ctx)
+		after := web.pods(ctx)
+		expectInPlace(before, after, 1)
+		Expect(after).To(HaveEach(HaveField("Ready", true)))
+	})
 
 	It("of one pod serves all the time, by a pod more that goes when the same one is back", short.Spec, func(ctx context.Context) {
 		one := strings.Replace(web.manifest(nginxAlpine), "  replicas: 3", "  replicas: 1", 1)

@@ -22,9 +22,6 @@ spec: {template: {spec: {containers: [{name: nginx, image: "nginx:latest"}]}}}`
 	readyManifest = `
 metadata: {name: web, namespace: default, labels: {insitu.dev/update-policy: InPlaceIfPossible}, annotations: {insitu.dev/paused: "true"}}
 spec: {minReadySeconds: 5, template: {spec: {containers: [{name: nginx, image: "nginx:latest"}]}}}`
-	partitionManifest = `
-metadata: {name: web, namespace: default, labels: {insitu.dev/update-policy: InPlaceIfPossible}, annotations: {insitu.dev/paused: "true"}}
-spec: {updateStrategy: {type: RollingUpdate, rollingUpdate: {partition: 0}}, template: {spec: {containers: [{name: nginx, image: "nginx:latest"}]}}}`
 	strategyManifest = `
 metadata: {name: web, namespace: default, labels: {insitu.dev/update-policy: InPlaceIfPossible}, annotations: {insitu.dev/paused: "true"}}
 spec: {updateStrategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: 1}}, template: {spec: {containers: [{name: nginx, image: "nginx:latest"}]}}}`
@@ -42,8 +39,7 @@ func TestWhatOfAHoldIsOutOfSync(t *testing.T) {
 		"Deployment":                       {"deployment-held", manifest, appsv1.Deployment{}, ""},
 		"Deployment with minReadySeconds":  {"deployment-held", readyManifest, appsv1.Deployment{}, "minReadySeconds"},
 		"StatefulSet":                      {"statefulset-held", manifest, appsv1.StatefulSet{}, ""},
-		"StatefulSet with updateStrategy":  {"statefulset-held", strategyManifest, appsv1.StatefulSet{}, ""},
-		"StatefulSet with a partition":     {"statefulset-held", partitionManifest, appsv1.StatefulSet{}, "updateStrategy"},
+		"StatefulSet with updateStrategy":  {"statefulset-held", strategyManifest, appsv1.StatefulSet{}, "updateStrategy"},
 		"DaemonSet":                        {"daemonset-held", manifest, appsv1.DaemonSet{}, ""},
 		"DaemonSet with an updateStrategy": {"daemonset-held", strategyManifest, appsv1.DaemonSet{}, "updateStrategy"},
 	} {

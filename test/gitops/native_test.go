@@ -47,8 +47,7 @@ const (
 	oneDeployment      = `{spec: {replicas: 1, minReadySeconds: 2147483646, progressDeadlineSeconds: 2147483647}, status: {observedGeneration: 2, replicas: 2, updatedReplicas: 1, readyReplicas: 2, availableReplicas: 1, conditions: [{type: Available, status: "True"}]}}`
 	promotedDeployment = `{spec: {replicas: 3, minReadySeconds: 2147483646, progressDeadlineSeconds: 2147483647}, status: {observedGeneration: 2, replicas: 4, updatedReplicas: 3, readyReplicas: 4, conditions: [{type: Available, status: "False"}]}}`
 	pausedDeployment   = `{spec: {replicas: 3, paused: true, progressDeadlineSeconds: 600}, status: {observedGeneration: 2, replicas: 3, readyReplicas: 3, availableReplicas: 3, conditions: [{type: Available, status: "True"}, {type: Progressing, status: Unknown, reason: DeploymentPaused}]}}`
-	rollingStatefulSet = `{spec: {replicas: 3, updateStrategy: {type: RollingUpdate, rollingUpdate: {partition: 2147483647}}}, status: {observedGeneration: 1, replicas: 3, readyReplicas: 3, currentReplicas: 2, updatedReplicas: 1, currentRevision: a, updateRevision: b}}`
-	deletedStatefulSet = `{spec: {replicas: 3, updateStrategy: {type: OnDelete}}, status: {observedGeneration: 1, replicas: 3, readyReplicas: 3, currentReplicas: 2, updatedReplicas: 1, currentRevision: a, updateRevision: b}}`
+	rollingStatefulSet = `{spec: {replicas: 3, updateStrategy: {type: OnDelete}}, status: {observedGeneration: 1, replicas: 3, readyReplicas: 3, currentReplicas: 2, updatedReplicas: 1, currentRevision: a, updateRevision: b}}`
 	rollingDaemonSet   = `{spec: {updateStrategy: {type: OnDelete}}, status: {observedGeneration: 1, desiredNumberScheduled: 3, currentNumberScheduled: 3, updatedNumberScheduled: 1, numberAvailable: 3, numberReady: 3}}`
 )
 
@@ -64,7 +63,6 @@ func TestHeldWorkloads(t *testing.T) {
 		"Deployment, before its release": {"Deployment", promotedDeployment, InProgress, Progressing},
 		"Deployment, no pod more":        {"Deployment", pausedDeployment, InProgress, Suspended},
 		"StatefulSet":                    {"StatefulSet", rollingStatefulSet, InProgress, Progressing},
-		"StatefulSet, by OnDelete":       {"StatefulSet", deletedStatefulSet, InProgress, Progressing},
 		"DaemonSet":                      {"DaemonSet", rollingDaemonSet, InProgress, Progressing},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -16,10 +16,10 @@ import (
 	"github.com/insitu-dev/insitu/test/policies"
 )
 
-// TestStatus follows what clients learn of a rollout by the generation that the controller
+// TestHoldStatus follows what clients learn of a rollout by the generation that the controller
 // says it has seen: not the present one as long as the hold lasts, whatever is written, and
 // all of it afterwards.
-func TestStatus(t *testing.T) {
+func TestHoldStatus(t *testing.T) {
 	cases, err := policies.Cases()
 	must(t, err)
 	for _, kind := range []string{"StatefulSet", "DaemonSet"} {

@@ -114,10 +114,5 @@ func (u *user) expectHeld(workload *unstructured.Unstructured, when string) {
 		}
 		return
 	}
-	strategy := spec["updateStrategy"].(map[string]any)
-	if obj.GetKind() == "StatefulSet" && strategy["type"] == "RollingUpdate" {
-		g.Expect(strategy).To(HaveKeyWithValue("rollingUpdate", HaveKeyWithValue("partition", int64(native.HeldPartition))), when)
-		return
-	}
 	g.Expect(spec).To(HaveKeyWithValue("updateStrategy", map[string]any{"type": "OnDelete"}), when)
 }

@@ -4,9 +4,6 @@
 package sim
 
 import (
-	"cmp"
-	"maps"
-	"slices"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -38,15 +35,11 @@ func admitNative(before, after client.Object) {
 			keepAnnotation(before, after, native.StatusAnnotation)
 		}
 		strategy.hold(before, true)
-		for _, key := range ofStatus {
-			keepAnnotation(before, after, key)
-		}
+		keepAnnotation(before, after, native.HeldObservedGenerationAnnotation)
 		labelHeld(after)
 	case !isAsked && hasPods(before) && strategy.begins(before):
 		strategy.hold(before, false)
-		for _, key := range ofStatus {
-			delete(after.GetAnnotations(), key)
-		}
+		delete(after.GetAnnotations(), native.HeldObservedGenerationAnnotation)
 		labelHeld(after)
 	case asked != "" || surges(after):
 		strategy.strip(before)
@@ -81,47 +74,22 @@ func keepAnnotation(before, after client.Object, key string) {
 	}
 }
 
-// ofStatus are the annotations of what the controller of a held workload wrote into its status.
-var ofStatus = []string{native.HeldObservedGenerationAnnotation, native.HeldCurrentRevisionAnnotation}
-
 // admitNativeStatus does what the policy of the status does: the controller of a held
-// StatefulSet or DaemonSet says that it has seen the generation before at most, and that of a
-// StatefulSet makes pods at the new revision. Annotations tell what it wrote.
+// StatefulSet or DaemonSet says that it has seen the generation before, and an annotation tells
+// the present one.
 func admitNativeStatus(before, after client.Object) {
-	if !isHeld(after) {
-		return
-	}
-	// The controllers of the simulation say what they have seen with every write.
 	var observed *int64
 	switch typed := after.(type) {
 	case *appsv1.StatefulSet:
 		observed = &typed.Status.ObservedGeneration
-		if apiequality.Semantic.DeepEqual(before.(*appsv1.StatefulSet).Status, typed.Status) { //nolint:forcetypeassert // it is the same object
-			return
-		}
-		admitRevisions(typed)
 	case *appsv1.DaemonSet:
 		observed = &typed.Status.ObservedGeneration
-		if apiequality.Semantic.DeepEqual(before.(*appsv1.DaemonSet).Status, typed.Status) { //nolint:forcetypeassert // it is the same object
-			return
-		}
-	default:
+	}
+	if observed == nil || !isHeld(after) || *observed < before.GetGeneration() {
 		return
 	}
 	annotate(after, native.HeldObservedGenerationAnnotation, strconv.FormatInt(*observed, 10))
-	*observed = min(*observed, before.GetGeneration()-1)
-}
-
-// admitRevisions has a pod that is deleted come back at the new revision.
-func admitRevisions(set *appsv1.StatefulSet) {
-	status := &set.Status
-	if !(statefulSetStrategy{set}).parts() || set.Annotations[native.HeldPartitionAnnotation] != "0" || status.UpdateRevision == "" || status.CurrentRevision == status.UpdateRevision {
-		return
-	}
-	if _, isKept := set.Annotations[native.HeldCurrentRevisionAnnotation]; !isKept && status.CurrentRevision != "" {
-		annotate(set, native.HeldCurrentRevisionAnnotation, status.CurrentRevision)
-	}
-	status.CurrentRevision = status.UpdateRevision
+	*observed = before.GetGeneration() - 1
 }
 
 func annotate(obj client.Object, key, value string) {
@@ -177,16 +145,7 @@ func (s statefulSetStrategy) rolls() bool {
 	return s.Spec.UpdateStrategy.Type == appsv1.RollingUpdateStatefulSetStrategyType
 }
 
-// parts reports whether the partition is that of a hold.
-func (s statefulSetStrategy) parts() bool {
-	return s.rolls() && nativePartitionOf(s.StatefulSet) == native.HeldPartition
-}
-
-func (s statefulSetStrategy) isHeld(before client.Object) bool {
-	old, _ := before.(*appsv1.StatefulSet)
-	return !s.rolls() || statefulSetStrategy{old}.rolls() && s.parts()
-}
-
+func (s statefulSetStrategy) isHeld(client.Object) bool { return !s.rolls() }
 func (s statefulSetStrategy) leaves(client.Object) bool { return false }
 func (s statefulSetStrategy) isManager() bool           { return isOfManager(s.Spec.Template) }
 
@@ -195,7 +154,7 @@ func (s statefulSetStrategy) begins(before client.Object) bool {
 	if s.isByHand(old) {
 		return !apiequality.Semantic.DeepEqual(old.Spec.Template, s.Spec.Template)
 	}
-	return s.rolls() && !s.parts() && (old.Spec.UpdateStrategy.Type != s.Spec.UpdateStrategy.Type || nativePartitionOf(s.StatefulSet) < nativePartitionOf(old) ||
+	return s.rolls() && (old.Spec.UpdateStrategy.Type != s.Spec.UpdateStrategy.Type || nativePartitionOf(s.StatefulSet) < nativePartitionOf(old) ||
 		!apiequality.Semantic.DeepEqual(old.Spec.Template, s.Spec.Template))
 }
 
@@ -206,9 +165,9 @@ func nativePartitionOf(set *appsv1.StatefulSet) int32 {
 	return 0
 }
 
-// isByHand reports whether a write sets the strategy of a hold and says that this is one.
+// isByHand reports whether a write sets OnDelete and says that this is a hold.
 func (s statefulSetStrategy) isByHand(old *appsv1.StatefulSet) bool {
-	return s.Labels[native.HeldLabel] == native.Held && (!s.rolls() || s.parts()) && statefulSetStrategy{old}.rolls() && !statefulSetStrategy{old}.parts()
+	return s.Labels[native.HeldLabel] == native.Held && !s.rolls() && statefulSetStrategy{old}.rolls()
 }
 
 func (s statefulSetStrategy) strip(before client.Object) {
@@ -218,82 +177,39 @@ func (s statefulSetStrategy) strip(before client.Object) {
 	forget(s.StatefulSet)
 }
 
-// hold is by the partition, unless it is one by OnDelete already, its user has a partition, or
-// pods are missing.
 func (s statefulSetStrategy) hold(before client.Object, again bool) {
-	old, _ := before.(*appsv1.StatefulSet)
-	kept := s.kept(old, again)
-	isOnDelete := !s.rolls() || !statefulSetStrategy{old}.rolls()
-	if !again {
-		partition := kept[native.HeldPartitionAnnotation]
-		isOnDelete = partition == nil || partition.IntVal != 0 || old.Status.Replicas < ptr.Deref(s.Spec.Replicas, 1)
-	}
-	if isOnDelete {
-		keepValues(s.StatefulSet, kept)
-		s.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}
-		return
-	}
-	unavailable := cmp.Or(kept[native.HeldMaxUnavailableAnnotation], ptr.To(intstr.FromInt32(1)))
-	delete(kept, native.HeldMaxUnavailableAnnotation)
-	keepValues(s.StatefulSet, kept)
-	s.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{
-		Type:          appsv1.RollingUpdateStatefulSetStrategyType,
-		RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: ptr.To(native.HeldPartition), MaxUnavailable: unavailable},
-	}
+	keepValues(s.StatefulSet, s.kept(before, again))
+	s.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}
 }
 
 // kept returns the numbers by which pods are recreated when the hold ends: those of the
 // write, and what it does not say as before.
-func (s statefulSetStrategy) kept(old *appsv1.StatefulSet, again bool) map[string]*intstr.IntOrString {
-	rolling := s.Spec.UpdateStrategy.RollingUpdate
-	if !again {
-		if s.isByHand(old) {
-			rolling = old.Spec.UpdateStrategy.RollingUpdate
-		}
-		return numbersOf(rolling)
+func (s statefulSetStrategy) kept(before client.Object, again bool) map[string]*intstr.IntOrString {
+	rolling, kept := s.Spec.UpdateStrategy.RollingUpdate, map[string]*intstr.IntOrString{}
+	if old, _ := before.(*appsv1.StatefulSet); !again && s.isByHand(old) {
+		rolling = old.Spec.UpdateStrategy.RollingUpdate
 	}
-	wasParted := statefulSetStrategy{old}.rolls()
-	restates := wasParted && nativePartitionOf(s.StatefulSet) == native.HeldPartition
-	if s.rolls() && !restates && (wasParted || rolling != nil) {
-		return numbersOf(rolling)
+	if again && (rolling == nil || !s.rolls()) {
+		kept = keptBy(before)
 	}
-	kept := keptBy(old)
-	if wasParted {
-		kept[native.HeldMaxUnavailableAnnotation] = numbersOf(old.Spec.UpdateStrategy.RollingUpdate)[native.HeldMaxUnavailableAnnotation]
+	if rolling != nil && (!again || s.rolls() || ptr.Deref(rolling.Partition, 0) > 0 || rolling.MaxUnavailable == nil) {
+		kept[native.HeldPartitionAnnotation] = number(rolling.Partition)
 	}
-	said := numbersOf(rolling)
-	if restates || !s.rolls() && rolling != nil && rolling.MaxUnavailable != nil && ptr.Deref(rolling.Partition, 0) == 0 {
-		delete(said, native.HeldPartitionAnnotation)
+	if rolling != nil && rolling.MaxUnavailable != nil {
+		kept[native.HeldMaxUnavailableAnnotation] = rolling.MaxUnavailable
 	}
-	maps.Copy(kept, said)
 	return kept
 }
 
-// numbersOf returns the numbers of a strategy, by the annotations that keep them.
-func numbersOf(rolling *appsv1.RollingUpdateStatefulSetStrategy) map[string]*intstr.IntOrString {
-	numbers := map[string]*intstr.IntOrString{}
-	if rolling == nil {
-		return numbers
-	}
-	if rolling.Partition != nil {
-		numbers[native.HeldPartitionAnnotation] = number(rolling.Partition)
-	}
-	if rolling.MaxUnavailable != nil {
-		numbers[native.HeldMaxUnavailableAnnotation] = rolling.MaxUnavailable
-	}
-	return numbers
-}
-
 func (s statefulSetStrategy) release(before client.Object) {
-	old, _ := before.(*appsv1.StatefulSet)
-	kept := s.kept(old, true)
-	partition, unavailable := kept[native.HeldPartitionAnnotation], kept[native.HeldMaxUnavailableAnnotation]
-	s.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType}
-	if partition != nil || unavailable != nil && *unavailable != intstr.FromInt32(1) {
-		s.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{MaxUnavailable: unavailable}
+	kept := s.kept(before, true)
+	rolling := &appsv1.RollingUpdateStatefulSetStrategy{MaxUnavailable: kept[native.HeldMaxUnavailableAnnotation]}
+	if partition := kept[native.HeldPartitionAnnotation]; partition != nil {
+		rolling.Partition = ptr.To(partition.IntVal)
 	}
-	if partition != nil {
-		s.Spec.UpdateStrategy.RollingUpdate.Partition = ptr.To(partition.IntVal)
+	s.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType}
+	if *rolling != (appsv1.RollingUpdateStatefulSetStrategy{}) {
+		s.Spec.UpdateStrategy.RollingUpdate = rolling
 	}
 	forget(s.StatefulSet)
 }
@@ -394,7 +310,7 @@ func keepValues(obj client.Object, values map[string]*intstr.IntOrString) {
 func forget(obj client.Object) {
 	labels, annotations := obj.GetLabels(), obj.GetAnnotations()
 	delete(labels, native.HeldLabel)
-	for _, key := range slices.Concat(ofStatus, heldValues, []string{native.StatusAnnotation}) {
+	for _, key := range append([]string{native.StatusAnnotation, native.HeldObservedGenerationAnnotation}, heldValues...) {
 		delete(annotations, key)
 	}
 	obj.SetLabels(labels)

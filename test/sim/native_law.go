@@ -212,9 +212,6 @@ func budgetOf(obj client.Object) (replicas, budget int) {
 		return int(*typed.Spec.Replicas), mayMiss(typed)
 	case *appsv1.StatefulSet:
 		replicas, up = int(*typed.Spec.Replicas), false
-		if rolling := typed.Spec.UpdateStrategy.RollingUpdate; rolling != nil && rolling.MaxUnavailable != nil {
-			value = rolling.MaxUnavailable
-		}
 	case *appsv1.DaemonSet:
 		replicas = int(typed.Status.DesiredNumberScheduled)
 	}
@@ -385,7 +382,7 @@ func (l *nativeLaw) rolls(what string, all []*appsv1.ReplicaSet) {
 }
 
 // created is told of a pod that Kubernetes makes. What has run the new revision has written its
-// volume: during a hold it does not come back at another, unless its user keeps it from that one.
+// volume: during a hold it does not come back at another.
 func (l *nativeLaw) created(pod *corev1.Pod) {
 	set, isSet := l.n.object().(*appsv1.StatefulSet)
 	if !isSet {
@@ -393,8 +390,7 @@ func (l *nativeLaw) created(pod *corev1.Pod) {
 	}
 	ran, newest := l.ran[pod.Name], setName+"-"+hashOf(&set.Spec.Template, 0)
 	l.ran[pod.Name] = revisionOf(pod)
-	wanted := keptBy(set)[native.HeldPartitionAnnotation]
-	if isHeld(set) && (wanted == nil || wanted.IntVal == 0) && ran == newest && revisionOf(pod) != ran {
+	if isHeld(set) && ran == newest && revisionOf(pod) != ran {
 		l.n.world.violate("Kubernetes makes %s at revision %s, on a volume that %s has written", pod.Name, revisionOf(pod), ran)
 	}
 }

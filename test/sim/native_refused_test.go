@@ -43,8 +43,7 @@ func TestNativeTemplatesOfWhichPodsAreMissing(t *testing.T) {
 	}
 }
 
-// A StatefulSet that is held by its partition makes what is missing at the revision before. If
-// it cannot, it makes it at the new one after a while, and the others are updated in place.
+// The same of a StatefulSet, which makes what is missing at the new revision, whatever is held.
 func TestStatefulSetsOfWhichPodsAreMissing(t *testing.T) {
 	for name, of := range map[string]func(*wish){
 		"in order":    func(w *wish) { w.ordered, w.maxUnavailable = true, 1 },

@@ -310,7 +310,7 @@ var notTheirs = []string{
 	nativeapi.HeldLabel, nativeapi.StatusAnnotation, nativeapi.HeldPartitionAnnotation,
 	nativeapi.HeldMaxUnavailableAnnotation, nativeapi.HeldMaxSurgeAnnotation,
 	nativeapi.HeldMinReadySecondsAnnotation, nativeapi.HeldProgressDeadlineSecondsAnnotation,
-	nativeapi.HeldObservedGenerationAnnotation, nativeapi.HeldCurrentRevisionAnnotation,
+	nativeapi.HeldObservedGenerationAnnotation,
 	corev1.LastAppliedConfigAnnotation, "deployment.kubernetes.io/revision", appsv1.DeprecatedTemplateGeneration,
 }
 

@@ -45,7 +45,7 @@ func summarize(object client.Object) Workload {
 			Replicas: ptr.Deref(typed.Spec.Replicas, 1), Updated: typed.Status.UpdatedReplicas,
 			Ready: typed.Status.ReadyReplicas, Available: typed.Status.AvailableReplicas,
 		}
-		if rolling := typed.Spec.UpdateStrategy.RollingUpdate; rolling != nil && ptr.Deref(rolling.Partition, 0) > 0 && !native.IsHeldByPartition(typed) {
+		if rolling := typed.Spec.UpdateStrategy.RollingUpdate; rolling != nil && ptr.Deref(rolling.Partition, 0) > 0 {
 			w.Partition = strconv.Itoa(int(*rolling.Partition))
 		}
 		return summarizeNative(object, w)
