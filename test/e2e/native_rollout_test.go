@@ -142,6 +142,32 @@ var _ = forEachKind("A rollout", func(kind string) {
 		}
 	})
 
+	It("keeps a drained pod out of service whose probe changes its mind", func(ctx context.Context) {
+		const probe = `        readinessProbe: {periodSeconds: 1, failureThreshold: 1, exec: {command: [sh, -c, "test $(( $(date +%s) / 3 % 2 )) = 0"]}}` + "\n"
+		flapping := func(image string) string {
+			return strings.Replace(web.waiting(image, 12), "        imagePullPolicy:", probe+"        imagePullPolicy:", 1)
+		}
+		before := web.start(ctx, flapping(nginxAlpine))
+		seen := watchPodsOf(ctx, web.namespace, "web")
+		web.apply(ctx, flapping(nginxLatest))
+		expectInPlace(before, web.updated(ctx), 1)
+		changes, was := map[types.UID]int{}, map[types.UID]bool{}
+		for _, pod := range seen() {
+			if pod.Labels[appsv1beta1.DrainedLabel] == "" || pod.Spec.Containers[0].Image != nginxAlpine {
+				continue
+			}
+			Expect(podutils.IsPodReady(pod)).To(BeFalse(), "whatever its probe says")
+			isReady := pod.Status.ContainerStatuses[0].Ready
+			if last, known := was[pod.UID]; known && last != isReady {
+				changes[pod.UID]++
+			}
+			was[pod.UID] = isReady
+		}
+		for _, pod := range before {
+			Expect(changes[pod.UID]).To(BeNumerically(">", 1), "the probe of pod %s changed its mind", pod.Name)
+		}
+	})
+
 	It("is left to Kubernetes when a volume is added, and says why", func(ctx context.Context) {
 		before := web.start(ctx, web.manifest(nginxAlpine))
 		wish := web.wish(ctx)

@@ -36,10 +36,12 @@ func (p *drainPolicy) admit(held, obj client.Object) {
 	before, _ := held.(*corev1.Pod)
 	for i := range pod.Status.Conditions {
 		c := &pod.Status.Conditions[i]
-		if c.Type != corev1.PodReady || c.Status != corev1.ConditionTrue {
+		if c.Type != corev1.PodReady || c.Status == corev1.ConditionUnknown {
 			continue
 		}
-		c.Status, c.Reason = corev1.ConditionFalse, "InPlaceUpdating"
+		if c.Status == corev1.ConditionTrue {
+			c.Status, c.Reason = corev1.ConditionFalse, "InPlaceUpdating"
+		}
 		if conditionIs(before, corev1.PodReady, corev1.ConditionFalse) {
 			for _, stored := range before.Status.Conditions {
 				if stored.Type == corev1.PodReady {
