@@ -19,6 +19,9 @@ type Workload struct {
 	// Replicas is the number of pods wanted. Those that are missing count as
 	// unavailable.
 	Replicas int
+	// Withheld is how many of the missing pods are made when others have started. While
+	// there are any, no available pod is deleted to be made again.
+	Withheld int
 	// MaxUnavailable is the number of pods that may be unavailable. It may be 0
 	// only where there are more pods than Replicas at times: those that are
 	// available beyond Replicas give room to others.
@@ -213,7 +216,7 @@ func (p *planner) count(views []*view) {
 			p.recheckAt(servingSince(v.Pod).Add(time.Duration(p.workload.MinReadySeconds)*time.Second + time.Second))
 		}
 	}
-	p.inWork += max(p.workload.Replicas-len(views), 0)
+	p.inWork += max(p.workload.Replicas-len(views)-p.workload.Withheld, 0)
 	p.unavailable = p.workload.Replicas - available
 }
 
@@ -268,6 +271,9 @@ func (p *planner) decideDisruption(v *view) {
 			return
 		case p.unavailable >= limit:
 			p.block(v, Waiting, ReasonBudget, p.budgetMessage())
+			return
+		case p.workload.Withheld > 0 && v.Step.deletes():
+			p.block(v, Waiting, ReasonScaleUpLimited, fmt.Sprintf("%d pods are missing, and created when others are available: scaleStrategy.maxUnavailable", p.workload.Withheld))
 			return
 		case first != nil:
 			p.block(v, Waiting, ReasonUpdateOrder, turnMessage(first))
@@ -337,6 +343,8 @@ func (p *planner) isOut(v *view) bool {
 	return IsMarkedNotReady(v.Pod) || p.workload.Target.isGivenUp(v.Pod)
 }
 
+// budgetMessage says what takes the room of maxUnavailable: pods by their names, and how many
+// there are not.
 func (p *planner) budgetMessage() string {
 	const shown = 5
 	names := p.out
@@ -344,11 +352,18 @@ func (p *planner) budgetMessage() string {
 	if len(names) > shown {
 		names, more = names[:shown], ", ..."
 	}
-	message := fmt.Sprintf("%d pods are unavailable, maxUnavailable is %d", max(p.unavailable, 0), p.workload.MaxUnavailable)
-	if len(names) == 0 {
-		return message + ": pods are missing"
+	var takers []string
+	if len(names) > 0 {
+		takers = append(takers, strings.Join(names, ", ")+more)
 	}
-	return message + ": " + strings.Join(names, ", ") + more
+	if missing := p.unavailable - len(p.out); missing > 0 {
+		takers = append(takers, fmt.Sprintf("%d missing", missing))
+	}
+	message := fmt.Sprintf("%d pods are unavailable, maxUnavailable is %d", max(p.unavailable, 0), p.workload.MaxUnavailable)
+	if len(takers) > 0 {
+		message += ": " + strings.Join(takers, "; ")
+	}
+	return message
 }
 
 func (p *planner) move(v *view, why string) {

@@ -135,6 +135,23 @@ func TestMakePlan(t *testing.T) {
 			pods: pods{notReady(updated("p2")), notReady(inService("p1")), inService("p0")}, limit: 1,
 			blockers: []string{"p2 Verifying PodNotReady", "p1 Waiting MaxUnavailable", "p0 Waiting MaxUnavailable"},
 		},
+		"none that serves is deleted while missing ones wait for others to start": {
+			pods: pods{inService("p1"), inService("p0"), notReady(inService("p2"))}, limit: 4,
+			with: func(w *Workload) {
+				w.Replicas, w.Withheld, w.Target.Policy = 4, 1, appsv1beta1.RecreatePodUpdateStrategyType
+			},
+			moves: []string{"Recreate p2"}, blockers: []string{"p1 Waiting ScaleUpLimited", "p0 Waiting ScaleUpLimited"},
+		},
+		"but changed in place": {
+			pods: pods{inService("p1"), inService("p0")}, limit: 2,
+			with:  func(w *Workload) { w.Replicas, w.Withheld = 3, 1 },
+			moves: []string{"MarkNotReady p1"}, blockers: []string{"p0 Waiting MaxUnavailable"},
+		},
+		"what is not ready does not wait for what waits for it": {
+			pods: pods{notReady(inService("p1")), inService("p0")}, limit: 1,
+			with:  func(w *Workload) { w.Replicas, w.Withheld = 3, 1 },
+			moves: []string{"MarkNotReady p1"}, blockers: []string{"p0 Waiting MaxUnavailable"},
+		},
 		"missing pods count": {
 			pods: pods{inService("p1"), inService("p0")}, limit: 1, with: func(w *Workload) { w.Replicas = 3 },
 			blockers: []string{"p1 Waiting MaxUnavailable", "p0 Waiting MaxUnavailable"},
@@ -275,7 +292,15 @@ func TestMakePlanSaysThatPodsAreMissing(t *testing.T) {
 	w.Replicas = 3
 	plan := MakePlan(w, planned)
 	g.Expect(plan.Blockers).To(HaveLen(1))
-	g.Expect(plan.Blockers[0].Message).To(Equal("2 pods are unavailable, maxUnavailable is 2: pods are missing"))
+	g.Expect(plan.Blockers[0].Message).To(Equal("2 pods are unavailable, maxUnavailable is 2: 2 missing"))
+
+	w = workload(t, 2, inService("p0"), notReady(updated("p1")))
+	w.Replicas = 4
+	plan = MakePlan(w, planned)
+	g.Expect(plan.Blockers[len(plan.Blockers)-1].Message).To(Equal("3 pods are unavailable, maxUnavailable is 2: p1; 2 missing"))
+
+	plan = MakePlan(workload(t, 0, inService("p0")), planned)
+	g.Expect(plan.Blockers[0].Message).To(Equal("0 pods are unavailable, maxUnavailable is 0"))
 }
 
 func TestMakePlanNotes(t *testing.T) {

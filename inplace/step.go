@@ -128,6 +128,8 @@ const (
 	ReasonVolumeNotMountable = "VolumeNotMountable"
 	// ReasonBudget: maxUnavailable pods are unavailable.
 	ReasonBudget = "MaxUnavailable"
+	// ReasonScaleUpLimited: pods are missing that are made when others have started.
+	ReasonScaleUpLimited = appsv1beta1.ReasonScaleUpLimited
 	// ReasonNewPod: a pod of the new template, made beside the others, has to serve first.
 	ReasonNewPod = "NewPod"
 	// ReasonNoRoom: maxUnavailable is 0, and there will be no pod more that gives room.
@@ -200,6 +202,11 @@ func (s Step) LeadsToPatch() bool {
 // IsHold reports whether the step gives a pod to a hook that will hold it.
 func (s Step) IsHold() bool {
 	return s.Lifecycle == appsv1beta1.LifecycleStatePreparingUpdate || s.Lifecycle == appsv1beta1.LifecycleStatePreparingDelete
+}
+
+// deletes reports whether the step deletes a pod, or gives it to a hook that it is deleted after.
+func (s Step) deletes() bool {
+	return s.Action == Recreate || s.Lifecycle == appsv1beta1.LifecycleStatePreparingDelete
 }
 
 // disrupts reports whether the step takes an available pod out of service, now

@@ -47,17 +47,39 @@ func (r *Reconciler) observeClaims(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// claimTemplates returns the claim templates of pods at a revision: the present ones,
-// unless they are part of it.
+// claimTemplates returns the claim templates of pods at a revision: those that are part of
+// it. At the update revision they are the present ones, which may have changed since where
+// claims do not follow them.
 func (s *scope) claimTemplates(revision *history.Revision) []corev1.PersistentVolumeClaim {
-	return claimTemplates(s.set, revision)
+	if revision == s.revisions.Update && !s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates() {
+		return s.set.Spec.VolumeClaimTemplates
+	}
+	return workload.ClaimTemplates(revision, s.set.Spec.VolumeClaimTemplates)
 }
 
-func claimTemplates(set *appsv1beta1.CloneSet, revision *history.Revision) []corev1.PersistentVolumeClaim {
-	if !set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates() {
-		return set.Spec.VolumeClaimTemplates
+// recalledTemplates returns the claim templates of pods that are to be made at a revision.
+// One that says nothing about claims, as those of OpenKruise and of earlier releases, may
+// mount what has no template any more: that comes from a claim which another pod has of it.
+func (s *scope) recalledTemplates(revision *history.Revision, claims []*corev1.PersistentVolumeClaim) ([]corev1.PersistentVolumeClaim, error) {
+	templates := s.claimTemplates(revision)
+	if revision.Claims != nil || revision == s.revisions.Update {
+		return templates, nil
 	}
-	return workload.ClaimTemplates(revision, set.Spec.VolumeClaimTemplates)
+	pod, err := workload.PodFrom(revision, s.owner, s.set.Name)
+	if err != nil {
+		return nil, err
+	}
+	workload.MountClaims(pod, templates)
+	for _, name := range workload.MountsWithoutVolume(&pod.Spec) {
+		isOfTemplate := func(claim *corev1.PersistentVolumeClaim) bool {
+			id, ok := idOf(s.set.Name, claim.Name)
+			return ok && claim.Name == volumes.ClaimName(name, podName(s.set.Name, id))
+		}
+		if i := slices.IndexFunc(claims, isOfTemplate); i >= 0 {
+			templates = append(slices.Clip(templates), workload.TemplateOf(name, claims[i]))
+		}
+	}
+	return templates, nil
 }
 
 func (s *scope) podOfClaims(m *member) workload.PodOfClaims {

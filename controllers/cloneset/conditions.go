@@ -40,10 +40,7 @@ func setReady(s *scope) {
 	switch {
 	case int(c.replicas) != s.scaled.wanted || len(s.outgoing) > 0:
 		reason = appsv1beta1.ReasonScaling
-		message = fmt.Sprintf("%d of %d pods exist", c.replicas, s.scaled.wanted)
-		if withheld := s.scaled.withheld; withheld > 0 {
-			message += fmt.Sprintf("; %d are created when others are available: scaleStrategy.maxUnavailable", withheld)
-		}
+		message = fmt.Sprintf("%d of %d pods exist", c.replicas, s.scaled.wanted) + workload.WithheldMessage(s.scaled.withheld)
 	case c.pending > 0 && s.set.GetUpdateStrategyType() == appsv1beta1.OnDeleteCloneSetUpdateStrategyType:
 		reason = appsv1beta1.ReasonOnDelete
 		message = fmt.Sprintf("%d pods get the new revision when they are deleted", c.pending)

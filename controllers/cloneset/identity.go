@@ -51,15 +51,14 @@ func hashOf(set, revision string) string {
 	return strings.TrimPrefix(revision, set+"-")
 }
 
-// newPod returns the pod with an instance ID at a revision.
-func newPod(set *appsv1beta1.CloneSet, revision *history.Revision, id string) (workload.NewPod, error) {
+// newPod returns the pod with an instance ID at a revision, with claims from templates.
+func newPod(set *appsv1beta1.CloneSet, revision *history.Revision, templates []corev1.PersistentVolumeClaim, id string) (workload.NewPod, error) {
 	pod, err := workload.PodFrom(revision, ownerOf(set), podName(set.Name, id))
 	if err != nil {
 		return workload.NewPod{}, err
 	}
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, appsv1beta1.CloneSetInstanceIDKey, id)
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, appsv1beta1.PodTemplateHashLabel, hashOf(set.Name, revision.Name()))
-	templates := claimTemplates(set, revision)
 	workload.MountClaims(pod, templates)
 	return workload.NewPod{Pod: pod, Claims: newClaims(set, templates, id)}, nil
 }
@@ -81,6 +80,8 @@ func newClaims(set *appsv1beta1.CloneSet, templates []corev1.PersistentVolumeCla
 type idSource struct {
 	// free are the IDs whose claims wait for a pod; they are given first.
 	free []string
+	// claims are those of the set.
+	claims []*corev1.PersistentVolumeClaim
 	// taken are the IDs that no new pod gets.
 	taken  sets.Set[string]
 	random func(length int) string

@@ -60,7 +60,7 @@ func TestNewPod(t *testing.T) {
 			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
 		},
 	}}
-	made, err := newPod(set, revisionOf(t, "sample-6f7d9", set.Spec.Template), "x7k2p")
+	made, err := newPod(set, revisionOf(t, "sample-6f7d9", set.Spec.Template), set.Spec.VolumeClaimTemplates, "x7k2p")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(made.Pod.Namespace + "/" + made.Pod.Name).To(Equal("shop/sample-x7k2p"))
 	g.Expect(made.Pod.Labels).To(Equal(map[string]string{

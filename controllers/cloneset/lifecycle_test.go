@@ -6,10 +6,12 @@ package cloneset_test
 import (
 	"context"
 	"slices"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
@@ -87,11 +89,14 @@ var _ = Describe("A pod that a hook holds before its deletion", func() {
 
 	It("is no replica where the spec leaves it out", func(ctx context.Context) {
 		w := newWorld(ctx)
-		w.create(reference().With(hooked).With(func(set *appsv1beta1.CloneSet) { set.Spec.ScaleStrategy.ExcludePreparingDelete = true }))
+		w.create(reference().With(hooked).With(deadline(30)).With(func(set *appsv1beta1.CloneSet) { set.Spec.ScaleStrategy.ExcludePreparingDelete = true }))
 		w.scale(3)
 		w.settle()
 		held := w.preparing()
 		Expect(held).To(HaveLen(1))
+		w.clock.Step(time.Hour)
+		w.reconcile()
+		w.expectProgress(metav1.ConditionTrue, "CloneSetUpdated", "CloneSet is progressing")
 		w.change(func(set *appsv1beta1.CloneSet) { set.Spec.Replicas = ptr.To[int32](4) })
 		w.settle()
 		Expect(w.pods()).To(HaveLen(5), "another one takes its place")
@@ -100,6 +105,7 @@ var _ = Describe("A pod that a hook holds before its deletion", func() {
 		w.letGo(held...)
 		w.settle()
 		w.expectSettled(4)
+		w.expectProgress(metav1.ConditionTrue, "CloneSetAvailable", "CloneSet is available")
 	})
 
 	It("is replaced beyond replicas before it goes", func(ctx context.Context) {

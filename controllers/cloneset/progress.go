@@ -48,14 +48,18 @@ func setProgressing(s *scope, before appsv1beta1.CloneSetStatus) {
 func restOf(s *scope) (reason, message string) {
 	set, status, replicas := s.set, s.set.Status, s.set.GetReplicas()
 	isWhole := status.Replicas-s.excluded == replicas && status.AvailableReplicas == replicas
+	isUpdated := isWhole && status.UpdatedAvailableReplicas == replicas
 	switch {
-	case isWhole && status.UpdatedAvailableReplicas == replicas:
+	case isUpdated && s.excluded == 0:
 		return appsv1beta1.ReasonCloneSetAvailable, appsv1beta1.MessageCloneSetAvailable
 	case set.GetUpdateStrategyType() == appsv1beta1.OnDeleteCloneSetUpdateStrategyType && isWhole:
 		// What comes next is for users to do: they have no deadline.
 		return appsv1beta1.ReasonCloneSetUpdated, appsv1beta1.MessageCloneSetUpdated
 	case set.IsPaused():
 		return appsv1beta1.ReasonCloneSetPaused, appsv1beta1.MessageCloneSetPaused
+	case isUpdated:
+		// A hook holds pods that are to go: its owner has no deadline.
+		return appsv1beta1.ReasonCloneSetUpdated, appsv1beta1.MessageCloneSetUpdated
 	case set.GetPartition() > 0 && isWhole && status.UpdatedAvailableReplicas >= status.ExpectedUpdatedReplicas:
 		return appsv1beta1.ReasonProgressPartitionAvailable, appsv1beta1.MessageProgressPartitionAvailable
 	default:

@@ -142,11 +142,12 @@ func (s *scope) successorsWait() []inplace.Blocker {
 	return blockers
 }
 
-// isUpdated reports whether no pod needs the current revision any more: all are
-// there, ready and at the update revision.
+// isUpdated reports whether no pod needs the current revision any more: there are pods, all
+// of them ready and at the update revision, and no partition keeps others at the current one
+// when there are more.
 func (s *scope) isUpdated() bool {
 	replicas := s.set.GetReplicas()
-	return s.counts.replicas == replicas && s.counts.updatedReady == replicas
+	return replicas > 0 && !s.set.HasPartition() && s.counts.replicas == replicas && s.counts.updatedReady == replicas
 }
 
 // workload returns what the planner is to know, with the members whose updates it
@@ -163,6 +164,7 @@ func (s *scope) workload(members []*member) inplace.Workload {
 	return inplace.Workload{
 		Target:               s.target(),
 		Replicas:             int(s.set.GetReplicas()),
+		Withheld:             s.scaled.withheld,
 		MaxUnavailable:       int(s.set.GetMaxUnavailable()),
 		MinReadySeconds:      s.set.GetMinReadySeconds(),
 		MaxConcurrentResizes: workload.MaxConcurrentResizes(s.set.GetInPlaceUpdateStrategy(), int(s.set.GetReplicas())),

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/history"
 	"github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/inplace"
@@ -20,14 +19,7 @@ import (
 // scale creates and deletes pods. What fails with one pod does not keep the others
 // from being updated.
 func (r *Reconciler) scale(ctx context.Context, s *scope) error {
-	limit := -1
-	if limited, ok := s.set.GetScaleMaxUnavailable(); ok {
-		limit = int(limited)
-	}
-	s.scaled = planScale(scaleFacts{
-		members: s.members, replicas: int(s.set.GetReplicas()), partition: s.partition(),
-		surge: int(s.set.GetMaxSurge()), maxUnavailable: int(s.set.GetMaxUnavailable()), stopped: s.isStopped(), paused: s.set.IsPaused(), limit: limit,
-	})
+	s.scaled = planScale(s.scaleFacts(0))
 	unwanted := slices.Clone(s.outgoing)
 	for _, m := range s.scaled.remove {
 		unwanted = append(unwanted, m.Pod)
@@ -41,6 +33,7 @@ func (r *Reconciler) scale(ctx context.Context, s *scope) error {
 	if err := r.createPods(ctx, s); err != nil {
 		return err
 	}
+	workload.ReportWithheld(r.recorder, s.set, s.scaled.withheld)
 	for _, m := range s.members {
 		if m.Status.Phase == corev1.PodPending {
 			s.scaling.Add(r.ensureClaimsOf(ctx, s, m.Pod))
@@ -54,22 +47,38 @@ func (r *Reconciler) scale(ctx context.Context, s *scope) error {
 	return nil
 }
 
+// scaleFacts returns what the number of pods depends on. away is how many of those that
+// are missing are not made before something else has ended.
+func (s *scope) scaleFacts(away int) scaleFacts {
+	limit := -1
+	if limited, ok := s.set.GetScaleMaxUnavailable(); ok {
+		limit = int(limited)
+	}
+	return scaleFacts{
+		members: s.members, away: away, replicas: int(s.set.GetReplicas()), partition: s.partition(), surge: int(s.set.GetMaxSurge()),
+		maxUnavailable: int(s.set.GetMaxUnavailable()), stopped: s.isStopped(), paused: s.set.IsPaused(), limit: limit,
+	}
+}
+
 // createPods creates the pods that are missing.
 func (r *Reconciler) createPods(ctx context.Context, s *scope) error {
-	if withheld := s.scaled.withheld; withheld > 0 {
-		r.recorder.Eventf(s.set, nil, corev1.EventTypeWarning, appsv1beta1.ReasonScaleUpLimited, workload.ActionCreate,
-			"%d pods are created when others are available: scaleStrategy.maxUnavailable", withheld)
-	}
-	if s.scaled.atUpdate+s.scaled.atCurrent == 0 {
+	if !s.scaled.lacksPods() {
 		return nil
 	}
 	ids, err := r.newIDs(ctx, s)
 	if err != nil {
 		return err
 	}
+	away := s.awaited.Len() + len(s.predecessors())
+	s.scaled = planScale(s.scaleFacts(away))
 	target, pods := s.target(), []workload.NewPod{}
-	for _, revision := range s.revisionsOfNew() {
-		pod, err := newPod(s.set, revision, ids.next())
+	for _, revision := range s.revisionsOfNew(away) {
+		templates, err := s.recalledTemplates(revision, ids.claims)
+		if err != nil {
+			s.scaling.Add(err)
+			break
+		}
+		pod, err := newPod(s.set, revision, templates, ids.next())
 		if err != nil {
 			s.scaling.Add(err)
 			break
@@ -81,11 +90,11 @@ func (r *Reconciler) createPods(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// revisionsOfNew returns the revisions of the pods that are created now: no more than one
-// reconciliation creates, however many are missing.
-func (s *scope) revisionsOfNew() []*history.Revision {
+// revisionsOfNew returns the revisions of the pods that are created now, of which some are
+// kept away: no more than one reconciliation creates, however many are missing.
+func (s *scope) revisionsOfNew(away int) []*history.Revision {
 	// Those that are kept away come back at the update revision, or else at the current one.
-	atUpdate, away := s.scaled.atUpdate, s.awaited.Len()+len(s.predecessors())
+	atUpdate := s.scaled.atUpdate
 	atCurrent := s.scaled.atCurrent - max(away-atUpdate, 0)
 	atUpdate = min(max(atUpdate-away, 0), workload.MaxCreations)
 	atCurrent = min(max(atCurrent, 0), workload.MaxCreations-atUpdate)
@@ -99,7 +108,8 @@ func (s *scope) revisionsOfNew() []*history.Revision {
 // spec names to be deleted, since no pod takes over their claims, and pods in s.awaited,
 // which are waited for until their volumes have grown.
 func (s *scope) predecessors() []*corev1.Pod {
-	if !s.set.ReusesClaims() || len(s.set.Spec.VolumeClaimTemplates) == 0 || s.scaled.atUpdate+s.scaled.atCurrent == 0 {
+	hasClaims := len(s.claimTemplates(s.revisions.Update))+len(s.claimTemplates(s.revisions.Current)) > 0
+	if !s.set.ReusesClaims() || !hasClaims || !s.scaled.lacksPods() {
 		return nil
 	}
 	named, found := s.namedForDeletion(), []*corev1.Pod{}
@@ -150,6 +160,7 @@ func (r *Reconciler) newIDs(ctx context.Context, s *scope) (*idSource, error) {
 	if s.awaited, err = r.awaitVolumes(ctx, s, claims); err != nil {
 		return nil, err
 	}
+	ids.claims = claims
 	free, dying, away := sets.New[string](), sets.New[string](), sets.New[string]()
 	for _, claim := range claims {
 		id, ok := idOf(s.set.Name, claim.Name)

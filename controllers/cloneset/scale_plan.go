@@ -13,6 +13,8 @@ import (
 type scaleFacts struct {
 	// members are in the order of updates.
 	members []*member
+	// away is how many of the missing pods are not made before something else has ended.
+	away int
 	// replicas is the number of pods wanted, surge how many more there may be,
 	// maxUnavailable how many of them may be unavailable by our deletions.
 	replicas, surge, maxUnavailable int
@@ -20,14 +22,14 @@ type scaleFacts struct {
 	partition int
 	// stopped: no pod may start its update. paused: that is for a while.
 	stopped, paused bool
-	// limit is how many pods may be unavailable by creations; negative for no
-	// limit.
+	// limit is how many pods may be starting; negative for no limit.
 	limit int
 }
 
 // scalePlan is what to create and delete now.
 type scalePlan struct {
-	// atUpdate and atCurrent are how many pods to create at each revision.
+	// atUpdate and atCurrent are how many pods to create at each revision, with those that
+	// are away.
 	atUpdate, atCurrent int
 	// withheld is how many more are to be created when others have started.
 	withheld int
@@ -37,6 +39,9 @@ type scalePlan struct {
 	// wanted is how many pods there are to be for now.
 	wanted int
 }
+
+// lacksPods reports whether there are fewer pods than there are to be.
+func (p scalePlan) lacksPods() bool { return p.atUpdate+p.atCurrent+p.withheld > 0 }
 
 // planScale decides how many pods are created now, and which are deleted for good.
 // Pods beyond replicas are as many as are about to be taken out of service, as far
@@ -93,7 +98,7 @@ func (p *scalePlan) create(f scaleFacts, missing int) {
 				starting++
 			}
 		}
-		count = min(missing, max(f.limit-starting, 0))
+		count = min(missing, max(f.limit-starting, 0)+f.away)
 	}
 	places := hold(f.members, f.replicas, f.partition, 0)
 	early := min(count, places.freeVacant)

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/history"
@@ -70,6 +69,7 @@ func TestPlanScale(t *testing.T) {
 			facts: scaleFacts{replicas: 6, limit: 3}, pods: []string{"n-", "n!", "n"}, atUpdate: 2, withheld: 1,
 		},
 		"the limit is used up":            {facts: scaleFacts{replicas: 4, limit: 1}, pods: []string{"n-"}, withheld: 3},
+		"and not what waits for another": {facts: scaleFacts{replicas: 4, limit: 1, away: 2}, pods: []string{"n"}, atUpdate: 3},
 		"but not what waits for a budget": {facts: scaleFacts{replicas: 4, limit: 1}, pods: []string{"ny", "o"}, atUpdate: 1, withheld: 1},
 		"surge for what is replaced":      {facts: scaleFacts{replicas: 3, surge: 2}, pods: []string{"os", "os", "os"}, atUpdate: 2},
 		"no more than is replaced":        {facts: scaleFacts{replicas: 3, surge: 2}, pods: []string{"os", "n", "n"}, atUpdate: 1},
@@ -125,20 +125,16 @@ func TestPlanScale(t *testing.T) {
 func TestPodsWithoutNumber(t *testing.T) {
 	g := NewWithT(t)
 	members := membersOf("o", "n")
-	s := &scope{set: &appsv1beta1.CloneSet{}, scaled: planScale(scaleFacts{members: members, replicas: math.MaxInt32, partition: 3, limit: -1}), awaited: sets.New("x")}
+	s := &scope{set: &appsv1beta1.CloneSet{}, scaled: planScale(scaleFacts{members: members, replicas: math.MaxInt32, partition: 3, limit: -1})}
 	g.Expect([]int{s.scaled.atUpdate, s.scaled.atCurrent}).To(Equal([]int{math.MaxInt32 - 4, 2}))
 	s.revisions.Update, s.revisions.Current = &history.Revision{}, &history.Revision{}
-	g.Expect(s.revisionsOfNew()).To(HaveLen(workload.MaxCreations))
+	g.Expect(s.revisionsOfNew(1)).To(HaveLen(workload.MaxCreations))
 
 	for _, tc := range []struct{ atUpdate, atCurrent, away, update, current int }{
 		{2, 1, 0, 2, 1}, {2, 1, 1, 1, 1}, {2, 1, 2, 0, 1}, {2, 2, 3, 0, 1}, {0, 1, 4, 0, 0}, {500, 500, 0, 500, 12},
 	} {
 		s.scaled.atUpdate, s.scaled.atCurrent = tc.atUpdate, tc.atCurrent
-		s.awaited = sets.New[string]()
-		for i := range tc.away {
-			s.awaited.Insert(fmt.Sprint(i))
-		}
-		made := s.revisionsOfNew()
+		made := s.revisionsOfNew(tc.away)
 		atUpdate := slices.DeleteFunc(slices.Clone(made), func(r *history.Revision) bool { return r != s.revisions.Update })
 		g.Expect([]int{len(atUpdate), len(made) - len(atUpdate)}).To(Equal([]int{tc.update, tc.current}), "%+v", tc)
 	}

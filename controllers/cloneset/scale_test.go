@@ -119,6 +119,28 @@ var _ = Describe("The number of pods", func() {
 		w.expectNoWrites()
 	})
 
+	DescribeTable("goes to few and back, with what the partition keeps", func(ctx context.Context, partition string, night int32) {
+		w := newWorld(ctx)
+		w.create(reference().With(partitioned(partition)))
+		before := w.status().CurrentRevision
+		w.setImage("nginx:latest")
+		w.settle()
+		w.scale(night)
+		w.settle()
+		Expect(w.status()).To(And(HaveField("CurrentRevision", before), HaveField("UpdateRevision", Not(Equal(before)))))
+		w.scale(4)
+		w.settle()
+		Expect(w.images()).To(Equal(map[string]int{"nginx:alpine": 2, "nginx:latest": 2}))
+
+		w.change(func(set *appsv1beta1.CloneSet) { set.Spec.UpdateStrategy.RollingUpdate.Partition = nil })
+		w.settle()
+		w.expectSettled(4)
+		Expect(w.status().CurrentRevision).NotTo(Equal(before))
+	},
+		Entry("none", short.Spec, "2", int32(0)), Entry("one", "2", int32(1)), Entry("as many as it keeps", "2", int32(2)),
+		Entry("none, a percentage", "50%", int32(0)), Entry("one, a percentage", "50%", int32(1)),
+	)
+
 	It("goes up as far as scaleStrategy.maxUnavailable allows at a time", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.apply(reference().Replicas(5).With(func(set *appsv1beta1.CloneSet) {

@@ -147,22 +147,18 @@ func (r *Reconciler) observePods(ctx context.Context, s *scope) error {
 }
 
 // ensureRevisions reads the history and makes sure that the present template has
-// its revision in it. Claim templates are part of it only where claims follow them:
-// otherwise, a change of them makes no revision.
+// its revision in it, with the claim templates. Where claims do not follow them, a change of
+// those alone makes no revision.
 func (r *Reconciler) ensureRevisions(ctx context.Context, s *scope) error {
-	template, err := inplace.NewTemplate(s.set.Spec.Template)
+	content, err := history.NewContent(s.set.Spec.Template, s.set.Spec.VolumeClaimTemplates)
 	if err != nil {
-		return workload.SpecError{Err: fmt.Errorf("read template of %s: %w", s.owner, err)}
+		return workload.SpecError{Err: fmt.Errorf("read templates of %s: %w", s.owner, err)}
 	}
+	follows := s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates()
+	content.IgnoresClaims, content.SpeaksOfClaims = !follows, follows && len(content.Claims) > 0
 	owner := history.Owner{
 		Object: s.set, Kind: kind,
 		Labels: s.set.Spec.Template.Labels, Collisions: ptr.Deref(s.set.Status.CollisionCount, 0),
-	}
-	content := history.Content{Template: template}
-	if s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates() {
-		// None at all is something that a revision says, too.
-		content.Claims = append([]corev1.PersistentVolumeClaim{}, s.set.Spec.VolumeClaimTemplates...)
-		content.SpeaksOfClaims = len(content.Claims) > 0
 	}
 	s.revisions, err = workload.EnsureRevisions(ctx, r.keeper, owner, content, s.set.Status.CurrentRevision)
 	if err != nil {

@@ -33,6 +33,9 @@ type Content struct {
 	// SpeaksOfClaims is true where a revision that says nothing about claims is
 	// another one.
 	SpeaksOfClaims bool
+	// IgnoresClaims is true where a change of the claim templates alone makes no other
+	// revision. They are stored nevertheless.
+	IgnoresClaims bool
 }
 
 // NewContent returns the content for the templates of a workload's spec.
@@ -52,6 +55,9 @@ func NewContent(template corev1.PodTemplateSpec, claims []corev1.PersistentVolum
 func (c Content) Equal(other Content) bool {
 	if !c.Template.Equal(other.Template) {
 		return false
+	}
+	if c.IgnoresClaims || other.IgnoresClaims {
+		return true
 	}
 	if c.SpeaksOfClaims && other.Claims == nil {
 		return false

@@ -145,6 +145,8 @@ func TestClaimsAreComparedByMeaning(t *testing.T) {
 	stamped.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"}
 	silent := with()
 	silent.Claims = nil
+	ignoring := with(claim("data", "2Gi"))
+	ignoring.IgnoresClaims = true
 	tests := map[string]struct {
 		a, b  Content
 		equal bool
@@ -155,6 +157,7 @@ func TestClaimsAreComparedByMeaning(t *testing.T) {
 		"a claim more":                   {with(claim("data", "1Gi")), with(claim("data", "1Gi"), claim("logs", "1Gi")), false},
 		"a revision silent about claims": {with(claim("data", "1Gi")), silent, true},
 		"two silent ones":                {silent, silent, true},
+		"claims that make no difference": {with(claim("data", "1Gi")), ignoring, true},
 		"a type that is spelled out":     {with(stamped), with(stamped), true},
 	}
 	for name, test := range tests {

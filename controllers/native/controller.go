@@ -199,7 +199,7 @@ func (s *scope) isDone() bool {
 	goes := func(pod *corev1.Pod) bool {
 		return s.spec.surges && s.keeper != nil && !metav1.IsControlledBy(pod, s.keeper)
 	}
-	if slices.ContainsFunc(s.plan.Moves, func(m inplace.Move) bool { return !goes(m.Pod) }) || s.keeps() > 0 {
+	if slices.ContainsFunc(s.plan.Moves, func(m inplace.Move) bool { return !goes(m.Pod) }) || s.isKeptBack() {
 		return false
 	}
 	for i, pod := range s.plan.Pods {
@@ -226,6 +226,26 @@ func (s *scope) keeps() int {
 		}
 	}
 	return count
+}
+
+// isKeptBack reports whether the user keeps pods at their revision, by the option partition or
+// by a pause: those that there are, and those of a Deployment that is scaled down to updated
+// ones, and gets more later. With no replicas a hold ends: Kubernetes gives the next pods to
+// the newest ReplicaSet.
+func (s *scope) isKeptBack() bool {
+	if s.keeps() > 0 {
+		return true
+	}
+	if s.keeper == nil || s.isBack() || s.spec.replicas == 0 {
+		return false
+	}
+	return s.options.paused || s.options.partition != nil && partitionOf(*s.options.partition, s.spec.replicas) > 0
+}
+
+// isPartitionReached reports whether all pods are there, and all that the option partition
+// does not keep are updated.
+func (s *scope) isPartitionReached(updated int) bool {
+	return s.isKeptBack() && s.staying() >= s.spec.replicas && updated+s.keeps() >= s.staying() && !s.hasWork()
 }
 
 // recreation returns why Kubernetes has to go on with the update; nil if it can be

@@ -150,7 +150,6 @@ func (s *scope) isOfOther(i int) bool {
 func (s *scope) state(status native.Status) (native.State, string) {
 	progress := fmt.Sprintf("%d of %d pods are updated", status.Updated, status.Replicas)
 	stall := workloads.FindStall(s.plan, s.result.Errors())
-	kept := s.keeps()
 	switch {
 	case s.failure != nil:
 		return native.Stalled, workloads.Summary([]error{s.failure})
@@ -164,8 +163,12 @@ func (s *scope) state(status native.Status) (native.State, string) {
 		return native.Paused, progress + "; annotation " + native.PausedAnnotation + " keeps the others from starting"
 	case s.isOverdue(status):
 		return native.ProgressDeadlineExceeded, fmt.Sprintf("%s, and there was no progress for %s", progress, s.deadline())
-	case kept > 0 && int(status.Updated)+kept >= s.staying() && !s.hasWork():
-		return native.PartitionReached, fmt.Sprintf("%s; annotation %s keeps the others%s", progress, native.PartitionAnnotation, s.besides())
+	case s.isPartitionReached(int(status.Updated)):
+		kept := "the others"
+		if s.keeps() == 0 {
+			kept = "those that come"
+		}
+		return native.PartitionReached, fmt.Sprintf("%s; annotation %s keeps %s%s", progress, native.PartitionAnnotation, kept, s.besides())
 	case s.asked.WaitsFor != "":
 		return native.Updating, progress + "; " + s.asked.WaitsFor
 	default:
@@ -197,7 +200,7 @@ func (s *scope) hasWork() bool {
 // isOverdue reports whether there was no progress for too long. If that is still to
 // come, it asks for another look then.
 func (s *scope) isOverdue(status native.Status) bool {
-	if s.deadline() == 0 || s.keeps() > 0 && !s.hasWork() {
+	if s.deadline() == 0 || s.isPartitionReached(int(status.Updated)) {
 		return false
 	}
 	left := status.ProgressTime.Add(s.deadline()).Sub(s.now)

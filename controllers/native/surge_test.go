@@ -5,6 +5,7 @@ package native_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"time"
 
@@ -240,6 +241,49 @@ var _ = Describe("A Deployment that is held by a pod more", func() {
 		status := get(w, &appsv1.Deployment{}, w.name).Annotations[apinative.StatusAnnotation]
 		Expect(status).To(And(ContainSubstring(`"state":"PartitionReached"`), ContainSubstring("1 of 2 pods are updated"),
 			ContainSubstring("pod web-new-0 runs the new template beside them")))
+	})
+
+	It("stays held when it is scaled to a pod that is updated: more would be made as the partition keeps them", func() {
+		d := w.deployment(surging(func(d *appsv1.Deployment) { d.Annotations[apinative.PartitionAnnotation] = "1" }))
+		keeper := w.replicaSet(d, "old", oldImage, 2)
+		w.pods(keeper)
+		w.newPod(d, newImage)
+		goOn := func() {
+			for range 10 {
+				w.observed()
+				w.reconcile(native.Deployment)
+				w.play()
+				w.clock.Step(6 * time.Second)
+			}
+		}
+		goOn()
+		patch := func(obj client.Object, patch string) {
+			Expect(w.api.Patch(w.ctx, obj, client.RawPatch(types.MergePatchType, []byte(patch)))).To(Succeed())
+		}
+		for i := range 2 {
+			if pod := get(w, &corev1.Pod{}, fmt.Sprintf("%s-%d", keeper.Name, i)); pod.Spec.Containers[0].Image == oldImage {
+				Expect(w.api.Delete(w.ctx, pod, client.GracePeriodSeconds(0))).To(Succeed())
+			}
+		}
+		patch(keeper, `{"spec":{"replicas":1}}`)
+		patch(d, `{"spec":{"replicas":1}}`)
+		goOn()
+		w.clock.Step(time.Hour)
+		goOn()
+
+		d = get(w, &appsv1.Deployment{}, w.name)
+		Expect(d.Labels).To(HaveKeyWithValue(apinative.HeldLabel, apinative.Held))
+		Expect(d.Annotations[apinative.StatusAnnotation]).To(And(ContainSubstring(`"state":"PartitionReached"`), ContainSubstring("1 of 1 pods are updated")))
+		Expect(get(w, &appsv1.ReplicaSet{}, keeper.Name).Spec.Template.Spec.Containers[0].Image).To(Equal(oldImage))
+
+		patch(d, `{"metadata":{"annotations":{"insitu.dev/partition":"0","insitu.dev/paused":"true"}}}`)
+		goOn()
+		Expect(get(w, &appsv1.Deployment{}, w.name).Labels).To(HaveKeyWithValue(apinative.HeldLabel, apinative.Held), "a pause does the same")
+		Expect(get(w, &appsv1.ReplicaSet{}, keeper.Name).Spec.Template.Spec.Containers[0].Image).To(Equal(oldImage))
+
+		patch(d, `{"metadata":{"annotations":{"insitu.dev/paused":null}}}`)
+		w.settleSurging()
+		Expect(get(w, &appsv1.ReplicaSet{}, keeper.Name).Spec.Template.Spec.Containers[0].Image).To(Equal(newImage))
 	})
 
 	It("keeps to its ReplicaSet when scaling gives the other one more pods", short.Spec, func() {

@@ -49,8 +49,8 @@ func progressOf(s *scope) progress {
 	wanted := s.replicas
 	switch {
 	case len(s.members) != wanted || len(s.condemned) > 0:
-		return progress{moving: true, reason: appsv1beta1.ReasonScaling,
-			message: fmt.Sprintf("%d of %d pods exist, %d are to be deleted", len(s.members), wanted, len(s.condemned))}
+		message := fmt.Sprintf("%d of %d pods exist, %d are to be deleted", len(s.members), wanted, len(s.condemned))
+		return progress{moving: true, reason: appsv1beta1.ReasonScaling, message: message + workload.WithheldMessage(s.withheld)}
 	case c.pending > 0 && s.set.GetUpdateStrategyType() == appsv1.OnDeleteStatefulSetStrategyType:
 		return s.resting(c, appsv1beta1.ReasonOnDelete, fmt.Sprintf("%d pods get the new revision when they are deleted", c.pending))
 	case c.pending > 0 && s.set.IsPaused():

@@ -130,6 +130,50 @@ var _ = Describe("Scaling", func() {
 		w.expectSettled(2)
 	})
 
+	DescribeTable("to few and back, with what the partition keeps", func(ctx context.Context, night int32, change func(*appsv1beta1.StatefulSet)) {
+		w := newWorld(ctx)
+		w.create(reference().Replicas(4).Partition(2).With(change))
+		before := w.status().CurrentRevision
+		w.setImage("nginx:latest")
+		w.settle()
+		w.scale(night)
+		w.settle()
+		Expect(w.status()).To(And(HaveField("CurrentRevision", before), HaveField("UpdateRevision", Not(Equal(before)))))
+		w.scale(4)
+		w.settle()
+		Expect(w.images()).To(Equal(map[string]string{
+			"sample-0": "nginx:alpine", "sample-1": "nginx:alpine", "sample-2": "nginx:latest", "sample-3": "nginx:latest",
+		}))
+
+		w.change(func(set *appsv1beta1.StatefulSet) { set.Spec.UpdateStrategy.RollingUpdate.Partition = nil })
+		w.settle()
+		w.expectSettled(4)
+		Expect(w.status().CurrentRevision).NotTo(Equal(before))
+	},
+		Entry("none", short.Spec, int32(0), func(*appsv1beta1.StatefulSet) {}),
+		Entry("one", int32(1), func(*appsv1beta1.StatefulSet) {}),
+		Entry("as many as it keeps", int32(2), func(*appsv1beta1.StatefulSet) {}),
+		Entry("none, kept by their number", int32(0), func(set *appsv1beta1.StatefulSet) {
+			set.Spec.UpdateStrategy.RollingUpdate.UnorderedUpdate = &appsv1beta1.UnorderedUpdateStrategy{}
+		}),
+	)
+
+	It("to nothing in the middle of an update, and back at the new revision", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.create(reference())
+		before := w.status().CurrentRevision
+		w.setImage("nginx:latest")
+		w.reconcile()
+		w.scale(0)
+		w.settle()
+		Expect(w.status()).To(And(HaveField("CurrentRevision", before), HaveField("UpdateRevision", Not(Equal(before)))), "no pod has proved it")
+		w.scale(2)
+		w.settle()
+		w.expectSettled(2)
+		Expect(w.images()).To(HaveEach("nginx:latest"))
+		Expect(w.status().CurrentRevision).NotTo(Equal(before))
+	})
+
 	It("replaces a pod that was evicted", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference())

@@ -47,10 +47,13 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// isUpdated reports whether no pod needs the current revision any more: all are
-// there, ready and at the update revision.
+// isUpdated reports whether no pod needs the current revision any more: there are pods, all
+// of them ready and at the update revision, and the partition keeps no others at the current
+// one when there are more. By their ordinals it keeps the first: with those, all are there.
 func (s *scope) isUpdated() bool {
-	return len(s.condemned) == 0 && int(s.counts.updatedReady) == s.replicas
+	partition := int(s.set.GetPartition())
+	keepsOthers := partition > s.replicas || partition > 0 && s.set.GetUnorderedUpdate() != nil
+	return s.replicas > 0 && !keepsOthers && len(s.condemned) == 0 && int(s.counts.updatedReady) == s.replicas
 }
 
 func (s *scope) workload(facts []inplace.PodFacts) inplace.Workload {
@@ -61,6 +64,7 @@ func (s *scope) workload(facts []inplace.PodFacts) inplace.Workload {
 	return inplace.Workload{
 		Target:               s.target(),
 		Replicas:             s.replicas,
+		Withheld:             s.withheld,
 		MaxUnavailable:       int(s.set.GetMaxUnavailable()),
 		MinReadySeconds:      s.set.GetMinReadySeconds(),
 		MaxConcurrentResizes: workload.MaxConcurrentResizes(s.set.GetInPlaceUpdateStrategy(), s.replicas),

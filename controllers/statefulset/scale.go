@@ -11,6 +11,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/inplace"
@@ -22,18 +23,22 @@ type scaleFacts struct {
 	ordinals []int
 	// members and condemned are sorted by ordinal, ascending.
 	members, condemned []*member
+	// gated are the ordinals whose pods are neither created nor deleted now.
+	gated sets.Set[int]
 	// ordered is true for podManagementPolicy OrderedReady.
 	ordered bool
-	// limit is how many pods may be unavailable by creations and deletions;
-	// negative for no limit.
+	// limit is how many pods may be starting, and unavailable by deletions; negative for
+	// no limit.
 	limit int
 	now   time.Time
 }
 
 // scalePlan is what to create and delete now.
 type scalePlan struct {
-	// create are the ordinals of pods to create, in this order.
-	create []int
+	// create are the ordinals of pods to create, in this order; withheld is how many more
+	// are to be created when others have started.
+	create   []int
+	withheld int
 	// remove are the pods to delete, in this order.
 	remove []*member
 	// waits is a pod that is to go and stays until awaited is healthy; both are nil if
@@ -89,9 +94,9 @@ func planOrdered(f scaleFacts) scalePlan {
 
 // planParallel creates and deletes all at once, as far as the limit allows.
 //
-// Lost pods are nothing to wait for. Broken pods, those that a hook has given up and that
-// serve, and those that are to go and are held by it hold up deletions only: a creation takes
-// nothing away, and may be what broken pods need to recover.
+// Lost pods are nothing to wait for. Broken pods, those that end, those that a hook has given
+// up and that serve, and those that are to go and are held by it hold up deletions only: a
+// creation takes nothing away, and may be what broken pods need to recover.
 func planParallel(f scaleFacts) scalePlan {
 	plan := scalePlan{}
 	pods := byOrdinal(f.members)
@@ -99,7 +104,7 @@ func planParallel(f scaleFacts) scalePlan {
 	for _, m := range slices.Concat(f.members, f.condemned) {
 		switch {
 		case m.healthy || inplace.IsLost(m.Pod, f.now):
-		case inplace.IsBroken(m.Pod), m.yields, m.isHeldForDeletion() && pods[m.ordinal] != m:
+		case inplace.IsBroken(m.Pod), m.DeletionTimestamp != nil, m.yields, m.isHeldForDeletion() && pods[m.ordinal] != m:
 			still++
 		default:
 			starting++
@@ -114,8 +119,12 @@ func planParallel(f scaleFacts) scalePlan {
 		return f.limit < 0 || busy <= f.limit
 	}
 	for _, ordinal := range f.ordinals {
-		if pods[ordinal] == nil && mayDisturb() {
+		switch {
+		case pods[ordinal] != nil, f.gated.Has(ordinal):
+		case mayDisturb():
 			plan.create = append(plan.create, ordinal)
+		default:
+			plan.withheld++
 		}
 	}
 	busy += still
@@ -142,8 +151,14 @@ func (r *Reconciler) scale(ctx context.Context, s *scope) error {
 	if limited, ok := s.set.GetScaleMaxUnavailable(); ok {
 		limit = int(limited)
 	}
+	gated := sets.New[int]()
+	for name := range s.gated {
+		if ordinal, ok := ordinalOf(s.set.Name, name); ok {
+			gated.Insert(ordinal)
+		}
+	}
 	plan := planScale(scaleFacts{
-		ordinals: s.ordinals, members: s.members, condemned: s.condemned, limit: limit,
+		ordinals: s.ordinals, members: s.members, condemned: s.condemned, gated: gated, limit: limit,
 		ordered: s.set.GetPodManagementPolicy() == appsv1.OrderedReadyPodManagement, now: s.now,
 	})
 	if plan.waits != nil {
@@ -153,6 +168,10 @@ func (r *Reconciler) scale(ctx context.Context, s *scope) error {
 			Message: fmt.Sprintf("podManagementPolicy OrderedReady: it is not healthy, and is deleted when pod %s is", plan.awaited.Name),
 		})
 	}
+	if s.withheld = plan.withheld; plan.withheld > 0 {
+		s.withheld += s.replicas - len(s.ordinals) // they are not looked at now
+	}
+	workload.ReportWithheld(r.recorder, s.set, s.withheld)
 	plan = s.ungatedScale(plan)
 	r.createPods(ctx, s, plan.create)
 	for _, m := range s.members {

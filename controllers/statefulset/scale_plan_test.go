@@ -11,6 +11,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/test/builders"
@@ -61,13 +62,16 @@ type scaleCase struct {
 	pods   pods
 	// limit is scaleStrategy.maxUnavailable, 0 for none.
 	limit  int
+	gated  []int
 	create []int
 	remove []int
+	// withheld is how many more are created when others have started.
+	withheld int
 }
 
 func (c scaleCase) run(t *testing.T, ordered bool) {
 	t.Helper()
-	f := scaleFacts{ordinals: c.wanted, ordered: ordered, limit: -1}
+	f := scaleFacts{ordinals: c.wanted, gated: sets.New(c.gated...), ordered: ordered, limit: -1}
 	if c.limit > 0 {
 		f.limit = c.limit
 	}
@@ -87,6 +91,7 @@ func (c scaleCase) run(t *testing.T, ordered bool) {
 	g := NewWithT(t)
 	g.Expect(plan.create).To(Equal(c.create), "created")
 	g.Expect(removed).To(Equal(c.remove), "removed")
+	g.Expect(plan.withheld).To(Equal(c.withheld), "withheld")
 }
 
 func TestOrderedScaling(t *testing.T) {
@@ -138,10 +143,13 @@ func TestParallelScaling(t *testing.T) {
 		"but not twice":                    {wanted: []int{0}, pods: pods{0: healthy, 1: terminating, 2: evicted}, remove: []int{2}},
 		"a reserved one and its successor": {wanted: []int{0, 2, 3}, pods: pods{0: healthy, 1: healthy, 2: healthy}, create: []int{3}, remove: []int{1}},
 
-		"as many as the limit":                        {wanted: three, limit: 2, create: []int{0, 1}},
-		"what is not ready counts":                    {wanted: three, pods: pods{0: unready}, limit: 2, create: []int{1}},
-		"what is ending counts":                       {wanted: three, pods: pods{0: healthy, 7: terminating}, limit: 2, create: []int{1}},
-		"the limit is used up":                        {wanted: three, pods: pods{0: unready, 1: unready}, limit: 2},
+		"as many as the limit":                        {wanted: three, limit: 2, create: []int{0, 1}, withheld: 1},
+		"what is not ready counts":                    {wanted: three, pods: pods{0: unready}, limit: 2, create: []int{1}, withheld: 1},
+		"what is ending starts nothing":               {wanted: three, pods: pods{0: terminating, 7: terminating}, limit: 2, create: []int{1, 2}},
+		"one that is gone does not wait for another":  {wanted: three, pods: pods{0: terminating, 1: healthy}, limit: 1, create: []int{2}},
+		"no other one goes while it is ending":        {wanted: []int{0}, pods: pods{0: terminating, 1: healthy}, limit: 1},
+		"nor for one that may not be made now":        {wanted: three, pods: pods{1: healthy}, gated: []int{0}, limit: 1, create: []int{2}},
+		"the limit is used up":                        {wanted: three, pods: pods{0: unready, 1: unready}, limit: 2, withheld: 1},
 		"what ended is replaced in any case":          {wanted: three, pods: pods{0: unready, 1: unready, 2: evicted}, limit: 1, remove: []int{2}},
 		"deleted up to the limit, the highest first":  {wanted: []int{0}, pods: pods{0: healthy, 1: healthy, 2: healthy, 3: healthy}, limit: 2, remove: []int{3, 2}},
 		"one that is not ready is gone already":       {wanted: []int{0}, pods: pods{0: healthy, 1: healthy, 2: unready}, limit: 1, remove: []int{2}},

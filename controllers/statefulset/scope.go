@@ -43,6 +43,9 @@ type scope struct {
 	// are to be deleted. Both are sorted by ordinal, the lowest first. lingering are those
 	// of condemned of which one waits for the other to be healthy.
 	members, condemned, lingering []*member
+	// withheld is how many pods are missing that scaleStrategy.maxUnavailable does not allow
+	// yet.
+	withheld int
 	// selector is spec.selector; strays are the pods that it no longer selects.
 	selector labels.Selector
 	strays   []*corev1.Pod

@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/kubectl/pkg/util/podutils"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
@@ -51,6 +53,32 @@ func NewClaim(
 		claim.OwnerReferences = []metav1.OwnerReference{*owner}
 	}
 	return claim
+}
+
+// TemplateOf returns a template with a name that makes claims as this one.
+func TemplateOf(name string, claim *corev1.PersistentVolumeClaim) corev1.PersistentVolumeClaim {
+	spec := claim.Spec.DeepCopy()
+	spec.VolumeName, spec.DataSource, spec.DataSourceRef = "", nil, nil
+	return corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: *spec}
+}
+
+// MountsWithoutVolume returns the names of the volumes that containers of a pod mount, or have
+// as devices, and that the pod does not have, sorted.
+func MountsWithoutVolume(spec *corev1.PodSpec) []string {
+	names := sets.New[string]()
+	podutils.VisitContainers(spec, podutils.AllContainers, func(c *corev1.Container, _ podutils.ContainerType) bool {
+		for _, mount := range c.VolumeMounts {
+			names.Insert(mount.Name)
+		}
+		for _, device := range c.VolumeDevices {
+			names.Insert(device.Name)
+		}
+		return true
+	})
+	for i := range spec.Volumes {
+		names.Delete(spec.Volumes[i].Name)
+	}
+	return sets.List(names)
 }
 
 // ClaimsOf returns those of the claims that a pod uses.

@@ -72,6 +72,7 @@ var reasons = sets.New(
 	inplace.ReasonUpdateOrder,
 	inplace.ReasonVolumeNotMountable,
 	inplace.ReasonBudget,
+	inplace.ReasonScaleUpLimited,
 	inplace.ReasonNewPod,
 	inplace.ReasonNoRoom,
 	inplace.ReasonDisruptionBudget,

@@ -199,3 +199,24 @@ func Undrained(plan inplace.Plan) string {
 	}
 	return "; pods without a readiness gate are restarted in service: " + plan.CannotDrain.Message
 }
+
+// withheldWords say how many pods are missing that scaleStrategy.maxUnavailable does not
+// allow yet.
+const withheldWords = "%d pods are created when others are available: scaleStrategy.maxUnavailable"
+
+// ReportWithheld records an event where pods are missing that scaleStrategy.maxUnavailable
+// does not allow yet.
+func ReportWithheld(recorder events.EventRecorder, owner client.Object, withheld int) {
+	if withheld > 0 {
+		recorder.Eventf(owner, nil, corev1.EventTypeWarning, appsv1beta1.ReasonScaleUpLimited, ActionCreate, withheldWords, withheld)
+	}
+}
+
+// WithheldMessage says the same in words, after those on how many pods there are; it is empty
+// if none is withheld.
+func WithheldMessage(withheld int) string {
+	if withheld == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; "+withheldWords, withheld)
+}

@@ -142,6 +142,8 @@ func (l *law) judge(w write) {
 		l.checkImages(w)
 		l.checkPartition(w)
 		l.checkUnhooked(w)
+	case w.isAbout("patch StatefulSet/status"), w.isAbout("patch CloneSet/status"):
+		l.checkFinished(w)
 	case w.isAbout("create PersistentVolumeClaim"):
 		l.checkNumberOfClaims(w)
 	case w.isAbout("patch PersistentVolumeClaim"):
@@ -360,6 +362,28 @@ func (l *law) checkPartition(w write) {
 	}
 	if current := set.Status.CurrentRevision; w.before == nil && name != current && l.imagesOf(current) != nil {
 		l.world.violate("invariant 2: %s at %s, though the partition holds it at %s", w.words, name, current)
+	}
+}
+
+// checkFinished asserts that a rollout is not taken for finished while a partition keeps pods
+// back, or by having none: the revision would be forgotten at which kept pods are made again.
+func (l *law) checkFinished(w write) {
+	set, seen := l.world.set(), l.seenSet
+	if set == nil || seen == nil {
+		return
+	}
+	before, after := seen.Status.CurrentRevision, set.Status.CurrentRevision
+	if before == after || l.imagesOf(before) == nil {
+		return
+	}
+	keeps := l.seenClones != nil && promiseOf(l.seenClones).keepsSome
+	if rolling := seen.Spec.UpdateStrategy.RollingUpdate; l.seenClones == nil && rolling != nil {
+		// The first ordinals that it keeps are there, and updated, or it keeps others.
+		partition := int(ptr.Deref(rolling.Partition, 0))
+		keeps = partition > replicasOf(seen) || partition > 0 && l.world.settings.unordered
+	}
+	if keeps || replicasOf(seen) == 0 {
+		l.world.violate("%s takes %s for finished, with %d replicas, and a partition that keeps some: %t", w.words, after, replicasOf(seen), keeps)
 	}
 }
 

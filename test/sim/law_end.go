@@ -141,7 +141,7 @@ func (l *law) whatIsMissing() string { //nolint:gocyclo // a list of what is loo
 		return strings.Join(missing, "; ")
 	}
 	if !meta.IsStatusConditionTrue(status.Conditions, appsv1beta1.ConditionReady) || len(status.Blockers) > 0 ||
-		status.CurrentRevision != status.UpdateRevision || status.ObservedGeneration != set.Generation {
+		status.CurrentRevision != status.UpdateRevision && replicas > 0 || status.ObservedGeneration != set.Generation {
 		say("status says: %s, blockers %v, revisions %s and %s", conditionWords(set), status.Blockers, status.CurrentRevision, status.UpdateRevision)
 	}
 	return strings.Join(missing, "; ")

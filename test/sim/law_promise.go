@@ -164,6 +164,8 @@ func atATime(maxConcurrent *intstr.IntOrString, replicas int) int {
 // least 1 without surge"; maxSurge is rounded up.
 type clonePromise struct {
 	replicas, partition, maxUnavailable, maxSurge int
+	// keepsSome: the partition keeps pods of a set that is large enough.
+	keepsSome bool
 }
 
 // promiseOf returns what a CloneSet promises. Runs write its update strategy nested.
@@ -178,6 +180,7 @@ func promiseOf(set *appsv1beta1.CloneSet) clonePromise {
 	if p.maxSurge == 0 {
 		p.maxUnavailable = max(p.maxUnavailable, 1)
 	}
+	p.keepsSome = pods(rolling.Partition, "0", 100, true) > 0
 	p.partition = min(pods(rolling.Partition, "0", p.replicas, true), p.replicas)
 	if value := rolling.Partition; value != nil && value.Type == intstr.String && value.StrVal != "100%" {
 		p.partition = max(min(p.partition, p.replicas-1), 0)

@@ -100,6 +100,15 @@ func (s *CloneSet) GetPartition() int32 {
 	return int32(max(min(partition, replicas), 0))
 }
 
+// HasPartition reports whether the partition keeps pods of a set that is large enough, also
+// where GetPartition is 0 for the present replicas.
+func (s *CloneSet) HasPartition() bool {
+	value := ptr.Deref(s.GetRollingUpdate().Partition, intstr.FromInt32(0))
+	partition, err := intstr.GetScaledValueFromIntOrPercent(&value, 100, bool(roundUp))
+
+	return err != nil || partition > 0
+}
+
 // GetMaxUnavailable returns how many pods may be unavailable during an update.
 // A percentage of replicas is rounded up if there is no surge, else down. The
 // result is at least 1 if there is no surge.

@@ -72,7 +72,9 @@ type CloneSetStatus struct {
 	Resize *ResizeStatus `json:"resize,omitempty"`
 
 	// currentRevision is the name of the ControllerRevision that pods not yet
-	// updated run.
+	// updated run, and at which those are made that the partition keeps. It
+	// becomes updateRevision when there are pods, all of them are updated and
+	// ready, and no partition keeps others back.
 	//
 	// +optional
 	CurrentRevision string `json:"currentRevision,omitempty"`

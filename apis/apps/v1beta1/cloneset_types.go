@@ -177,10 +177,10 @@ type CloneSetScaleStrategy struct {
 	// +kubebuilder:validation:items:MaxLength=253
 	PodsToDelete []string `json:"podsToDelete,omitempty"`
 
-	// maxUnavailable is the number of pods that may be unavailable while pods
-	// are created: a number from 1 (3), or a percentage of replicas from 1% to
-	// 100% ("20%"), rounded up. Deleting pods is not limited. Absent, scaling is
-	// not limited.
+	// maxUnavailable is the number of pods that may start at a time: a number
+	// from 1 (3), or a percentage of replicas from 1% to 100% ("20%"), rounded
+	// up. While pods are missing for it, no pod that serves is deleted for an
+	// update. Other deletions are not limited. Absent, scaling is not limited.
 	//
 	// +optional
 	// +kubebuilder:validation:XIntOrString

@@ -195,12 +195,14 @@ type StatefulSetSpec struct {
 
 // StatefulSetScaleStrategy limits the speed of scaling.
 type StatefulSetScaleStrategy struct {
-	// maxUnavailable is the number of pods that may be unavailable while pods
-	// are created or deleted: a number from 1 (3), or a percentage of replicas
-	// from 1% to 100% ("20%"), rounded down but never below 1. It has an effect
-	// with podManagementPolicy Parallel only. Pods that cannot become ready by
-	// waiting, such as in a crash loop, count for deletions only; those whose
-	// deletion is overdue do not count. Absent, scaling is not limited.
+	// maxUnavailable is the number of pods that may start at a time, and that
+	// may be unavailable while pods are deleted: a number from 1 (3), or a
+	// percentage of replicas from 1% to 100% ("20%"), rounded down but never
+	// below 1. It has an effect with podManagementPolicy Parallel only. Pods that
+	// are ending, and those that cannot become ready by waiting, such as in a
+	// crash loop, count for deletions only; those whose deletion is overdue do
+	// not count. While pods are missing for it, no pod that serves is deleted for
+	// an update. Absent, scaling is not limited.
 	//
 	// +optional
 	// +kubebuilder:validation:XIntOrString

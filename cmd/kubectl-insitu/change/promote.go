@@ -65,6 +65,9 @@ func (promotion Promotion) target(p *partition) (intstr.IntOrString, error) {
 			return to, fmt.Errorf("--to: found %q, %w", promotion.To, err)
 		}
 		if to.Type == intstr.String && !p.takesPercentages {
+			if p.replicas == 0 {
+				return to, fmt.Errorf("--to: found %q of 0 replicas: accepted is a number of pods", promotion.To)
+			}
 			return p.keepingPods(share(to, p.replicas)), nil
 		}
 		return to, nil
@@ -72,6 +75,9 @@ func (promotion Promotion) target(p *partition) (intstr.IntOrString, error) {
 		by, err := parseCount(promotion.By)
 		if err != nil {
 			return by, fmt.Errorf("--by: found %q, %w", promotion.By, err)
+		}
+		if p.replicas == 0 && (p.current.Type == intstr.Int || by.Type == intstr.Int) {
+			return by, fmt.Errorf("--by: found %q of 0 replicas: say with --to how many pods are to stay", promotion.By)
 		}
 		return p.loweredBy(by), nil
 	default:
