@@ -156,6 +156,20 @@ var _ = Describe("A Deployment", func() {
 		}
 	})
 
+	It("that may have no pod more is held by a pause, and keeps its history", func(ctx context.Context) {
+		before := web.start(ctx, strings.Replace(web.manifest(nginxAlpine), "maxSurge: 1,", "maxSurge: 0,", 1))
+		wish := web.wish(ctx)
+		web.setImage(ctx, nginxLatest)
+		Expect(web.kubectl(ctx, "get", web.resource(), "-o", "jsonpath={.spec.paused}")).To(Equal("true"))
+		expectInPlace(before, web.updated(ctx), 1)
+		Expect(web.history(ctx)).To(Equal([]string{nginxAlpine, nginxLatest}))
+
+		web.kubectl(ctx, "rollout", "undo", web.resource())
+		expectInPlace(before, web.updated(ctx), 2)
+		Expect(web.history(ctx)).To(Equal([]string{nginxLatest, nginxAlpine}))
+		Expect(web.wish(ctx)).To(Equal(wish))
+	})
+
 	It("proves an image by a pod more, and touches no other before that serves", short.Spec, func(ctx context.Context) {
 		before := web.start(ctx, web.manifest(nginxAlpine))
 		wish := web.wish(ctx)

@@ -23,22 +23,19 @@ import (
 )
 
 // watchAway watches the pods of a set, all of which are ready, and returns what ends that
-// and says how many of them were out of service at a time, at most.
+// and says how many of them were away at a time, at most: deleted, and not ready again since. One
+// whose probe fails for a moment is not.
 func watchAway(ctx context.Context, set *appsv1beta1.StatefulSet) (most func() int) {
 	GinkgoHelper()
-	selector, replicas := "app="+set.Name, int(*set.Spec.Replicas)
+	selector := "app=" + set.Name
 	list, err := kube.CoreV1().Pods(set.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	Expect(err).NotTo(HaveOccurred())
-	ready := sets.New[string]()
-	for i := range list.Items {
-		ready.Insert(list.Items[i].Name)
-	}
 	// The watch outlives this node of the spec's context.
 	events, err := kube.CoreV1().Pods(set.Namespace).Watch(context.WithoutCancel(ctx), metav1.ListOptions{
 		LabelSelector: selector, ResourceVersion: list.ResourceVersion,
 	})
 	Expect(err).NotTo(HaveOccurred())
-	away, done := 0, make(chan struct{})
+	away, highest, done := sets.New[string](), 0, make(chan struct{})
 	go func() {
 		defer close(done)
 		for event := range events.ResultChan() {
@@ -46,17 +43,19 @@ func watchAway(ctx context.Context, set *appsv1beta1.StatefulSet) (most func() i
 			if !isPod {
 				continue
 			}
-			ready.Delete(pod.Name)
-			if event.Type != watch.Deleted && podutils.IsPodReady(pod) {
-				ready.Insert(pod.Name)
+			switch {
+			case event.Type == watch.Deleted || pod.DeletionTimestamp != nil:
+				away.Insert(pod.Name)
+			case podutils.IsPodReady(pod):
+				away.Delete(pod.Name)
 			}
-			away = max(away, replicas-len(ready))
+			highest = max(highest, away.Len())
 		}
 	}()
 	most = func() int {
 		events.Stop()
 		<-done
-		return away
+		return highest
 	}
 	DeferCleanup(func() { most() })
 	return most

@@ -82,6 +82,22 @@ func (w workloads) settled(ctx context.Context) {
 	for _, name := range w.names(ctx, builtin) {
 		kubectl(ctx, "rollout", "status", "-n", w.namespace, name, "--timeout", patience.String())
 	}
+	// The pod goes last that a Deployment had beside the others.
+	Eventually(ctx, w.leaving).Should(BeEmpty())
+}
+
+// leaving returns the names of the pods that are being deleted.
+func (w workloads) leaving(ctx context.Context) []string {
+	GinkgoHelper()
+	list := &corev1.PodList{}
+	Expect(api.List(ctx, list, client.InNamespace(w.namespace))).To(Succeed())
+	var names []string
+	for i := range list.Items {
+		if list.Items[i].DeletionTimestamp != nil {
+			names = append(names, list.Items[i].Name)
+		}
+	}
+	return names
 }
 
 // held returns what is held of the workloads of Kubernetes.
