@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workloads "github.com/insitu-dev/insitu/controllers/workload"
@@ -17,6 +18,9 @@ import (
 // Inspection is what a reconciliation of a held workload decides.
 type Inspection struct {
 	workloads.Inspection
+	// Others are the names of the pods of a Deployment that are not updated: they go when the
+	// update has ended.
+	Others sets.Set[string]
 	// Ending says why the hold ends now; empty if it goes on.
 	Ending string
 	// Invalid says which options are not as accepted; nil if all are.
@@ -36,7 +40,13 @@ func Inspect(ctx context.Context, eyes workloads.Eyes, kind Kind, obj client.Obj
 		Inspection: workloads.Inspection{
 			Workload: s.asked, Plan: s.plan, Planned: s.planned, Failure: failure, Failed: s.result.Failed, History: s.history,
 		},
+		Others:  sets.New[string](),
 		Invalid: s.invalid,
+	}
+	for i, facts := range s.pods {
+		if s.isOfOther(i) {
+			found.Others.Insert(facts.Pod.Name)
+		}
 	}
 	if s.ending != nil {
 		found.Ending = s.ending.note
