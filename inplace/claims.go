@@ -20,8 +20,8 @@ const ReasonClaimTemplatesChanged = "ClaimTemplatesChanged"
 
 // refuseOtherClaims refuses to change a pod in place whose claims are not those that
 // a revision has templates for.
-func refuseOtherClaims(pod *corev1.Pod, target Revision) *Refusal {
-	if target.ClaimTemplates == nil {
+func refuseOtherClaims(pod *corev1.Pod, target Target) *Refusal {
+	if target.IgnoresClaims || target.ClaimTemplates == nil {
 		return nil
 	}
 	has := sets.New[string]()

@@ -40,6 +40,9 @@ type Target struct {
 	MustDrain bool
 	// CannotResize is true when the API server does not serve pods/resize.
 	CannotResize bool
+	// IgnoresClaims is true when a live pod keeps the claims that it has, whatever claim
+	// templates the revision has.
+	IgnoresClaims bool
 	// ClaimsGoWithPods is true when the claims of a pod are deleted with it.
 	ClaimsGoWithPods bool
 	// Lifecycle holds the hooks of the workload; nil if it has none.
@@ -89,6 +92,9 @@ type PodFacts struct {
 	// Held is true for a pod that stays at its revision for now: the partition
 	// keeps it.
 	Held bool
+	// MakesRoomAtCurrent is true for a pod that is asked for, and in whose place a new one is
+	// made at the current revision: the partition has room for no other.
+	MakesRoomAtCurrent bool
 	// Priority is how early the update of the pod starts: not while that of a pod with a
 	// higher one is still to come. Pods without priorities do not wait for each other.
 	Priority Priority
@@ -96,13 +102,27 @@ type PodFacts struct {
 	// needs for the target.
 	Refused *Refusal
 	// Irreplaceable is set when the API server would not accept a new pod in the place of
-	// this one: it is not evicted for its sizes.
+	// this one: it is neither deleted nor evicted.
 	Irreplaceable *Refusal
 	// Claims are the steps of the pod's claims towards the templates of the target;
 	// empty where they are not to be changed.
 	Claims volumes.Claims
 	// past is known to a plan already; nil outside of one.
 	past *past
+}
+
+// ComesBackAt returns the revision at which a new pod is made in the place of one.
+func (w Workload) ComesBackAt(facts PodFacts) Revision {
+	switch {
+	case !facts.Held && !facts.MakesRoomAtCurrent:
+		return w.Target.Revision
+	case w.Current != nil:
+		return *w.Current
+	case facts.From != nil:
+		return *facts.From
+	default:
+		return w.Target.Revision
+	}
 }
 
 // Read returns the facts, complete, with what the pod records of its updates. It is

@@ -92,7 +92,7 @@ func compareFacts(facts PodFacts, before *past, target Target) (Change, *Refusal
 	if judged.refused != nil {
 		return Change{}, judged.refused
 	}
-	if refused := refuseOtherClaims(facts.Pod, target.Revision); refused != nil {
+	if refused := refuseOtherClaims(facts.Pod, target); refused != nil {
 		return Change{}, refused
 	}
 	if field, differ := from.amounts.FirstDifference(target.Template.amounts); differ && target.CannotResize {

@@ -16,6 +16,9 @@ import (
 // Workload is what is known of a workload whose pods are to be updated.
 type Workload struct {
 	Target Target
+	// Current is the revision at which pods are made again that are Held. It is nil where others
+	// make pods again: the API server is not asked whether it would accept those.
+	Current *Revision
 	// Replicas is the number of pods wanted. Those that are missing count as
 	// unavailable.
 	Replicas int
@@ -272,7 +275,7 @@ func (p *planner) decideDisruption(v *view) {
 		case p.unavailable >= limit:
 			p.block(v, Waiting, ReasonBudget, p.budgetMessage())
 			return
-		case p.workload.Withheld > 0 && v.Step.deletes():
+		case p.workload.Withheld > 0 && v.Step.Deletes():
 			p.block(v, Waiting, ReasonScaleUpLimited, fmt.Sprintf("%d pods are missing, and created when others are available: scaleStrategy.maxUnavailable", p.workload.Withheld))
 			return
 		case first != nil:

@@ -95,6 +95,9 @@ const (
 	ReasonSpecifiedDelete = "SpecifiedDelete"
 	// ReasonPolicyReCreate: the workload asks for recreation.
 	ReasonPolicyReCreate = "PolicyReCreate"
+	// ReasonRecreationDenied: the pod is to be recreated, and the API server would not
+	// accept a new one in its place.
+	ReasonRecreationDenied = "RecreationDenied"
 	// ReasonScaleIn: the pod is not wanted any more.
 	ReasonScaleIn = "ScaleIn"
 	// ReasonInPlaceUpdateHook: the hook inPlaceUpdate holds the pod.
@@ -129,7 +132,7 @@ const (
 	// ReasonBudget: maxUnavailable pods are unavailable.
 	ReasonBudget = "MaxUnavailable"
 	// ReasonScaleUpLimited: pods are missing that are made when others have started.
-	ReasonScaleUpLimited = appsv1beta1.ReasonScaleUpLimited
+	ReasonScaleUpLimited = "ScaleUpLimited"
 	// ReasonNewPod: a pod of the new template, made beside the others, has to serve first.
 	ReasonNewPod = "NewPod"
 	// ReasonNoRoom: maxUnavailable is 0, and there will be no pod more that gives room.
@@ -204,8 +207,8 @@ func (s Step) IsHold() bool {
 	return s.Lifecycle == appsv1beta1.LifecycleStatePreparingUpdate || s.Lifecycle == appsv1beta1.LifecycleStatePreparingDelete
 }
 
-// deletes reports whether the step deletes a pod, or gives it to a hook that it is deleted after.
-func (s Step) deletes() bool {
+// Deletes reports whether the step deletes a pod, or gives it to a hook that it is deleted after.
+func (s Step) Deletes() bool {
 	return s.Action == Recreate || s.Lifecycle == appsv1beta1.LifecycleStatePreparingDelete
 }
 

@@ -79,6 +79,9 @@ func newView(w Workload, i int, now time.Time) *view {
 	} else {
 		v.Step = finishWithClaims(facts, facts.past, w.Target, now)
 	}
+	if facts.Irreplaceable != nil && v.Step.Deletes() && !v.Step.Evict {
+		v.Step = keepIrreplaceable(facts, w.Target, now)
+	}
 	v.reserved = v.wants && facts.past.hasGrown(w.Target) || facts.past.resized.State == resize.Deferred && facts.past.resized.Restarts
 	v.wants = v.wants || takesOutForSizes(v.Step)
 	v.between = !v.wants && progress.Reason == ReasonNextBatch && v.Step.LeadsToPatch() && v.Serves

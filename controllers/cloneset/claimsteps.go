@@ -48,13 +48,24 @@ func (r *Reconciler) observeClaims(ctx context.Context, s *scope) error {
 }
 
 // claimTemplates returns the claim templates of pods at a revision: those that are part of
-// it. At the update revision they are the present ones, which may have changed since where
-// claims do not follow them.
+// it. Where claims do not follow them, they may have changed since: of those that are still
+// there the present ones count, and at the update revision they alone.
 func (s *scope) claimTemplates(revision *history.Revision) []corev1.PersistentVolumeClaim {
-	if revision == s.revisions.Update && !s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates() {
-		return s.set.Spec.VolumeClaimTemplates
+	present := s.set.Spec.VolumeClaimTemplates
+	if s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates() {
+		return workload.ClaimTemplates(revision, present)
 	}
-	return workload.ClaimTemplates(revision, s.set.Spec.VolumeClaimTemplates)
+	if revision == s.revisions.Update {
+		return present
+	}
+	templates := slices.Clone(workload.ClaimTemplates(revision, present))
+	for i := range templates {
+		isSame := func(claim corev1.PersistentVolumeClaim) bool { return claim.Name == templates[i].Name }
+		if j := slices.IndexFunc(present, isSame); j >= 0 {
+			templates[i] = present[j]
+		}
+	}
+	return templates
 }
 
 // recalledTemplates returns the claim templates of pods that are to be made at a revision.

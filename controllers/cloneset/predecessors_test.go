@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/insitu-dev/insitu/controllers/history"
 	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/test/builders"
 )
@@ -22,6 +23,9 @@ func TestPredecessors(t *testing.T) {
 	leaving := func(name string, since time.Time) *corev1.Pod {
 		return builders.Pod(name, "1", "nginx:alpine").With(func(pod *corev1.Pod) {
 			pod.DeletionTimestamp = &metav1.Time{Time: since}
+			pod.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data-" + name},
+			}}}
 		}).Build()
 	}
 	for name, change := range map[string]struct {
@@ -31,7 +35,18 @@ func TestPredecessors(t *testing.T) {
 		"all that are being deleted": {func(*scope) {}, []string{"sample-00001", "sample-00002"}},
 		"nothing is missing":         {func(s *scope) { s.scaled.atUpdate = 0 }, nil},
 		"claims go with their pods":  {func(s *scope) { s.set.Spec.ScaleStrategy.EnablePVCReuse = new(bool) }, nil},
-		"there are no claims":        {func(s *scope) { s.set.Spec.VolumeClaimTemplates = nil }, nil},
+		"there are no claims": {func(s *scope) {
+			s.leaving[0].Spec.Volumes = nil
+		}, []string{"sample-00002"}},
+		"the next pods have no claims": {func(s *scope) { s.set.Spec.VolumeClaimTemplates = nil }, nil},
+		"kept pods have claims, whose template was removed": {func(s *scope) {
+			s.set.Spec.VolumeClaimTemplates = nil
+			s.revisions.Current = &history.Revision{Content: history.Content{Claims: []corev1.PersistentVolumeClaim{{}}}}
+		}, []string{"sample-00001", "sample-00002"}},
+		"kept pods may have claims, of which their revision does not speak": {func(s *scope) {
+			s.set.Spec.VolumeClaimTemplates = nil
+			s.revisions.Current = &history.Revision{}
+		}, []string{"sample-00001", "sample-00002"}},
 		"one is lost": {
 			func(s *scope) { s.leaving[0].DeletionTimestamp.Time = now.Add(-time.Hour) }, []string{"sample-00002"},
 		},
@@ -48,6 +63,8 @@ func TestPredecessors(t *testing.T) {
 			set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}}
 			s := newScope(set, now)
 			s.scaled.atUpdate = 2
+			s.revisions.Update = &history.Revision{Content: history.Content{Claims: []corev1.PersistentVolumeClaim{}}}
+			s.revisions.Current = s.revisions.Update
 			s.leaving = []*corev1.Pod{leaving("sample-00001", now), leaving("sample-00002", now)}
 			change.of(s)
 

@@ -12,7 +12,6 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/test/short"
@@ -83,7 +82,7 @@ var _ = Describe("A claim template that is removed with its mount behind a parti
 			if isSilent {
 				w.silence()
 			}
-			before := sets.KeySet(w.uids())
+			before := w.uids()
 
 			w.change(func(set *appsv1beta1.CloneSet) {
 				mounting("data")(set)
@@ -94,9 +93,11 @@ var _ = Describe("A claim template that is removed with its mount behind a parti
 			w.settleWith(func() { w.grow(false) })
 			Expect(w.images()).To(Equal(map[string]int{"nginx:alpine": 3}))
 			Expect(w.claimsOfPods()).To(Equal(map[string][]string{"nginx:alpine": {"data", "scratch"}}))
-			Expect(sets.KeySet(w.uids()).IsSuperset(before)).To(BeTrue(), "no pod was recreated")
+			for name, uid := range before {
+				Expect(w.uids()).To(HaveKeyWithValue(name, uid), "no pod was recreated")
+			}
 
-			w.deletePod(sets.List(before)[0])
+			w.deletePod(w.podNames()[0])
 			w.settleWith(func() { w.grow(false) })
 			Expect(w.images()).To(Equal(map[string]int{"nginx:alpine": 3}))
 			Expect(w.claimsOfPods()).To(Equal(map[string][]string{"nginx:alpine": {"data", "scratch"}}))
@@ -113,6 +114,24 @@ var _ = Describe("A claim template that is removed with its mount behind a parti
 		Entry("also where its revision is silent about claims", short.Spec, true, false),
 		Entry("also where claims of such a revision are kept for the next pods", true, true),
 	)
+
+	It("which has another size since is made of that, as all new claims", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.apply(reference().Replicas(1).With(claiming(false)).With(mounting("data", "scratch")))
+		w.settleWith(func() { w.grow(false) })
+		w.change(sized("2Gi"))
+		w.settleWith(func() { w.grow(false) })
+		w.change(func(set *appsv1beta1.CloneSet) {
+			mounting("data")(set)
+			sized("2Gi")(set)
+			newImage("nginx:latest")(set)
+			partitioned("100%")(set)
+			*set.Spec.Replicas = 2
+		})
+		w.settleWith(func() { w.grow(false) })
+		Expect(w.images()).To(Equal(map[string]int{"nginx:alpine": 2}))
+		Expect(w.sizes()).To(Equal(map[string]int{"1Gi/1Gi": 3, "2Gi/2Gi": 1}))
+	})
 
 	It("is not made for old pods if it was added", func(ctx context.Context) {
 		w := newWorld(ctx)

@@ -153,16 +153,21 @@ func (s *scope) isUpdated() bool {
 // workload returns what the planner is to know, with the members whose updates it
 // is to plan.
 func (s *scope) workload(members []*member) inplace.Workload {
-	held := hold(members, int(s.set.GetReplicas()), s.partition(), s.scaled.atUpdate).held
-	facts := make([]inplace.PodFacts, len(members))
+	places := hold(members, int(s.set.GetReplicas()), s.partition(), s.scaled.atUpdate)
+	facts, atUpdate := make([]inplace.PodFacts, len(members)), places.freeVacant
 	for i, m := range members {
 		facts[i] = m.facts
-		if facts[i].Held = held.Has(m.Name); facts[i].Held {
+		if facts[i].Held = places.held.Has(m.Name); facts[i].Held {
 			facts[i].Claims = nil
+		}
+		if m.asked {
+			facts[i].MakesRoomAtCurrent = atUpdate <= 0
+			atUpdate--
 		}
 	}
 	return inplace.Workload{
 		Target:               s.target(),
+		Current:              new(s.revisions.Current.InPlace()),
 		Replicas:             int(s.set.GetReplicas()),
 		Withheld:             s.scaled.withheld,
 		MaxUnavailable:       int(s.set.GetMaxUnavailable()),
@@ -200,12 +205,20 @@ func (s *scope) target() inplace.Target {
 	target.Revision = s.revisions.Update.InPlace()
 	target.Revision.Hash = hashOf(s.set.Name, target.Revision.Name)
 	if !s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates() {
-		target.ClaimTemplates = nil
+		target.IgnoresClaims, target.ClaimTemplates = true, templateNames(s.set.Spec.VolumeClaimTemplates)
 	}
 	target.ClaimsGoWithPods = !s.set.ReusesClaims()
 	target.CannotResize = s.cannotResize
 	target.Policy, target.Lifecycle, target.ShowsState = s.set.GetPodUpdatePolicy(), s.set.Spec.Lifecycle.OrNil(), true
 	return target
+}
+
+func templateNames(templates []corev1.PersistentVolumeClaim) []string {
+	names := make([]string, 0, len(templates))
+	for i := range templates {
+		names = append(names, templates[i].Name)
+	}
+	return names
 }
 
 // condemned returns the pods that go for good, and those that are going already:

@@ -108,15 +108,16 @@ func (s *scope) revisionsOfNew(away int) []*history.Revision {
 // spec names to be deleted, since no pod takes over their claims, and pods in s.awaited,
 // which are waited for until their volumes have grown.
 func (s *scope) predecessors() []*corev1.Pod {
-	hasClaims := len(s.claimTemplates(s.revisions.Update))+len(s.claimTemplates(s.revisions.Current)) > 0
-	if !s.set.ReusesClaims() || !hasClaims || !s.scaled.lacksPods() {
+	wanted := len(s.claimTemplates(s.revisions.Update)) + len(s.claimTemplates(s.revisions.Current))
+	mayWant := wanted > 0 || s.revisions.Current.Claims == nil // of what is recalled
+	if !s.set.ReusesClaims() || !mayWant || !s.scaled.lacksPods() {
 		return nil
 	}
 	named, found := s.namedForDeletion(), []*corev1.Pod{}
 	for _, pod := range slices.Concat(s.leaving, s.outgoing) {
 		isGoing := pod.DeletionTimestamp != nil || inplace.Remove(pod, s.target(), s.now).Action == inplace.Recreate // no hook holds it
 		id, _ := idOf(s.set.Name, pod.Name)
-		if !isGoing || inplace.IsLost(pod, s.now) || named.Has(pod.Name) || s.awaited.Has(id) {
+		if !isGoing || !workload.HasOwnClaims(pod) || inplace.IsLost(pod, s.now) || named.Has(pod.Name) || s.awaited.Has(id) {
 			continue
 		}
 		found = append(found, pod)

@@ -41,7 +41,7 @@ type scalePlan struct {
 }
 
 // lacksPods reports whether there are fewer pods than there are to be.
-func (p scalePlan) lacksPods() bool { return p.atUpdate+p.atCurrent+p.withheld > 0 }
+func (p *scalePlan) lacksPods() bool { return p.atUpdate+p.atCurrent+p.withheld > 0 }
 
 // planScale decides how many pods are created now, and which are deleted for good.
 // Pods beyond replicas are as many as are about to be taken out of service, as far

@@ -69,7 +69,7 @@ func TestPlanScale(t *testing.T) {
 			facts: scaleFacts{replicas: 6, limit: 3}, pods: []string{"n-", "n!", "n"}, atUpdate: 2, withheld: 1,
 		},
 		"the limit is used up":            {facts: scaleFacts{replicas: 4, limit: 1}, pods: []string{"n-"}, withheld: 3},
-		"and not what waits for another": {facts: scaleFacts{replicas: 4, limit: 1, away: 2}, pods: []string{"n"}, atUpdate: 3},
+		"and not what waits for another":  {facts: scaleFacts{replicas: 4, limit: 1, away: 2}, pods: []string{"n"}, atUpdate: 3},
 		"but not what waits for a budget": {facts: scaleFacts{replicas: 4, limit: 1}, pods: []string{"ny", "o"}, atUpdate: 1, withheld: 1},
 		"surge for what is replaced":      {facts: scaleFacts{replicas: 3, surge: 2}, pods: []string{"os", "os", "os"}, atUpdate: 2},
 		"no more than is replaced":        {facts: scaleFacts{replicas: 3, surge: 2}, pods: []string{"os", "n", "n"}, atUpdate: 1},

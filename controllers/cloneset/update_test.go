@@ -5,6 +5,7 @@ package cloneset_test
 
 import (
 	"context"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -141,6 +142,46 @@ var _ = Describe("An update of a CloneSet", func() {
 		w.deletePod(w.podNames()[0])
 		w.settle()
 		Expect(w.images()).To(Equal(map[string]int{"nginx:alpine": 3, "nginx:latest": 1}))
+	})
+
+	It("deletes nothing that could not be made again, also with pods beyond replicas", short.Spec, func(ctx context.Context) {
+		for _, surge := range []int32{0, 1} {
+			w := newWorld(ctx)
+			w.create(reference().MaxSurge(surge).MaxUnavailable(1))
+			before := w.refresh().Spec.Template.DeepCopy()
+			uids := w.uids()
+			w.change(func(set *appsv1beta1.CloneSet) {
+				set.Spec.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "cahce", MountPath: "/more"}}
+			})
+			for range 20 {
+				_, _ = w.tryReconcile()
+				w.clock.Step(time.Second)
+				w.kubelet.Sync(w.ctx)
+				Expect(w.available()).To(Equal(4))
+			}
+			Expect(w.uids()).To(Equal(uids))
+			Expect(w.condition(appsv1beta1.ConditionStalled)).To(And(
+				HaveField("Status", metav1.ConditionTrue), HaveField("Message", ContainSubstring(`volumeMounts[0].name: Not found: "cahce"`))))
+
+			w.change(func(set *appsv1beta1.CloneSet) { set.Spec.Template = *before })
+			w.clock.Step(time.Hour)
+			w.settle()
+			w.expectSettled(4)
+			Expect(w.uids()).To(Equal(uids))
+		}
+	})
+
+	It("makes pods again at the revision that the partition keeps, whatever the API server says to the new one", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.create(reference().With(partitioned("100%")))
+		w.change(func(set *appsv1beta1.CloneSet) { set.Spec.Template.Spec.PriorityClassName = "golden" })
+		w.settle()
+		asked := w.podNames()[0]
+		w.changePod(asked, func(pod *corev1.Pod) { pod.Labels[appsv1beta1.SpecifiedDeleteKey] = "true" })
+		w.settle()
+		Expect(w.podNames()).NotTo(ContainElement(asked))
+		Expect(w.available()).To(Equal(4))
+		Expect(w.condition(appsv1beta1.ConditionStalled).Status).To(Equal(metav1.ConditionFalse))
 	})
 
 	It("goes back in the middle, whatever the partition says", func(ctx context.Context) {

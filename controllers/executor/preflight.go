@@ -33,7 +33,7 @@ import (
 func (e *Executor) Preflight(ctx context.Context, owner client.Object, w inplace.Workload, now time.Time) (inplace.Plan, Result) {
 	w.Pods = slices.Clone(w.Pods)
 	known := e.memory.verdictsOn(owner.GetUID(), w.Target.Name)
-	tried, successors := sets.New[types.UID](), newSuccessors(e, w.Target.Template)
+	tried, successors := sets.New[types.UID](), newSuccessors(e, owner, w, known)
 	known.drain.forget(now)
 	for {
 		w.Target.CannotDrain = known.drain.refusal(now)

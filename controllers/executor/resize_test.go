@@ -216,10 +216,10 @@ func TestAPodOfTheSameSizeHasRoomInTheQuota(t *testing.T) {
 	a.says = refuses("create", forbidden("exceeded quota: q"))
 	pod := builders.Pod("sample-0", "b", "nginx:alpine").Sized("200m", "64Mi").Build()
 
-	a.Expect(a.executor.refusesSuccessor(t.Context(), pod, a.workload.Target.Template, a.clock.Now())).To(BeNil())
+	a.Expect(a.executor.refusesSuccessor(t.Context(), pod, a.workload.Target.Revision)).To(Succeed())
 
 	pod = builders.Pod("sample-0", "b", "nginx:alpine").Sized("200m", "32Mi").Build()
-	a.Expect(a.executor.refusesSuccessor(t.Context(), pod, a.workload.Target.Template, a.clock.Now())).NotTo(BeNil())
+	a.Expect(a.executor.refusesSuccessor(t.Context(), pod, a.workload.Target.Revision)).NotTo(Succeed())
 }
 
 // A pod goes for its sizes only if another can come: a policy may refuse it as well.

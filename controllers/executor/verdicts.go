@@ -48,7 +48,7 @@ func (m memory) verdictsOn(workload types.UID, revision string) *verdicts {
 			return v
 		}
 	}
-	v := &verdicts{revision: revision, byChange: map[string]*verdict{}}
+	v := &verdicts{revision: revision, byChange: map[string]*verdict{}, successors: map[string]successorVerdict{}}
 	m.workloads.Add(workload, v)
 	return v
 }
@@ -58,6 +58,15 @@ type verdicts struct {
 	revision string
 	byChange map[string]*verdict
 	drain    drainVerdict
+	// successors is what was said of new pods in the places of others, by their revision.
+	successors map[string]successorVerdict
+}
+
+// successorVerdict is why new pods are not accepted, nil if they are, and until when that is
+// taken as it is: policies and quotas change without an event on the workload or its pods.
+type successorVerdict struct {
+	refused *inplace.Refusal
+	until   time.Time
 }
 
 // on returns the verdict on a change, which is the same for all pods that need

@@ -27,6 +27,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -242,10 +243,16 @@ func (s *scope) isKeptBack() bool {
 	return s.options.paused || s.options.partition != nil && partitionOf(*s.options.partition, s.spec.replicas) > 0
 }
 
-// isPartitionReached reports whether all pods are there, and all that the option partition
-// does not keep are updated.
+// isWhole reports whether the pods are there that the ReplicaSet of the updated ones is to have.
+func (s *scope) isWhole() bool {
+	return s.keeper == nil || s.staying() >= int(ptr.Deref(s.keeper.Spec.Replicas, 1))
+}
+
+// isPartitionReached reports whether all pods are updated that the option partition does not
+// keep.
 func (s *scope) isPartitionReached(updated int) bool {
-	return s.isKeptBack() && s.staying() >= s.spec.replicas && updated+s.keeps() >= s.staying() && !s.hasWork()
+	keeps := s.keeps()
+	return (keeps > 0 || s.isKeptBack() && s.isWhole()) && updated+keeps >= s.staying() && !s.hasWork()
 }
 
 // recreation returns why Kubernetes has to go on with the update; nil if it can be

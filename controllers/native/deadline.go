@@ -125,7 +125,7 @@ func (s *scope) mayExpire() bool {
 		return false
 	case s.goesBack() && (!s.planned || !s.isDone()):
 		return false // nobody else would bring its pods back
-	case s.planned && s.isKeptBack() && s.staying() >= s.spec.replicas:
+	case s.planned && (s.keeps() > 0 || s.isKeptBack() && s.isWhole()):
 		return false // Kubernetes would update those, too
 	case isPlanned && len(s.plan.Blockers) == 0:
 		return len(s.plan.Moves) == 0

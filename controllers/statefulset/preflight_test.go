@@ -122,6 +122,58 @@ func setLabel(set *appsv1beta1.StatefulSet) {
 	set.Spec.Template.Labels["tier"] = "backend"
 }
 
+var _ = Describe("A recreation", func() {
+	DescribeTable("of what the API server would not accept deletes nothing", func(ctx context.Context, words string, change func(*appsv1beta1.StatefulSet)) {
+		w := newWorld(ctx)
+		w.create(reference().MaxUnavailable(2))
+		before := w.refresh().Spec.Template.DeepCopy()
+		uids := w.uids()
+		w.change(change)
+		w.rounds(20, w.expectAllInService)
+
+		Expect(w.uids()).To(Equal(uids))
+		Expect(conditionOf(w.refresh(), appsv1beta1.ConditionStalled)).To(And(
+			HaveField("Status", metav1.ConditionTrue), HaveField("Reason", inplace.ReasonRecreationDenied), HaveField("Message", ContainSubstring(words))))
+		Expect(w.recorder.Events(inplace.ReasonRecreationDenied)).To(HaveLen(2), "on the set and on a pod")
+
+		w.change(func(set *appsv1beta1.StatefulSet) { set.Spec.Template = *before })
+		w.settle()
+		w.expectSettled(3)
+		Expect(w.uids()).To(Equal(uids))
+		w.change(func(set *appsv1beta1.StatefulSet) {
+			set.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "A", Value: "1"}}
+		})
+		w.settle()
+		w.expectSettled(3)
+		for name, uid := range w.uids() {
+			Expect(uid).NotTo(Equal(uids[name]))
+		}
+	},
+		Entry("for a priority class that is not there", short.Spec, "no PriorityClass with name golden was found",
+			func(set *appsv1beta1.StatefulSet) { set.Spec.Template.Spec.PriorityClassName = "golden" }),
+		Entry("for a mount without a volume", `volumeMounts[0].name: Not found: "cahce"`, func(set *appsv1beta1.StatefulSet) {
+			set.Spec.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "cahce", MountPath: "/more"}}
+		}),
+	)
+
+	It("of a pod that somebody asks for deletes nothing if it could not be made again", func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.create(reference().Partition(3))
+		uids := w.uids()
+		w.change(func(set *appsv1beta1.StatefulSet) { set.Spec.Template.Spec.PriorityClassName = "golden" })
+		w.settle()
+		w.label("sample-0", appsv1beta1.SpecifiedDeleteKey, "true")
+		w.settle()
+		Expect(w.uids()["sample-0"]).NotTo(Equal(uids["sample-0"]), "it comes back at the revision that the partition keeps")
+		w.expectAllInService()
+
+		w.change(func(set *appsv1beta1.StatefulSet) { set.Spec.UpdateStrategy.RollingUpdate.Partition = ptr.To[int32](2) })
+		w.label("sample-2", appsv1beta1.SpecifiedDeleteKey, "true")
+		w.rounds(10, w.expectAllInService)
+		Expect(w.uids()["sample-2"]).To(Equal(uids["sample-2"]))
+	})
+})
+
 var _ = Describe("A change that the API server refuses", func() {
 	It("drains nothing, and heals when the policy is gone", short.Spec, func(ctx context.Context) {
 		w := newWorld(ctx)

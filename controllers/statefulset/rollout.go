@@ -63,6 +63,7 @@ func (s *scope) workload(facts []inplace.PodFacts) inplace.Workload {
 	}
 	return inplace.Workload{
 		Target:               s.target(),
+		Current:              new(s.revisions.Current.InPlace()),
 		Replicas:             s.replicas,
 		Withheld:             s.withheld,
 		MaxUnavailable:       int(s.set.GetMaxUnavailable()),
@@ -81,9 +82,8 @@ func (s *scope) workload(facts []inplace.PodFacts) inplace.Workload {
 func (s *scope) target() inplace.Target {
 	target := workload.TargetOf(s.set.GetInPlaceUpdateStrategy())
 	target.Revision = s.revisions.Update.InPlace()
-	if !s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates() {
-		target.ClaimTemplates = nil // claims are the user's business, and pods get them when they are made
-	}
+	// Claims are the user's business otherwise, and pods get them when they are made.
+	target.IgnoresClaims = !s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates()
 	target.CannotResize = s.cannotResize
 	target.Policy, target.Lifecycle = s.set.GetPodUpdatePolicy(), s.set.GetLifecycle()
 	return target

@@ -95,6 +95,13 @@ func Uses(pod *corev1.Pod, claim string) bool {
 	})
 }
 
+// HasOwnClaims reports whether a pod has claims from claim templates of its workload.
+func HasOwnClaims(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.Volumes, func(volume corev1.Volume) bool {
+		return volume.PersistentVolumeClaim != nil && volume.PersistentVolumeClaim.ClaimName == volumes.ClaimName(volume.Name, pod.Name)
+	})
+}
+
 // EnsureClaims makes the claims that do not exist yet. Claims outlive their
 // pods; one that exists is taken as it is. mayMake tells which may be made; nil makes
 // all.

@@ -57,6 +57,7 @@ var reasons = sets.New(
 	inplace.ReasonTerminationOverdue,
 	inplace.ReasonSpecifiedDelete,
 	inplace.ReasonPolicyReCreate,
+	inplace.ReasonRecreationDenied,
 	inplace.ReasonScaleIn,
 	inplace.ReasonInPlaceUpdateHook,
 	inplace.ReasonUpdatedHook,

@@ -135,6 +135,7 @@ func (l *law) judge(w write) {
 		l.checkBudget(w)
 		l.checkRole(w)
 		l.checkIsOutOfDate(w)
+		l.checkCanComeBack(w)
 	case w.isAbout("create Pod"):
 		l.world.lateArrival = l.world.lateArrival || w.unheard
 		l.checkNumberOfClones(w)
@@ -365,28 +366,6 @@ func (l *law) checkPartition(w write) {
 	}
 }
 
-// checkFinished asserts that a rollout is not taken for finished while a partition keeps pods
-// back, or by having none: the revision would be forgotten at which kept pods are made again.
-func (l *law) checkFinished(w write) {
-	set, seen := l.world.set(), l.seenSet
-	if set == nil || seen == nil {
-		return
-	}
-	before, after := seen.Status.CurrentRevision, set.Status.CurrentRevision
-	if before == after || l.imagesOf(before) == nil {
-		return
-	}
-	keeps := l.seenClones != nil && promiseOf(l.seenClones).keepsSome
-	if rolling := seen.Spec.UpdateStrategy.RollingUpdate; l.seenClones == nil && rolling != nil {
-		// The first ordinals that it keeps are there, and updated, or it keeps others.
-		partition := int(ptr.Deref(rolling.Partition, 0))
-		keeps = partition > replicasOf(seen) || partition > 0 && l.world.settings.unordered
-	}
-	if keeps || replicasOf(seen) == 0 {
-		l.world.violate("%s takes %s for finished, with %d replicas, and a partition that keeps some: %t", w.words, after, replicasOf(seen), keeps)
-	}
-}
-
 // checkName asserts that a StatefulSet makes only the pods that the user asks for: none
 // with an ordinal that is reserved, or before the first.
 func (l *law) checkName(w write) {
@@ -411,10 +390,6 @@ func (l *law) checkNumber(w write, name string) {
 	if room := replicasOf(l.seenSet) - partitionOf(l.seenSet); at > room {
 		l.world.violate("invariant 2: %s makes %d pods at %s, the partition leaves room for %d", w.words, at, name, room)
 	}
-}
-
-func revisionOf(pod *corev1.Pod) string {
-	return pod.Labels[appsv1beta1.ControllerRevisionHashLabel]
 }
 
 // checkClaim asserts that no pod that is wanted owns its claim: it would go with

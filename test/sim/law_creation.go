@@ -6,10 +6,12 @@ package sim
 import (
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/executor"
 )
 
 // What the law says of creations, and of creations that the server refuses.
@@ -70,6 +72,25 @@ func says(set *appsv1beta1.StatefulSet, r refusedCreation) bool {
 	return slices.ContainsFunc(set.Status.Blockers, func(b appsv1beta1.Blocker) bool {
 		return strings.Contains(b.Pod+b.Message, r.name) && strings.Contains(b.Message, words)
 	})
+}
+
+// longKnown is how long the server refuses new pods before nobody may delete one that serves to
+// have it made again.
+const longKnown = 20 * time.Second
+
+// checkCanComeBack asserts that no pod that serves is deleted to be made again, while the server
+// would not accept another one, and has not for a while. A quota has room for it then.
+func (l *law) checkCanComeBack(w write) {
+	pod, ok := w.before.(*corev1.Pod)
+	r, is := l.world.server.admission.refusals["Pod"]
+	now := l.world.clock.Now()
+	if !ok || !is || l.seenSet == nil || !isHealthy(pod) || now.Sub(r.since) < longKnown || !now.Before(r.until) || executor.IsOfQuota(r.err(pod)) {
+		return
+	}
+	if l.seenClones != nil && l.isTooMany(w) || l.seenClones == nil && !slices.Contains(podsOf(l.seenSet), pod.Name) {
+		return // it goes for good
+	}
+	l.world.violate("%s, which serves, and the server has refused new pods for %s", w.words, now.Sub(r.since))
 }
 
 // checkNumberOfClaims asserts that a set makes no more claims than its pods need while

@@ -276,3 +276,7 @@ func (l *law) whatCountsWrong(pod *corev1.Pod) []string {
 	}
 	return words
 }
+
+func revisionOf(pod *corev1.Pod) string {
+	return pod.Labels[appsv1beta1.ControllerRevisionHashLabel]
+}

@@ -11,6 +11,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
@@ -186,4 +187,26 @@ func promiseOf(set *appsv1beta1.CloneSet) clonePromise {
 		p.partition = max(min(p.partition, p.replicas-1), 0)
 	}
 	return p
+}
+
+// checkFinished asserts that a rollout is not taken for finished while a partition keeps pods
+// back, or by having none: the revision would be forgotten at which kept pods are made again.
+func (l *law) checkFinished(w write) {
+	set, seen := l.world.set(), l.seenSet
+	if set == nil || seen == nil {
+		return
+	}
+	before, after := seen.Status.CurrentRevision, set.Status.CurrentRevision
+	if before == after || l.imagesOf(before) == nil {
+		return
+	}
+	keeps := l.seenClones != nil && promiseOf(l.seenClones).keepsSome
+	if rolling := seen.Spec.UpdateStrategy.RollingUpdate; l.seenClones == nil && rolling != nil {
+		// The first ordinals that it keeps are there, and updated, or it keeps others.
+		partition := int(ptr.Deref(rolling.Partition, 0))
+		keeps = partition > replicasOf(seen) || partition > 0 && l.world.settings.unordered
+	}
+	if keeps || replicasOf(seen) == 0 {
+		l.world.violate("%s takes %s for finished, with %d replicas, and a partition that keeps some: %t", w.words, after, replicasOf(seen), keeps)
+	}
 }

@@ -32,10 +32,10 @@ type admission struct {
 	refused error
 }
 
-// refusal refuses creations until a time.
+// refusal refuses creations from one time until another.
 type refusal struct {
-	until time.Time
-	err   func(client.Object) error
+	since, until time.Time
+	err          func(client.Object) error
 }
 
 // admitCreation rewrites an object, and refuses it or lets it be created.

@@ -63,7 +63,7 @@ func (w *World) refuse(kind string, by refuser, period time.Duration) {
 	if w.server.admission.refusals == nil {
 		w.server.admission.refusals = map[string]refusal{}
 	}
-	w.server.admission.refusals[kind] = refusal{until: w.clock.Now().Add(period), err: by.err}
+	w.server.admission.refusals[kind] = refusal{since: w.clock.Now(), until: w.clock.Now().Add(period), err: by.err}
 }
 
 // refuseCreations lets the server refuse one of the kinds.

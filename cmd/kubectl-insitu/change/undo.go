@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -125,7 +126,14 @@ func (u Undo) restoreClaims(w *Workload, target *Revision) string {
 	if present, err := contentOf(typed); err != nil || target.content.Equal(present) {
 		return ""
 	}
-	if err := unstructured.SetNestedSlice(w.Object, runtime.DeepCopyJSONValue(target.Claims).([]any), "spec", "volumeClaimTemplates"); err != nil {
+	claims := runtime.DeepCopyJSONValue(target.Claims).([]any)
+	if set, is := typed.(*appsv1beta1.CloneSet); is && !set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates() {
+		present, _, _ := unstructured.NestedSlice(w.Object, "spec", "volumeClaimTemplates")
+		if claims = withPresent(claims, present); apiequality.Semantic.DeepEqual(claims, present) {
+			return ""
+		}
+	}
+	if err := unstructured.SetNestedSlice(w.Object, claims, "spec", "volumeClaimTemplates"); err != nil {
 		return err.Error()
 	}
 	note := "volumeClaimTemplates go back, too (not with --keep-claims)"
@@ -133,6 +141,27 @@ func (u Undo) restoreClaims(w *Workload, target *Revision) string {
 		note += ": claims that cannot become so in place are made anew from snapshots"
 	}
 	return note
+}
+
+// withPresent returns claim templates, of which those with the name of a present one are that:
+// a change of those alone makes no revision of a CloneSet whose claims do not follow.
+func withPresent(claims, present []any) []any {
+	byName := map[string]any{}
+	for _, claim := range present {
+		byName[nameOf(claim)] = claim
+	}
+	for i, claim := range claims {
+		if same, is := byName[nameOf(claim)]; is {
+			claims[i] = same
+		}
+	}
+	return claims
+}
+
+func nameOf(claim any) string {
+	fields, _ := claim.(map[string]any)
+	name, _, _ := unstructured.NestedString(fields, "metadata", "name")
+	return name
 }
 
 // makesClaimsAnew reports whether claims are deleted and made again where they cannot

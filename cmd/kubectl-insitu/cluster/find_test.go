@@ -78,6 +78,15 @@ var _ = Describe("a workload", func() {
 		plan, err = w.tryPlan(editor, set, image(newImage))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(plan.Notes).NotTo(ContainElement(ContainSubstring("may not patch pods:")), "the role has that right")
+		golden := found.Object.DeepCopyObject().(*appsv1beta1.StatefulSet)
+		golden.Spec.Template.Spec.PriorityClassName = "golden"
+		denied, err := editor.Plan(ctx, found, golden)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(denied.Refusals).To(ConsistOf(ContainSubstring("no PriorityClass with name golden was found")), "the role may create pods")
+		unasked, err := viewer.Plan(ctx, found, golden)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(ways(unasked)).To(Equal(map[string]report.Way{"db-0": report.Recreate, "db-1": report.Recreate, "db-2": report.Recreate}))
+		Expect(unasked.Notes).To(ContainElement(ContainSubstring("was not asked whether it accepts new pods")))
 		Expect(ways(plan)).To(Equal(map[string]report.Way{"db-0": report.InPlace, "db-1": report.InPlace, "db-2": report.InPlace}))
 		Expect(audit.Writes()).To(BeEmpty())
 

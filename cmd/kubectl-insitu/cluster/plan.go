@@ -57,8 +57,9 @@ type planner struct {
 	plan    report.Plan
 	// resized are the pods as they would be, with what they are.
 	resized []resizedPod
-	// drainsUnasked: the user may not ask whether pods can be drained.
-	drainsUnasked bool
+	// drainsUnasked: the user may not ask whether pods can be drained. creationsUnasked: nor
+	// whether new pods would be accepted.
+	drainsUnasked, creationsUnasked bool
 }
 
 type resizedPod struct {
@@ -68,19 +69,24 @@ type resizedPod struct {
 // askWithRights has dry runs of the changes of pods made, where the user may change pods.
 // Those of others would be refused for lack of rights, which says nothing.
 func (p *planner) askWithRights(ctx context.Context, live client.Client) error {
-	mayPatch, err := p.mayPatch(ctx, live, "")
+	mayPatch, err := p.may(ctx, live, "patch", "")
 	if err != nil {
 		return err
 	}
-	mayResize, err := p.mayPatch(ctx, live, resize.Subresource)
+	mayResize, err := p.may(ctx, live, "patch", resize.Subresource)
 	if err != nil {
 		return err
 	}
-	mayDrain, err := p.mayPatch(ctx, live, "status")
+	mayDrain, err := p.may(ctx, live, "patch", "status")
 	if err != nil {
 		return err
 	}
-	p.drainsUnasked = !mayPatch || !mayDrain || !mayResize && p.resizes()
+	mayCreate, err := p.may(ctx, live, "create", "")
+	if err != nil {
+		return err
+	}
+	asks := mayPatch && (mayResize || !p.resizes())
+	p.drainsUnasked, p.creationsUnasked = !asks || !mayDrain, !asks || !mayCreate
 	switch {
 	case !mayPatch:
 		p.note("you may not patch pods: admission was not asked what it says to their changes")
@@ -99,11 +105,11 @@ func (p *planner) resizes() bool {
 	return slices.ContainsFunc(p.plan.Changes, func(change string) bool { return strings.Contains(change, ".resources") })
 }
 
-// mayPatch reports whether the user may patch the pods of the namespace.
-func (p *planner) mayPatch(ctx context.Context, live client.Client, subresource string) (bool, error) {
+// may reports whether the user may do something to the pods of the namespace.
+func (p *planner) may(ctx context.Context, live client.Client, verb, subresource string) (bool, error) {
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: p.found.Object.GetNamespace(), Verb: "patch", Resource: "pods", Subresource: subresource,
+			Namespace: p.found.Object.GetNamespace(), Verb: verb, Resource: "pods", Subresource: subresource,
 		},
 	}}
 	if err := live.Create(ctx, review); err != nil {
@@ -174,6 +180,9 @@ func (p *planner) take(found workload.Inspection) error {
 	if p.drainsUnasked && slices.ContainsFunc(found.Plan.Pods, func(pod inplace.PodState) bool { return inplace.DrainsByLabel(pod.Pod, pod.Step) }) {
 		p.note("the API server was not asked whether it keeps drained pods out of service: that takes the right to patch pods and pods/status")
 	}
+	if p.creationsUnasked && slices.ContainsFunc(found.Plan.Pods, func(pod inplace.PodState) bool { return pod.Step.Deletes() }) {
+		p.note("the API server was not asked whether it accepts new pods: that takes the right to create and patch pods")
+	}
 	p.size(found)
 	if found.Workload.Stopped && isOurs(p.changed) {
 		p.note("updateStrategy OnDelete: pods get the new revision when they are deleted")
@@ -200,8 +209,8 @@ func (p *planner) refusals(plan inplace.Plan) {
 	said := sets.New[string]()
 	for _, b := range plan.Blockers {
 		words := strings.ReplaceAll(b.Message, b.Pod.Name, "POD")
-		if (b.Denied || b.Reason == inplace.ReasonNoRoom) && !said.Has(words) {
-			said.Insert(words)
+		if (b.Denied || b.Reason == inplace.ReasonNoRoom) && !said.HasAny(words, b.Message) {
+			said.Insert(words, b.Message)
 			p.plan.Refusals = append(p.plan.Refusals, b.Message)
 		}
 	}
@@ -229,7 +238,17 @@ func (p *planner) decideHeld(ctx context.Context) error {
 		p.plan.Refusals = append(p.plan.Refusals, found.Invalid.Error())
 	}
 	if found.Ending == "" || found.Planned && len(p.plan.Changes) == 0 {
-		return p.take(found.Inspection)
+		if err := p.take(found.Inspection); err != nil {
+			return err
+		}
+		for i := range p.plan.Pods {
+			if name := p.plan.Pods[i].Name; found.Others.Has(name) {
+				p.plan.Pods[i] = report.PlannedPod{
+					Name: name, Way: report.Delete, Reason: report.ReasonByKubernetes, Message: "Kubernetes takes it away when the others are updated",
+				}
+			}
+		}
+		return nil
 	}
 	return p.allByKubernetes(ctx, found.Ending)
 }

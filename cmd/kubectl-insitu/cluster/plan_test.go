@@ -42,6 +42,10 @@ var _ = Describe("a plan", func() {
 		planned = planOf(w, set, func(set *appsv1beta1.StatefulSet) { set.Spec.Template.Spec.ServiceAccountName = "other" })
 		Expect(ways(planned)).To(Equal(map[string]report.Way{"db-0": report.Recreate, "db-1": report.Recreate, "db-2": report.Recreate}))
 
+		planned = planOf(w, set, func(set *appsv1beta1.StatefulSet) { set.Spec.Template.Spec.PriorityClassName = "golden" })
+		Expect(planned.Pods).To(HaveEach(HaveField("Way", report.Refused)), "no pod is deleted for one that is not accepted")
+		Expect(planned.Refusals).To(ConsistOf(ContainSubstring("no PriorityClass with name golden was found")))
+
 		planned = planOf(w, set, func(set *appsv1beta1.StatefulSet) {
 			set.Spec.Template.Spec.Containers[0].Image = newImage
 			set.Spec.UpdateStrategy.RollingUpdate.Partition = ptr.To[int32](2)

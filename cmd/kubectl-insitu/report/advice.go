@@ -109,6 +109,7 @@ var advice = map[string]string{
 	inplace.ReasonTerminationOverdue:  "Follow the message: force-delete the pod only when its node is known to be gone, or have its finalizers taken off",
 	inplace.ReasonSpecifiedDelete:     nothing,
 	inplace.ReasonPolicyReCreate:      "Nothing; to have such changes made in place, set podUpdatePolicy InPlaceIfPossible",
+	inplace.ReasonRecreationDenied:    "Correct what the API server says in the message: the template, a policy, or what it names and is not there; or go back: `kubectl insitu undo KIND/NAME`",
 	inplace.ReasonScaleIn:             nothing,
 	inplace.ReasonInPlaceUpdateHook:   freeHook + "; or go back: `kubectl insitu undo KIND/NAME`",
 	inplace.ReasonPreDeleteHook:       freeHook,
