@@ -11,6 +11,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
 
 // Workload is what is known of a workload whose pods are to be updated.
@@ -276,7 +278,7 @@ func (p *planner) decideDisruption(v *view) {
 			p.block(v, Waiting, ReasonBudget, p.budgetMessage())
 			return
 		case p.workload.Withheld > 0 && v.Step.Deletes():
-			p.block(v, Waiting, ReasonScaleUpLimited, fmt.Sprintf("%d pods are missing, and created when others are available: scaleStrategy.maxUnavailable", p.workload.Withheld))
+			p.block(v, Waiting, appsv1beta1.ReasonScaleUpLimited, fmt.Sprintf("%d pods are missing, and created when others are available: scaleStrategy.maxUnavailable", p.workload.Withheld))
 			return
 		case first != nil:
 			p.block(v, Waiting, ReasonUpdateOrder, turnMessage(first))

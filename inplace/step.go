@@ -131,8 +131,6 @@ const (
 	ReasonVolumeNotMountable = "VolumeNotMountable"
 	// ReasonBudget: maxUnavailable pods are unavailable.
 	ReasonBudget = "MaxUnavailable"
-	// ReasonScaleUpLimited: pods are missing that are made when others have started.
-	ReasonScaleUpLimited = "ScaleUpLimited"
 	// ReasonNewPod: a pod of the new template, made beside the others, has to serve first.
 	ReasonNewPod = "NewPod"
 	// ReasonNoRoom: maxUnavailable is 0, and there will be no pod more that gives room.

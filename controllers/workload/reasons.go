@@ -73,7 +73,7 @@ var reasons = sets.New(
 	inplace.ReasonUpdateOrder,
 	inplace.ReasonVolumeNotMountable,
 	inplace.ReasonBudget,
-	inplace.ReasonScaleUpLimited,
+	appsv1beta1.ReasonScaleUpLimited,
 	inplace.ReasonNewPod,
 	inplace.ReasonNoRoom,
 	inplace.ReasonDisruptionBudget,

@@ -72,9 +72,8 @@ type CloneSetStatus struct {
 	Resize *ResizeStatus `json:"resize,omitempty"`
 
 	// currentRevision is the name of the ControllerRevision that pods not yet
-	// updated run, and at which those are made that the partition keeps. It
-	// becomes updateRevision when there are pods, all of them are updated and
-	// ready, and no partition keeps others back.
+	// updated run, and those that the partition keeps. It becomes updateRevision
+	// when there are pods, all updated and ready, and no partition.
 	//
 	// +optional
 	CurrentRevision string `json:"currentRevision,omitempty"`

@@ -179,8 +179,8 @@ type CloneSetScaleStrategy struct {
 
 	// maxUnavailable is the number of pods that may start at a time: a number
 	// from 1 (3), or a percentage of replicas from 1% to 100% ("20%"), rounded
-	// up. While pods are missing for it, no pod that serves is deleted for an
-	// update. Other deletions are not limited. Absent, scaling is not limited.
+	// up. Deletions for an update wait for missing pods. Absent, scaling is not
+	// limited.
 	//
 	// +optional
 	// +kubebuilder:validation:XIntOrString

@@ -261,8 +261,8 @@ var mutants = []mutant{
 	{
 		// Pods that are just made take no place: others are updated as well.
 		"clones-made-take-no-place", "controllers/cloneset/rollout.go",
-		"s.scaled.atUpdate).held",
-		"0).held",
+		"s.partition(), s.scaled.atUpdate)",
+		"s.partition(), 0)",
 	},
 	{
 		// Nothing makes up for a pod between two batches: it waits for ever.
@@ -364,7 +364,7 @@ var mutants = []mutant{
 	{
 		// Pods of a template that was added stay as they are.
 		"claims-added-not-seen", "inplace/claims.go",
-		"if target.ClaimTemplates == nil {",
+		"if target.IgnoresClaims || target.ClaimTemplates == nil {",
 		"if true || target.ClaimTemplates == nil {",
 	},
 	{
