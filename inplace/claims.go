@@ -190,7 +190,7 @@ func (p *planner) changeClaims(v *view) (waits bool) {
 }
 
 func (p *planner) claimsMessage() string {
-	return fmt.Sprintf("the claims of %d pods are being changed, maxConcurrent is %d", p.changing, max(p.workload.MaxConcurrentClaims, 1))
+	return fmt.Sprintf("the claims of %s are being changed, maxConcurrent is %d", Pods(p.changing), max(p.workload.MaxConcurrentClaims, 1))
 }
 
 // holdsClaims reports whether a pod takes one of the places for changes of claims.

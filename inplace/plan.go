@@ -278,7 +278,7 @@ func (p *planner) decideDisruption(v *view) {
 			p.block(v, Waiting, ReasonBudget, p.budgetMessage())
 			return
 		case p.workload.Withheld > 0 && v.Step.Deletes():
-			p.block(v, Waiting, appsv1beta1.ReasonScaleUpLimited, fmt.Sprintf("%d pods are missing, and created when others are available: scaleStrategy.maxUnavailable", p.workload.Withheld))
+			p.block(v, Waiting, appsv1beta1.ReasonScaleUpLimited, Withheld(p.workload.Withheld))
 			return
 		case first != nil:
 			p.block(v, Waiting, ReasonUpdateOrder, turnMessage(first))
@@ -311,7 +311,7 @@ func (p *planner) decideUnavailable(v *view) {
 		p.block(v, Waiting, ReasonUpdateOrder, turnMessage(first))
 		return
 	}
-	p.block(v, Waiting, ReasonBudget, fmt.Sprintf("%d pods are being updated, maxUnavailable is %d", p.inWork, p.workload.MaxUnavailable))
+	p.block(v, Waiting, ReasonBudget, fmt.Sprintf("%s being updated, maxUnavailable is %d", PodsThat(p.inWork, "is", "are"), p.workload.MaxUnavailable))
 }
 
 // start moves a pod whose turn has come. Where that depends on its labels, nothing is
@@ -334,7 +334,7 @@ func (p *planner) decideResize(v *view) {
 	case v.holdsResizes(p.workload.Target):
 		p.move(v, "resized before, and not ready since")
 	case p.resizing >= limit:
-		p.block(v, Waiting, ReasonMaxConcurrent, fmt.Sprintf("%d pods are being resized, maxConcurrent is %d", p.resizing, limit))
+		p.block(v, Waiting, ReasonMaxConcurrent, fmt.Sprintf("%s being resized, maxConcurrent is %d", PodsThat(p.resizing, "is", "are"), limit))
 	case p.awaitsTurn(&p.updates, v) != nil:
 		p.block(v, Waiting, ReasonUpdateOrder, turnMessage(p.awaitsTurn(&p.updates, v)))
 	default:
@@ -364,7 +364,7 @@ func (p *planner) budgetMessage() string {
 	if missing := p.unavailable - len(p.out); missing > 0 {
 		takers = append(takers, fmt.Sprintf("%d missing", missing))
 	}
-	message := fmt.Sprintf("%d pods are unavailable, maxUnavailable is %d", max(p.unavailable, 0), p.workload.MaxUnavailable)
+	message := fmt.Sprintf("%s unavailable, maxUnavailable is %d", PodsThat(max(p.unavailable, 0), "is", "are"), p.workload.MaxUnavailable)
 	if len(takers) > 0 {
 		message += ": " + strings.Join(takers, "; ")
 	}

@@ -744,7 +744,7 @@ func TestPodsThatWillRestartWhenThereIsRoomTakeTheBudget(t *testing.T) {
 	w.Pods[0].From = &large
 	plan := MakePlan(w, after(10))
 	g.Expect(moved(plan)).To(BeEmpty())
-	g.Expect(plan.Blockers).To(ContainElement(HaveField("Message", "1 pods are unavailable, maxUnavailable is 1: sample-0")))
+	g.Expect(plan.Blockers).To(ContainElement(HaveField("Message", "1 pod is unavailable, maxUnavailable is 1: sample-0")))
 }
 
 // A pod that is out of service for another change is resized with it, and takes a place
@@ -758,7 +758,7 @@ func TestResizesOfPodsThatAreBeingChangedTakeAPlace(t *testing.T) {
 	}), 1
 	plan := MakePlan(w, after(10))
 	g.Expect(moved(plan)).To(Equal("Resize sample-0"))
-	g.Expect(plan.Blockers).To(ContainElement(HaveField("Message", "1 pods are being resized, maxConcurrent is 1")))
+	g.Expect(plan.Blockers).To(ContainElement(HaveField("Message", "1 pod is being resized, maxConcurrent is 1")))
 }
 
 func TestASilentNodeDoesNotHoldUpResizes(t *testing.T) {

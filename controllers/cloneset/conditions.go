@@ -11,6 +11,7 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/workload"
+	"github.com/insitu-dev/insitu/inplace"
 )
 
 // setConditions sets every condition of the status, one function each. before is
@@ -40,13 +41,13 @@ func setReady(s *scope) {
 	switch {
 	case int(c.replicas) != s.scaled.wanted || len(s.outgoing) > 0:
 		reason = appsv1beta1.ReasonScaling
-		message = fmt.Sprintf("%d of %d pods exist", c.replicas, s.scaled.wanted) + workload.WithheldMessage(s.scaled.withheld)
+		message = inplace.Scaling(int(c.replicas), s.scaled.wanted, len(s.outgoing)) + workload.WithheldMessage(s.scaled.withheld)
 	case c.pending > 0 && s.set.GetUpdateStrategyType() == appsv1beta1.OnDeleteCloneSetUpdateStrategyType:
 		reason = appsv1beta1.ReasonOnDelete
-		message = fmt.Sprintf("%d pods get the new revision when they are deleted", c.pending)
+		message = inplace.WhenDeleted(c.pending)
 	case c.pending > 0 && s.set.IsPaused():
 		reason = appsv1beta1.ReasonPaused
-		message = fmt.Sprintf("paused with %d pods to update", c.pending)
+		message = "paused with " + inplace.Pods(c.pending) + " to update"
 	case c.pending > 0:
 		reason = appsv1beta1.ReasonUpdating
 		message = fmt.Sprintf("%d of %d pods are to be updated to revision %s", c.pending, replicas-c.kept, s.revisions.Update.Name()) +
@@ -62,10 +63,10 @@ func setReady(s *scope) {
 		message = fmt.Sprintf("%d claims do not follow their templates: %s", claims.Blocked, claims.Message)
 	case c.kept > 0:
 		reason = appsv1beta1.ReasonPartitionReached
-		message = fmt.Sprintf("partition keeps %d pods at their revision", c.kept)
+		message = "partition keeps " + inplace.PodsThat(c.kept, "at its revision", "at their revision")
 	default:
 		reason = appsv1beta1.ReasonAvailable
-		message = fmt.Sprintf("%d pods are available", c.available)
+		message = inplace.PodsThat(c.available, "is", "are") + " available"
 	}
 	isReady := c.available == replicas &&
 		slices.Contains([]string{appsv1beta1.ReasonAvailable, appsv1beta1.ReasonPartitionReached, appsv1beta1.ReasonOnDelete}, reason)

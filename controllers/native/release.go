@@ -69,7 +69,7 @@ func updated(s *scope) *ending {
 			count++
 		}
 	}
-	return &ending{corev1.EventTypeNormal, reasonUpdated, fmt.Sprintf("%d pods run revision %s", count, s.target.Name)}
+	return &ending{corev1.EventTypeNormal, reasonUpdated, fmt.Sprintf("%s revision %s", inplace.PodsThat(count, "runs", "run"), s.target.Name)}
 }
 
 func lost(s *scope) *ending {

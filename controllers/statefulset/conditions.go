@@ -13,6 +13,7 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/workload"
+	"github.com/insitu-dev/insitu/inplace"
 )
 
 // setConditions sets every condition of the status, one function each.
@@ -49,12 +50,12 @@ func progressOf(s *scope) progress {
 	wanted := s.replicas
 	switch {
 	case len(s.members) != wanted || len(s.condemned) > 0:
-		message := fmt.Sprintf("%d of %d pods exist, %d are to be deleted", len(s.members), wanted, len(s.condemned))
-		return progress{moving: true, reason: appsv1beta1.ReasonScaling, message: message + workload.WithheldMessage(s.withheld)}
+		return progress{moving: true, reason: appsv1beta1.ReasonScaling,
+			message: inplace.Scaling(len(s.members), wanted, len(s.condemned)) + workload.WithheldMessage(s.withheld)}
 	case c.pending > 0 && s.set.GetUpdateStrategyType() == appsv1.OnDeleteStatefulSetStrategyType:
-		return s.resting(c, appsv1beta1.ReasonOnDelete, fmt.Sprintf("%d pods get the new revision when they are deleted", c.pending))
+		return s.resting(c, appsv1beta1.ReasonOnDelete, inplace.WhenDeleted(c.pending))
 	case c.pending > 0 && s.set.IsPaused():
-		return progress{reason: appsv1beta1.ReasonPaused, message: fmt.Sprintf("paused with %d pods to update", c.pending)}
+		return progress{reason: appsv1beta1.ReasonPaused, message: "paused with " + inplace.Pods(c.pending) + " to update"}
 	case c.pending > 0:
 		return progress{moving: true, reason: appsv1beta1.ReasonUpdating,
 			message: fmt.Sprintf("%d of %d pods are to be updated to revision %s", c.pending, wanted-c.kept, s.revisions.Update.Name()) +
@@ -66,9 +67,9 @@ func progressOf(s *scope) progress {
 		return progress{reason: appsv1beta1.ReasonClaimsBlocked,
 			message: fmt.Sprintf("%d claims do not follow their templates: %s", claims.Blocked, claims.Message)}
 	case c.kept > 0:
-		return s.resting(c, appsv1beta1.ReasonPartitionReached, fmt.Sprintf("partition keeps %d pods at their revision", c.kept))
+		return s.resting(c, appsv1beta1.ReasonPartitionReached, "partition keeps "+inplace.PodsThat(c.kept, "at its revision", "at their revision"))
 	default:
-		return s.resting(c, appsv1beta1.ReasonAvailable, fmt.Sprintf("%d pods are available", c.available))
+		return s.resting(c, appsv1beta1.ReasonAvailable, inplace.PodsThat(c.available, "is", "are")+" available")
 	}
 }
 

@@ -90,7 +90,7 @@ var _ = Describe("A pod that cannot be created", func() {
 			w.reconcileFailing()
 		}
 		Expect(conditionOf(w.refresh(), appsv1beta1.ConditionFailedCreatePod).Message).To(ContainSubstring("exceeded quota: few-pods"))
-		Expect(conditionOf(w.set, appsv1beta1.ConditionReady).Message).To(Equal("0 of 1000000 pods exist, 0 are to be deleted"))
+		Expect(conditionOf(w.set, appsv1beta1.ConditionReady).Message).To(Equal("0 of 1000000 pods exist"))
 		Expect(w.recorder.Events(appsv1beta1.ReasonFailedCreate)).To(HaveLen(5 * workload.MaxFailures))
 	})
 

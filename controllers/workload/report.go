@@ -200,15 +200,11 @@ func Undrained(plan inplace.Plan) string {
 	return "; pods without a readiness gate are restarted in service: " + plan.CannotDrain.Message
 }
 
-// withheldWords say how many pods are missing that scaleStrategy.maxUnavailable does not
-// allow yet.
-const withheldWords = "%d pods are created when others are available: scaleStrategy.maxUnavailable"
-
 // ReportWithheld records an event where pods are missing that scaleStrategy.maxUnavailable
 // does not allow yet.
 func ReportWithheld(recorder events.EventRecorder, owner client.Object, withheld int) {
 	if withheld > 0 {
-		recorder.Eventf(owner, nil, corev1.EventTypeWarning, appsv1beta1.ReasonScaleUpLimited, ActionCreate, withheldWords, withheld)
+		recorder.Eventf(owner, nil, corev1.EventTypeWarning, appsv1beta1.ReasonScaleUpLimited, ActionCreate, "%s", inplace.Withheld(withheld))
 	}
 }
 
@@ -218,5 +214,5 @@ func WithheldMessage(withheld int) string {
 	if withheld == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; "+withheldWords, withheld)
+	return "; " + inplace.Withheld(withheld)
 }

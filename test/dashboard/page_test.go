@@ -56,7 +56,7 @@ func TestWhatHoldsARolloutIsNamedInTheOverview(t *testing.T) {
 	w := makeWorkload("CloneSet", "shop", "basket", 2)
 	w.Phase, w.Message = report.Progressing, "2 of 2 pods are to be updated"
 	w.Blockers = []report.Blocker{
-		{Pod: "basket-1", Step: "Waiting", Reason: "MaxUnavailable", Message: "1 pods are unavailable"},
+		{Pod: "basket-1", Step: "Waiting", Reason: "MaxUnavailable", Message: "1 pod is unavailable"},
 		{Pod: "basket-0", Step: "HookHeld", Reason: "InPlaceUpdateHook", Message: "held by label example.com/hold"},
 	}
 	p := open(t, newSource(w), look{})

@@ -25,7 +25,7 @@ func TestDiff(t *testing.T) {
 		"at first": {report.Workload{}, rolling(), []string{
 			"statefulset.apps.kruise.io/db  Progressing  Updating",
 			"statefulset.apps.kruise.io/db  2 of 3 pods updated, 2 available",
-			"pod db-0  Waiting  MaxUnavailable  1 pods are unavailable, maxUnavailable is 1",
+			"pod db-0  Waiting  MaxUnavailable  1 pod is unavailable, maxUnavailable is 1",
 			"pod db-1  Restarting  ContainerRestarting  container main is being restarted",
 		}},
 		"at first, at rest": {report.Workload{}, set(2), []string{

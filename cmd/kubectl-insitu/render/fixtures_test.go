@@ -89,7 +89,7 @@ func waiting(w report.Workload, from, to int) report.Workload {
 	for i := from; i < to; i++ {
 		p := &w.Pods[i]
 		p.Revision, p.State, p.Updated, p.InPlace, p.Restarts = "db-5d8f7b6c99", "Waiting", false, false, 0
-		p.Reason, p.Message = inplace.ReasonBudget, "1 pods are unavailable, maxUnavailable is 1"
+		p.Reason, p.Message = inplace.ReasonBudget, "1 pod is unavailable, maxUnavailable is 1"
 		p.Containers[0].Image, p.Containers[0].WantedImage, p.Containers[0].Restarts = oldImage, newImage, 0
 		w.Blockers = append(w.Blockers, blocker(w, *p, ago(2*time.Minute)))
 	}

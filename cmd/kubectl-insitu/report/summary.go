@@ -20,6 +20,7 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/apis/native"
+	"github.com/insitu-dev/insitu/inplace"
 )
 
 // reasonNotObserved: the operator has not said anything of the present spec.
@@ -220,11 +221,11 @@ func (w Workload) leftToDeletions(object client.Object) Workload {
 		w.Phase, w.Message = Progressing, "waiting for the present spec to be observed"
 	case w.Updated < w.Replicas:
 		w.Phase, w.Reason = Paused, appsv1beta1.ReasonOnDelete
-		w.Message = fmt.Sprintf("%d pods get the new revision when they are deleted", w.Replicas-w.Updated)
+		w.Message = inplace.WhenDeleted(w.Replicas - w.Updated)
 	case w.Ready < w.Replicas:
 		w.Phase, w.Message = Progressing, fmt.Sprintf("%d of %d pods are ready", w.Ready, w.Replicas)
 	default:
-		w.Phase, w.Message = Healthy, fmt.Sprintf("%d pods are ready", w.Ready)
+		w.Phase, w.Message = Healthy, inplace.PodsThat(w.Ready, "is", "are")+" ready"
 	}
 	return w
 }
