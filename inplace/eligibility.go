@@ -33,6 +33,9 @@ const (
 	// annotation that changes. A running container keeps the old value, and this
 	// one cannot be restarted: it runs once, or its image has no other name.
 	ReasonEnvFromMetadata = "EnvFromMetadata"
+	// ReasonInjectionChanged: admission would put other containers into a new pod than the
+	// pod has, and what was changed in the template asks for those.
+	ReasonInjectionChanged = "InjectionChanged"
 	// ReasonResizeUnsupported: the API server does not change the sizes of live pods.
 	ReasonResizeUnsupported = "ResizeUnsupported"
 	// ReasonAdmissionDenied: the API server refuses the change: a policy or a

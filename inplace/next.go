@@ -152,10 +152,10 @@ func finishUnlessRefused(facts PodFacts, before *past, target Target, now time.T
 	return step
 }
 
-// turnDown handles a change that the server refuses, or of which it undoes what has a
-// container restarted.
+// turnDown handles a change that the server refuses, or that would not come to what was asked
+// for: the server undoes what has a container restarted, or gives new pods other containers.
 func turnDown(facts PodFacts, before *past, target Target, now time.Time) Step {
-	if facts.Refused.Reason != ReasonNotRestarted {
+	if reason := facts.Refused.Reason; reason != ReasonNotRestarted && reason != ReasonInjectionChanged {
 		return deny(before, target, facts.Refused, now)
 	}
 	step := refuseUnlessKept(facts, before, target, facts.Refused, now)

@@ -33,19 +33,29 @@ import (
 func (e *Executor) Preflight(ctx context.Context, owner client.Object, w inplace.Workload, now time.Time) (inplace.Plan, Result) {
 	w.Pods = slices.Clone(w.Pods)
 	known := e.memory.verdictsOn(owner.GetUID(), w.Target.Name)
-	tried, successors := sets.New[types.UID](), newSuccessors(e, owner, w, known)
+	injection := newInjection(e, w, known)
+	plan, result := e.judge(ctx, newSuccessors(e, owner, w, known), injection, now)
+	plan = e.askBudgets(ctx, injection.withhold(plan, w.Pods), now)
+	injection.tell(owner, plan, w.Pods)
+	return plan, result
+}
+
+// judge makes plans until the API server has said of all their moves what it says to them.
+func (e *Executor) judge(ctx context.Context, successors *successors, injection *injection, now time.Time) (inplace.Plan, Result) {
+	owner, w, known := successors.owner, successors.workload, successors.known
+	tried := sets.New[types.UID]()
 	known.drain.forget(now)
 	for {
 		w.Target.CannotDrain = known.drain.refusal(now)
 		plan := e.plan(w, now)
 		plan.CannotDrain = known.drain.refused
-		if known.mark(w.Pods, plan, now) || successors.keep(ctx, w.Pods, plan, now) {
+		if known.mark(w.Pods, plan, now) || injection.refuse(ctx, w.Pods, plan, now) || successors.keep(ctx, w.Pods, plan, now) {
 			continue
 		}
 		untried := known.untried(plan.Moves)
 		if slices.ContainsFunc(untried, func(m inplace.Move) bool { return tried.Has(m.Pod.UID) }) {
 			// What was refused a moment ago would be refused again.
-			return e.askBudgets(ctx, withhold(plan, known, Result{}), now), Result{Refused: len(untried)}
+			return withhold(plan, known, Result{}), Result{Refused: len(untried)}
 		}
 		for _, move := range untried {
 			tried.Insert(move.Pod.UID)
@@ -53,7 +63,7 @@ func (e *Executor) Preflight(ctx context.Context, owner client.Object, w inplace
 		if len(untried) > 0 {
 			result := e.try(ctx, owner, known, untried, now)
 			if result.Refused == 0 && result.Conflicts+len(result.Failed) > 0 {
-				return e.askBudgets(ctx, withhold(plan, known, result), now), result
+				return withhold(plan, known, result), result
 			}
 			continue
 		}
@@ -63,10 +73,10 @@ func (e *Executor) Preflight(ctx context.Context, owner client.Object, w inplace
 				continue
 			}
 			if result.IsUnfinished() || len(result.Failed) > 0 {
-				return e.askBudgets(ctx, withhold(plan, known, result), now), result
+				return withhold(plan, known, result), result
 			}
 		}
-		return e.askBudgets(ctx, plan, now), Result{}
+		return plan, Result{}
 	}
 }
 

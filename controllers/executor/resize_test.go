@@ -54,6 +54,9 @@ func newSizes(t *testing.T, replicas int) *admission {
 			request := fmt.Sprintf("create %s%v", obj.GetGenerateName(), options.DryRun)
 			raw, err := json.Marshal(obj)
 			a.requests, a.bodies[request] = append(a.requests, request), string(raw)
+			if pod, ok := obj.(*corev1.Pod); ok && a.stores != nil {
+				a.stores(pod)
+			}
 			return errors.Join(err, a.says(request))
 		},
 		SubResourcePatch: func(_ context.Context, _ client.Client, name string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
@@ -216,10 +219,12 @@ func TestAPodOfTheSameSizeHasRoomInTheQuota(t *testing.T) {
 	a.says = refuses("create", forbidden("exceeded quota: q"))
 	pod := builders.Pod("sample-0", "b", "nginx:alpine").Sized("200m", "64Mi").Build()
 
-	a.Expect(a.executor.refusesSuccessor(t.Context(), pod, a.workload.Target.Revision)).To(Succeed())
+	_, err := a.executor.makeSuccessor(t.Context(), pod, a.workload.Target.Revision)
+	a.Expect(err).NotTo(HaveOccurred())
 
 	pod = builders.Pod("sample-0", "b", "nginx:alpine").Sized("200m", "32Mi").Build()
-	a.Expect(a.executor.refusesSuccessor(t.Context(), pod, a.workload.Target.Revision)).NotTo(Succeed())
+	_, err = a.executor.makeSuccessor(t.Context(), pod, a.workload.Target.Revision)
+	a.Expect(err).To(HaveOccurred())
 }
 
 // A pod goes for its sizes only if another can come: a policy may refuse it as well.

@@ -16,6 +16,7 @@ import (
 	quantity "k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	quota "k8s.io/apiserver/pkg/quota/v1"
 	"k8s.io/component-helpers/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -29,17 +30,12 @@ type successors struct {
 	owner    client.Object
 	workload inplace.Workload
 	known    *verdicts
-	// answers holds what was answered about evicted pods, by revision, nil for acceptance,
-	// and asked the pods that were asked about.
-	answers map[string]*inplace.Refusal
-	asked   sets.Set[types.UID]
+	// evicted are the pods that were asked about since they are to be evicted.
+	evicted sets.Set[types.UID]
 }
 
 func newSuccessors(e *Executor, owner client.Object, w inplace.Workload, known *verdicts) *successors {
-	return &successors{
-		executor: e, owner: owner, workload: w, known: known,
-		answers: map[string]*inplace.Refusal{}, asked: sets.New[types.UID](),
-	}
+	return &successors{executor: e, owner: owner, workload: w, known: known, evicted: sets.New[types.UID]()}
 }
 
 // keep marks the pods that a plan evicts or deletes, and in whose places no new ones would be
@@ -50,12 +46,12 @@ func (s *successors) keep(ctx context.Context, pods []inplace.PodFacts, plan inp
 		if !move.Step.Evict && !move.Step.Deletes() {
 			continue
 		}
-		i := slices.IndexFunc(plan.Pods, func(state inplace.PodState) bool { return state.Pod.UID == move.Pod.UID })
+		i := indexOf(move.Pod, plan)
 		switch {
-		case pods[i].Irreplaceable != nil:
-		case move.Step.Evict && !s.asked.Has(move.Pod.UID):
-			s.asked.Insert(move.Pod.UID)
-			pods[i].Irreplaceable = s.refusal(ctx, &pods[i], move.Step, now)
+		case i < 0 || pods[i].Irreplaceable != nil:
+		case move.Step.Evict && !s.evicted.Has(move.Pod.UID):
+			s.evicted.Insert(move.Pod.UID)
+			pods[i].Irreplaceable = s.refusalToEvict(ctx, &pods[i], move.Step, now)
 			marked = marked || pods[i].Irreplaceable != nil
 		case !move.Step.Evict && s.workload.Current != nil:
 			if refused := s.refusalToRecreate(ctx, &pods[i], now); refused != nil {
@@ -67,6 +63,11 @@ func (s *successors) keep(ctx context.Context, pods []inplace.PodFacts, plan inp
 	return marked
 }
 
+// indexOf returns the place of a pod in a plan; -1 if it is not one of those that are updated.
+func indexOf(pod *corev1.Pod, plan inplace.Plan) int {
+	return slices.IndexFunc(plan.Pods, func(state inplace.PodState) bool { return state.Pod.UID == pod.UID })
+}
+
 // keepAll marks all pods that are to be deleted and would come back at a revision.
 func (s *successors) keepAll(pods []inplace.PodFacts, plan inplace.Plan, revision string, refused *inplace.Refusal) {
 	for i := range pods {
@@ -76,81 +77,105 @@ func (s *successors) keepAll(pods []inplace.PodFacts, plan inplace.Plan, revisio
 	}
 }
 
-// refusal returns why there would be no new pod in the place of one that is to be evicted for
-// its sizes; nil if there would.
-func (s *successors) refusal(ctx context.Context, facts *inplace.PodFacts, step inplace.Step, now time.Time) *inplace.Refusal {
+// refusalToEvict returns why there would be no new pod in the place of one that is to be
+// evicted for its sizes; nil if there would.
+func (s *successors) refusalToEvict(ctx context.Context, facts *inplace.PodFacts, step inplace.Step, now time.Time) *inplace.Refusal {
 	if isOfQuota(step.Message) {
 		return &inplace.Refusal{Reason: step.Reason, Message: "the quota has no room for it", Until: now.Add(refusalPeriod)}
 	}
-	revision := s.workload.ComesBackAt(*facts)
-	answer, known := s.answers[revision.Name]
-	if !known {
-		if err := s.executor.refusesSuccessor(ctx, facts.Pod, revision); err != nil {
-			answer = &inplace.Refusal{Reason: inplace.ReasonResizeDenied, Message: Shorten(ServerWords(err)), Until: now.Add(refusalPeriod)}
-		}
-		s.answers[revision.Name] = answer
+	answer := s.ask(ctx, facts.Pod, s.workload.ComesBackAt(*facts), now)
+	if answer.err == nil {
+		return nil
 	}
-	return answer
+	return &inplace.Refusal{Reason: inplace.ReasonResizeDenied, Message: Shorten(ServerWords(answer.err)), Until: answer.until}
 }
 
 // refusalToRecreate returns why there would be no new pod in the place of one that is to be
-// recreated; nil if there would. The API server is asked once for all pods that come back at
-// a revision, and again when its answer is old.
+// recreated; nil if there would.
 func (s *successors) refusalToRecreate(ctx context.Context, facts *inplace.PodFacts, now time.Time) *inplace.Refusal {
 	revision := s.workload.ComesBackAt(*facts)
-	known := s.known.successors[revision.Name]
-	if now.Before(known.until) {
-		return known.refused
-	}
-	err := s.executor.refusesSuccessor(ctx, facts.Pod, revision)
-	refused := newRecreationRefusal(facts.Pod, err, now)
-	if refused != nil && refused.Denied && (known.refused == nil || !known.refused.Denied) {
+	refused := newRecreationRefusal(s.ask(ctx, facts.Pod, revision, now))
+	switch told := s.known.toldDenials; {
+	case refused == nil:
+		told.Delete(revision.Name)
+	case refused.Denied && !told.Has(revision.Name):
+		told.Insert(revision.Name)
 		s.executor.report(s.owner, facts.Pod, &event{corev1.EventTypeWarning, refused.Reason, actionRecreate, refused.Message})
 	}
-	s.known.successors[revision.Name] = successorVerdict{refused: refused, until: now.Add(refusalPeriod)}
 	return refused
+}
+
+// successorAnswer is why the API server would not accept a new pod in the place of another; no
+// error if it would.
+type successorAnswer struct {
+	pod *corev1.Pod
+	err error
+	// until is how long the answer is taken as it is: policies and quotas change without an
+	// event on the workload or its pods.
+	until time.Time
+}
+
+// ask returns what the API server says of a new pod at a revision in the place of another. An
+// answer is taken as it is for a while, also for other pods.
+func (s *successors) ask(ctx context.Context, pod *corev1.Pod, revision inplace.Revision, now time.Time) successorAnswer {
+	answer := s.known.successors[revision.Name]
+	if now.Before(answer.until) {
+		return answer
+	}
+	_, err := s.executor.makeSuccessor(ctx, pod, revision)
+	answer = successorAnswer{pod: pod, err: err, until: now.Add(refusalPeriod)}
+	s.known.successors[revision.Name] = answer
+	return answer
 }
 
 // newRecreationRefusal says why a pod stays that is to be recreated: what the API server said,
 // or that it did not answer. The name that it made up for the new pod is another one each time.
-func newRecreationRefusal(pod *corev1.Pod, err error, now time.Time) *inplace.Refusal {
-	until := now.Add(refusalPeriod)
-	made := regexp.MustCompile(regexp.QuoteMeta(pod.Name) + `-[a-z0-9]*`)
-	words := func() string { return Shorten(made.ReplaceAllLiteralString(ServerWords(err), pod.Name)) }
+func newRecreationRefusal(answer successorAnswer) *inplace.Refusal {
+	words := func() string {
+		made := regexp.MustCompile(regexp.QuoteMeta(answer.pod.Name) + `-[a-z0-9]*`)
+		return Shorten(made.ReplaceAllLiteralString(ServerWords(answer.err), answer.pod.Name))
+	}
 	switch {
-	case err == nil:
+	case answer.err == nil:
 		return nil
-	case IsRefusal(err):
+	case IsRefusal(answer.err):
 		return &inplace.Refusal{
-			Reason: inplace.ReasonRecreationDenied, Denied: true, Until: until,
+			Reason: inplace.ReasonRecreationDenied, Denied: true, Until: answer.until,
 			Message: "it is to be recreated, and the API server would not accept a new pod: " + words(),
 		}
 	default:
 		return &inplace.Refusal{
-			Reason: inplace.ReasonAdmissionUnknown, Until: until,
+			Reason: inplace.ReasonAdmissionUnknown, Until: answer.until,
 			Message: "the API server has not answered yet whether it would accept a new pod: " + words(),
 		}
 	}
 }
 
-// refusesSuccessor returns why the API server does not accept a new pod at a revision in the
-// place of another; nil if it does.
-func (e *Executor) refusesSuccessor(ctx context.Context, pod *corev1.Pod, revision inplace.Revision) error {
+// makeSuccessor returns what the API server would make of a new pod at a revision in the place
+// of another, or why it would not accept it. It returns nothing where it cannot be asked.
+func (e *Executor) makeSuccessor(ctx context.Context, pod *corev1.Pod, revision inplace.Revision) (*corev1.Pod, error) {
 	successor, err := inplace.Successor(pod, revision)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	fits := func(err error) bool { return !isLarger(successor, pod) || hasRoomThen(err.Error(), pod) }
-	err = e.client.Create(ctx, successor.DeepCopy(), client.DryRunAll, client.DisableReadYourWritesConsistency)
+	larger := isLarger(successor, pod)
+	err = e.client.Create(ctx, successor, client.DryRunAll, client.DisableReadYourWritesConsistency)
 	// The quota of a namespace still counts the pod that is to go.
-	hasRoom := IsOfQuota(err) && fits(err)
+	hasRoom := IsOfQuota(err) && (!larger || hasRoomWithout(pod, err.Error()))
 	// A user of the plugin may have no right to create pods.
 	mayNotAsk := apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot create resource")
-	if hasRoom || mayNotAsk || IsNoDryRun(err) || errors.Is(err, context.Canceled) {
-		return nil
+	switch {
+	case err == nil:
+		return successor, nil
+	case hasRoom, mayNotAsk, IsNoDryRun(err), errors.Is(err, ErrNotAsked), errors.Is(err, context.Canceled):
+		return nil, nil //nolint:nilnil // nothing is known of such a pod
+	default:
+		return nil, err
 	}
-	return err
 }
+
+// ErrNotAsked is what a client returns that does not ask the API server about a new pod.
+var ErrNotAsked = errors.New("the API server was not asked")
 
 // isLarger reports whether a pod asks for more of anything than another one has.
 func isLarger(pod, than *corev1.Pod) bool {
@@ -174,41 +199,43 @@ func IsOfQuota(err error) bool { return apierrors.IsForbidden(err) && isOfQuota(
 
 func isOfQuota(words string) bool { return strings.Contains(words, "exceeded quota") }
 
-// quotaWords are what the API server says of a quota that has no room: the amounts that are
-// requested, used and allowed of what there is too little of.
+// quotaWords are what the API server says of a quota that has no room for a pod: what the pod
+// needs of each resource that is short, what is used of it, and the limit.
 var quotaWords = regexp.MustCompile(`exceeded quota: \S+, requested: (\S+), used: (\S+), limited: (\S+)`)
 
-// hasRoomThen reports whether a quota, by the words in which it was refused, has room for a
-// pod when another one is gone. It has none as far as the words do not tell.
-func hasRoomThen(words string, gone *corev1.Pod) bool {
+// hasRoomWithout reports whether quotas, by the words in which they were refused, have room for
+// a pod when another one is gone. They have none if the words do not tell.
+func hasRoomWithout(gone *corev1.Pod, words string) bool {
 	found := quotaWords.FindAllStringSubmatch(words, -1)
-	if len(found) == 0 {
-		return false
-	}
-	for _, quota := range found {
-		requested, used, limited := amountsIn(quota[1]), amountsIn(quota[2]), amountsIn(quota[3])
-		for name, amount := range requested {
-			after := used[name]
-			after.Add(amount)
-			after.Sub(countedOf(gone, name))
-			if limit := limited[name]; after.Cmp(limit) > 0 {
-				return false
-			}
+	for _, words := range found {
+		requested, used, limited := usageIn(words[1]), usageIn(words[2]), usageIn(words[3])
+		after := quota.Subtract(quota.Add(used, requested), usageOf(gone, quota.ResourceNames(requested)))
+		if fits, _ := quota.LessThanOrEqual(after, limited); !fits {
+			return false
 		}
 	}
-	return true
+	return len(found) > 0
 }
 
-// amountsIn reads amounts as a quota writes them: "limits.cpu=2,pods=3".
-func amountsIn(words string) map[corev1.ResourceName]quantity.Quantity {
-	amounts := map[corev1.ResourceName]quantity.Quantity{}
+// usageIn reads usage as a quota writes it: "limits.cpu=2,pods=3".
+func usageIn(words string) corev1.ResourceList {
+	usage := corev1.ResourceList{}
 	for word := range strings.SplitSeq(strings.TrimSuffix(words, ","), ",") {
 		name, value, _ := strings.Cut(word, "=")
 		if amount, err := quantity.ParseQuantity(value); err == nil {
-			amounts[corev1.ResourceName(name)] = amount
+			usage[corev1.ResourceName(name)] = amount
 		}
 	}
-	return amounts
+	return usage
+}
+
+// usageOf returns what a quota counts of a pod under each of some names.
+func usageOf(pod *corev1.Pod, names []corev1.ResourceName) corev1.ResourceList {
+	usage := corev1.ResourceList{}
+	for _, name := range names {
+		usage[name] = countedOf(pod, name)
+	}
+	return usage
 }
 
 // countedOf returns what a quota counts of a pod under a name.

@@ -186,7 +186,7 @@ func TestRoomInAQuotaWhenAPodIsGone(t *testing.T) {
 		"requested: requests.example.com/gpu=1, used: requests.example.com/gpu=2, limited: requests.example.com/gpu=2": false,
 		"of words that nobody knows": false,
 	} {
-		NewWithT(t).Expect(hasRoomThen(`pods "x" is forbidden: exceeded quota: q, `+words, pod)).To(Equal(fits), words)
+		NewWithT(t).Expect(hasRoomWithout(pod, `pods "x" is forbidden: exceeded quota: q, `+words)).To(Equal(fits), words)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/lru"
 
 	"github.com/insitu-dev/insitu/inplace"
@@ -48,7 +49,10 @@ func (m memory) verdictsOn(workload types.UID, revision string) *verdicts {
 			return v
 		}
 	}
-	v := &verdicts{revision: revision, byChange: map[string]*verdict{}, successors: map[string]successorVerdict{}}
+	v := &verdicts{
+		revision: revision, byChange: map[string]*verdict{}, successors: map[string]successorAnswer{},
+		toldDenials: sets.New[string](), injections: map[string]injectionAnswer{}, toldInjections: sets.New[string](),
+	}
 	m.workloads.Add(workload, v)
 	return v
 }
@@ -59,14 +63,13 @@ type verdicts struct {
 	byChange map[string]*verdict
 	drain    drainVerdict
 	// successors is what was said of new pods in the places of others, by their revision.
-	successors map[string]successorVerdict
-}
-
-// successorVerdict is why new pods are not accepted, nil if they are, and until when that is
-// taken as it is: policies and quotas change without an event on the workload or its pods.
-type successorVerdict struct {
-	refused *inplace.Refusal
-	until   time.Time
+	successors map[string]successorAnswer
+	// toldDenials are the revisions at which no new pods are accepted, of which that was told.
+	toldDenials sets.Set[string]
+	// injections is what was said of the containers that admission puts into new pods, by the
+	// revision of those that there are; toldInjections is what was told of it.
+	injections     map[string]injectionAnswer
+	toldInjections sets.Set[string]
 }
 
 // on returns the verdict on a change, which is the same for all pods that need

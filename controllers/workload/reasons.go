@@ -43,6 +43,7 @@ var reasons = sets.New(
 	inplace.ReasonFieldImmutable,
 	inplace.ReasonRunsOnce,
 	inplace.ReasonEnvFromMetadata,
+	inplace.ReasonInjectionChanged,
 	inplace.ReasonResizeUnsupported,
 	inplace.ReasonAdmissionDenied,
 	inplace.ReasonAdmissionUnknown,

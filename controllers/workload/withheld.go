@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/insitu-dev/insitu/controllers/executor"
 )
 
 // Withhold returns a client that reads as c does, and takes every write for done without
@@ -37,11 +39,15 @@ type withheld struct {
 }
 
 // Create asks about an object without a name: one that would take the place of another.
-// What is to be made in any case is not asked about.
+// What is to be made in any case is not asked about. It returns executor.ErrNotAsked where it
+// may not ask.
 func (w withheld) Create(ctx context.Context, obj client.Object, options ...client.CreateOption) error {
 	asked := (&client.CreateOptions{}).ApplyOptions(options)
-	if w.asks == nil || len(asked.DryRun) == 0 || obj.GetName() != "" {
+	switch {
+	case len(asked.DryRun) == 0 || obj.GetName() != "":
 		return nil
+	case w.asks == nil:
+		return executor.ErrNotAsked
 	}
 	return w.asks.Create(ctx, obj, options...)
 }

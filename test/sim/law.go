@@ -171,6 +171,7 @@ func (l *law) judgePatch(w write) {
 		l.checkPartition(w)
 		l.checkGrown(w)
 		l.checkClaimsFirst(w)
+		l.checkRestartBringsInjected(w)
 	}
 	if l.takesOut(w) {
 		l.checkRole(w)

@@ -93,6 +93,28 @@ func (l *law) checkCanComeBack(w write) {
 	l.world.violate("%s, which serves, and the server has refused new pods for %s", w.words, now.Sub(r.since))
 }
 
+// checkRestartBringsInjected asserts that no pod is restarted in place, as the user asked for all
+// of its containers, while a new pod would have another one from admission, and has had for a
+// while.
+func (l *law) checkRestartBringsInjected(w write) {
+	before, was := w.before.(*corev1.Pod)
+	set, a := l.seenSet, l.world.server.admission
+	if !was || set == nil || set.Spec.UpdateStrategy.RollingUpdate == nil || set.Spec.UpdateStrategy.RollingUpdate.PodUpdatePolicy != appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType {
+		return
+	}
+	after, is := get[*corev1.Pod](l.world.server, before.Name)
+	isAsked := is && after.Annotations[restartedAt] != "" && after.Annotations[restartedAt] != before.Annotations[restartedAt]
+	now := l.world.clock.Now()
+	if !isAsked || now.Sub(a.rewrittenSince) < longKnown || now.Sub(a.refusals["Pod"].until) < longKnown {
+		return
+	}
+	made := &corev1.Pod{Spec: *set.Spec.Template.Spec.DeepCopy()}
+	a.rewrites.apply(made)
+	if old, fresh := images(before)[injected], images(made)[injected]; old != fresh {
+		l.world.violate("%s restarts it in place with %q injected, and a new pod has %q", w.words, old, fresh)
+	}
+}
+
 // checkNumberOfClaims asserts that a set makes no more claims than its pods need while
 // the server refuses the pods, however often it tries.
 func (l *law) checkNumberOfClaims(w write) {

@@ -26,6 +26,10 @@ type admission struct {
 	forbidsFirst bool
 	// rewrites are what is changed in objects.
 	rewrites rewrites
+	// upgraded: there is a newer image of what is injected; rewrittenSince is since when
+	// objects are rewritten as they are.
+	upgraded       bool
+	rewrittenSince time.Time
 	// ungates: new pods lack the gate, as those do that were made when the policy was another.
 	ungates bool
 	// refused is the last error that a refused creation got.

@@ -32,6 +32,8 @@ var widerRollouts = []rollout{
 	{"images that were moved to a mirror", 9, rewriting(rewrites{registry: mirror}), then(withoutRewrites, to("both"))},
 	{"with an injected container", 9, rewriting(rewrites{injects: true, inFront: true}), to("b")},
 	{"injected containers that are injected no more", 9, asClones(rewriting(rewrites{injects: true})), then(withoutRewrites, to("env"))},
+	{"a restart after what is injected was upgraded", 9, rewriting(rewrites{injects: true}), then(upgradeInjected, to("restart"))},
+	{"a restart of clones after what is injected was upgraded", 9, asClones(rewriting(rewrites{injects: true})), then(upgradeInjected, to("restart b"))},
 	{"resize of what a LimitRange has filled in", 4, sizedBy(rewriting(rewrites{defaults: true, injects: true})), to("more cpu")},
 	{"requests moved alone, followed by a revision", 4, sizedBy(nil), then(moved("requests", corev1.ResourceMemory, "24Mi"), to("less cpu"))},
 	{"requests moved alone, followed by a revision of both", 4, sizedBy(nil), then(moved("requests", corev1.ResourceMemory, "24Mi"), to("more memory"))},
@@ -44,7 +46,13 @@ func rewriting(r rewrites) func(*settings) {
 	return func(s *settings) { s.wider.rewrites = r }
 }
 
-func withoutRewrites(w *World) { w.server.admission.rewrites = rewrites{} }
+func upgradeInjected(w *World) {
+	w.server.admission.upgraded = true
+	w.rewrite(w.settings.wider.rewrites)
+	w.server.admission.rewrittenSince = time.Time{} // long ago
+}
+
+func withoutRewrites(w *World) { w.rewrite(rewrites{}) }
 
 // moved lets an autoscaler set one number of a pod.
 func moved(list string, name corev1.ResourceName, size string) func(*World) {

@@ -26,6 +26,8 @@ type rewrites struct {
 	// injects: an injector adds a container and a label to new pods; inFront: before all
 	// others.
 	injects, inFront bool
+	// upgraded: the injected container has a newer image.
+	upgraded bool
 	// defaults: a LimitRange gives new pods the resources that their template leaves out.
 	defaults bool
 	// class is the storage class that all new claims get; empty for theirs.
@@ -53,17 +55,25 @@ func chosenRewrites(c *Choices) rewrites {
 }
 
 func (r rewrites) String() string {
-	return fmt.Sprintf("registry %q (before all %t), injects %t (in front %t), defaults %t, class %q", r.registry, r.all, r.injects, r.inFront, r.defaults, r.class)
+	return fmt.Sprintf("registry %q (before all %t), injects %t (in front %t, upgraded %t), defaults %t, class %q", r.registry, r.all, r.injects, r.inFront, r.upgraded, r.defaults, r.class)
 }
 
 // toggleRewrites lets admission rewrite objects from now on, or no more.
 func (w *World) toggleRewrites() {
 	a := &w.server.admission
 	if a.rewrites == (rewrites{}) {
-		a.rewrites = w.settings.wider.rewrites
+		a.upgraded = !a.upgraded
+		w.rewrite(w.settings.wider.rewrites)
 	} else {
-		a.rewrites = rewrites{}
+		w.rewrite(rewrites{})
 	}
+}
+
+// rewrite lets admission rewrite objects in this way from now on.
+func (w *World) rewrite(r rewrites) {
+	a := &w.server.admission
+	r.upgraded = r.injects && a.upgraded
+	a.rewrites, a.rewrittenSince = r, w.clock.Now()
 	w.say("admission: rewrites: %s", a.rewrites)
 }
 
@@ -100,6 +110,9 @@ func (r rewrites) inject(pod *corev1.Pod) {
 	}
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, "mesh.example.io/injected", "true")
 	c := corev1.Container{Name: injected, Image: "mesh:a"}
+	if r.upgraded {
+		c.Image = "mesh:b"
+	}
 	if pod.Spec.Containers[0].Resources.Requests != nil {
 		size := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("32Mi")}
 		c.Resources = corev1.ResourceRequirements{Requests: size, Limits: size.DeepCopy()}

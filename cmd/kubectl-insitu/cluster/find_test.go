@@ -86,7 +86,7 @@ var _ = Describe("a workload", func() {
 		unasked, err := viewer.Plan(ctx, found, golden)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(ways(unasked)).To(Equal(map[string]report.Way{"db-0": report.Recreate, "db-1": report.Recreate, "db-2": report.Recreate}))
-		Expect(unasked.Notes).To(ContainElement(ContainSubstring("was not asked whether it accepts new pods")))
+		Expect(unasked.Notes).To(ContainElement(ContainSubstring("was not asked about new pods")))
 		Expect(ways(plan)).To(Equal(map[string]report.Way{"db-0": report.InPlace, "db-1": report.InPlace, "db-2": report.InPlace}))
 		Expect(audit.Writes()).To(BeEmpty())
 

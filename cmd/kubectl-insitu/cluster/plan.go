@@ -105,6 +105,13 @@ func (p *planner) resizes() bool {
 	return slices.ContainsFunc(p.plan.Changes, func(change string) bool { return strings.Contains(change, ".resources") })
 }
 
+// changesMetadata reports whether the change is one of labels or annotations of pods.
+func (p *planner) changesMetadata() bool {
+	return slices.ContainsFunc(p.plan.Changes, func(change string) bool {
+		return strings.Contains(change, "template.metadata.labels") || strings.Contains(change, "template.metadata.annotations")
+	})
+}
+
 // may reports whether the user may do something to the pods of the namespace.
 func (p *planner) may(ctx context.Context, live client.Client, verb, subresource string) (bool, error) {
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
@@ -180,15 +187,15 @@ func (p *planner) take(found workload.Inspection) error {
 	if p.drainsUnasked && slices.ContainsFunc(found.Plan.Pods, func(pod inplace.PodState) bool { return inplace.DrainsByLabel(pod.Pod, pod.Step) }) {
 		p.note("the API server was not asked whether it keeps drained pods out of service: that takes the right to patch pods and pods/status")
 	}
-	if p.creationsUnasked && slices.ContainsFunc(found.Plan.Pods, func(pod inplace.PodState) bool { return pod.Step.Deletes() }) {
-		p.note("the API server was not asked whether it accepts new pods: that takes the right to create and patch pods")
+	if p.creationsUnasked && (p.changesMetadata() || slices.ContainsFunc(found.Plan.Pods, func(pod inplace.PodState) bool { return pod.Step.Deletes() })) {
+		p.note("the API server was not asked about new pods, whether it accepts them and what admission puts into them: that takes the right to create and patch pods")
 	}
 	p.size(found)
 	if found.Workload.Stopped && isOurs(p.changed) {
 		p.note("updateStrategy OnDelete: pods get the new revision when they are deleted")
 	}
 	if missing := found.Workload.Replicas - len(found.Plan.Pods); missing > 0 {
-		p.note("%d pods are created", missing)
+		p.note("%s created", inplace.PodsThat(missing, "is", "are"))
 	}
 	return nil
 }

@@ -93,6 +93,7 @@ var advice = map[string]string{
 	inplace.ReasonFieldImmutable:        allowOrUndo,
 	inplace.ReasonRunsOnce:              allowOrUndo,
 	inplace.ReasonEnvFromMetadata:       allowOrUndo,
+	inplace.ReasonInjectionChanged:      "Nothing, with InPlaceIfPossible: pods are recreated; else delete those that are to have what a new pod gets: `kubectl delete pod POD`",
 	inplace.ReasonClaimTemplatesChanged: "Delete the pods one after the other, if their claims may go with them, or go back: `kubectl insitu undo KIND/NAME`",
 	inplace.ReasonResizeUnsupported:     "Allow recreation with podUpdatePolicy InPlaceIfPossible, or take a Kubernetes that serves pods/resize",
 	inplace.ReasonAdmissionDenied:       "Mend the policy or webhook that the message names, or go back: `kubectl insitu undo KIND/NAME`",
