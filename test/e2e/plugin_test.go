@@ -132,7 +132,7 @@ var _ = Describe("The kubectl plugin", func() {
 
 	It("says beforehand what comes of a change, and nothing is changed by that", func(ctx context.Context) {
 		before := start(ctx)
-		generations, err := kubectl(ctx, "get", "-n", namespace, "sts.apps.kruise.io,cloneset,deploy", "-o", "jsonpath={.items[*].metadata.generation}")
+		generations, err := kubectl(ctx, "get", "-n", namespace, "asts,cloneset,deploy", "-o", "jsonpath={.items[*].metadata.generation}")
 		Expect(err).NotTo(HaveOccurred(), generations)
 
 		inPlace, code := plugin(ctx, namespace, "plan", "sts.apps.kruise.io/image", "--image", "main="+nginxLatest, "--detailed-exitcode")
@@ -163,7 +163,7 @@ var _ = Describe("The kubectl plugin", func() {
 			MatchRegexp(`data-claim-0: .*640Mi`),
 		))
 
-		after, err := kubectl(ctx, "get", "-n", namespace, "sts.apps.kruise.io,cloneset,deploy", "-o", "jsonpath={.items[*].metadata.generation}")
+		after, err := kubectl(ctx, "get", "-n", namespace, "asts,cloneset,deploy", "-o", "jsonpath={.items[*].metadata.generation}")
 		Expect(err).NotTo(HaveOccurred(), after)
 		Expect(after).To(Equal(generations))
 		Expect(podsByUID(ctx, namespace)).To(Equal(before))

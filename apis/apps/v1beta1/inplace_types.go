@@ -76,10 +76,10 @@ type InPlaceUpdateStrategy struct {
 	// +optional
 	PodDisruptionBudget PodDisruptionBudgetPolicy `json:"podDisruptionBudget,omitempty"`
 
-	// deadlineSeconds is the time, in seconds, after which a pod whose update
-	// does not finish is reported as stuck: in status.blockers, in the
-	// condition Stalled and by an event. Nothing is undone. Absent, there is no
-	// deadline.
+	// deadlineSeconds is after how many seconds a pod whose update does not
+	// finish is reported as stuck: in status.blockers, in the condition
+	// Stalled and by an event. Nothing is undone. Absent, none, but 45 s for
+	// images.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1

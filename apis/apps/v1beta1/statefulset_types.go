@@ -15,7 +15,7 @@ import (
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
-// +kubebuilder:resource:path=statefulsets,singular=statefulset,scope=Namespaced,shortName=sts;asts,categories=all
+// +kubebuilder:resource:path=statefulsets,singular=statefulset,scope=Namespaced,shortName=asts,categories=all
 // +kubebuilder:subresource:status
 // +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.labelSelector
 // +kubebuilder:printcolumn:name="DESIRED",type=integer,JSONPath=`.spec.replicas`,description="Number of pods wanted"
