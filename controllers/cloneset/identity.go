@@ -60,7 +60,7 @@ func newPod(set *appsv1beta1.CloneSet, revision *history.Revision, templates []c
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, appsv1beta1.CloneSetInstanceIDKey, id)
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, appsv1beta1.PodTemplateHashLabel, hashOf(set.Name, revision.Name()))
 	workload.MountClaims(pod, templates)
-	return workload.NewPod{Pod: pod, Claims: newClaims(set, templates, id)}, nil
+	return workload.NewPod{Pod: pod, MadeUp: true, Claims: newClaims(set, templates, id)}, nil
 }
 
 // newClaims returns the claims of the pod with an instance ID from templates.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,7 +39,9 @@ const MaxFailures = 3
 
 // NewPod is a pod to create, with the claims that it needs before.
 type NewPod struct {
-	Pod    *corev1.Pod
+	Pod *corev1.Pod
+	// MadeUp: the pod has a name at random, and another one the next time that it is tried.
+	MadeUp bool
 	Claims []*corev1.PersistentVolumeClaim
 	// MayMake tells of the name of a claim whether it may be made; nil makes all.
 	MayMake func(string) bool
@@ -134,14 +137,29 @@ func (p *Pods) create(ctx context.Context, owner Owner, wanted NewPod) error {
 		err = explainTaken(p.Client.Create(ctx, pod), pod.Name)
 	}
 	if err != nil {
-		p.Recorder.Eventf(owner.Object, nil, corev1.EventTypeWarning, appsv1beta1.ReasonFailedCreate, ActionCreate,
-			"create pod %s: %v", pod.Name, err)
-		return fmt.Errorf("create pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		name := pod.Name
+		if wanted.MadeUp {
+			name = owner.Object.GetName() + "-…"
+			err = &renamedError{err, pod.Name, name}
+		}
+		p.Recorder.Eventf(owner.Object, nil, corev1.EventTypeWarning, appsv1beta1.ReasonFailedCreate, ActionCreate, "create pod %s: %v", name, err)
+		return fmt.Errorf("create pod %s/%s: %w", pod.Namespace, name, err)
 	}
 	p.Recorder.Eventf(owner.Object, pod, corev1.EventTypeNormal, appsv1beta1.ReasonSuccessfulCreate, ActionCreate,
 		"created pod %s at revision %s", pod.Name, RevisionOf(pod))
 	return nil
 }
+
+// renamedError says an error about a pod whose name was made up without that name: it would be
+// another error, another event and another status each time.
+type renamedError struct {
+	error
+	madeUp, name string
+}
+
+func (e *renamedError) Error() string { return strings.ReplaceAll(e.error.Error(), e.madeUp, e.name) }
+
+func (e *renamedError) Unwrap() error { return e.error }
 
 // tryCreate asks the API server whether it accepts a pod. Where an admission webhook takes
 // no part in dry runs, nothing speaks against it.

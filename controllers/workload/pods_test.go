@@ -83,3 +83,30 @@ func TestAFewPodsAreTriedWhereAllAreRefused(t *testing.T) {
 		g.Expect(*tries).To(Equal(round * MaxFailures))
 	}
 }
+
+// A pod whose name is made up has another one with each try. What is said of it is the same, so
+// that it is one event with a count, and no write of the status.
+func TestWhatIsSaidOfPodsWithNamesAtRandom(t *testing.T) {
+	g := NewWithT(t)
+	pods, _ := refusingPods(func(string) bool { return true })
+	recorder := events.NewFakeRecorder(1000)
+	pods.Recorder = recorder
+	said := map[string]int{}
+	for round := range 3 {
+		var wanted []NewPod
+		for i := range MaxFailures {
+			name := fmt.Sprintf("sample-%c%c", 'a'+round, 'a'+i)
+			wanted = append(wanted, NewPod{Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}, MadeUp: true})
+		}
+		errs := pods.Create(t.Context(), sampleOwner, wanted)
+		g.Expect(errs).To(HaveEach(Satisfy(apierrors.IsForbidden)))
+		said[Summary(errs)]++
+		for range errs {
+			said[<-recorder.Events]++
+		}
+	}
+	g.Expect(said).To(Equal(map[string]int{
+		`create pod default/sample-…: pods "sample-…" is forbidden: denied by a policy`:              3,
+		`Warning FailedCreate create pod sample-…: pods "sample-…" is forbidden: denied by a policy`: 3 * MaxFailures,
+	}))
+}

@@ -39,7 +39,13 @@ func (l *law) turnedDown(w write, err error) {
 		l.creations.failed = true
 		return
 	}
-	l.creations.refused = append(l.creations.refused, refusedCreation{kindOf(w.obj), w.obj.GetName(), err.Error()})
+	kind, name, words := kindOf(w.obj), w.obj.GetName(), err.Error()
+	if l.world.settings.clones.is && kind != "ControllerRevision" {
+		// The name of a pod is made up, and that of its claim with it: it says nothing.
+		said := name[:strings.LastIndex(name, "-")+1] + "…"
+		words, name = strings.ReplaceAll(words, name, said), said
+	}
+	l.creations.refused = append(l.creations.refused, refusedCreation{kind, name, words})
 }
 
 // checkRefusalsAreNamed asserts, after a reconciliation, that the user finds in the
