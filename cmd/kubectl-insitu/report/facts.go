@@ -6,6 +6,7 @@ package report
 import (
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -49,7 +50,8 @@ func New(f Facts) Workload {
 	w = w.unlessHelpless()
 	w.Pods = pods(f, w)
 	w.Revisions = revisionsInUse(f, w)
-	if w.Driver == Insitu && w.Held {
+	if w.Driver == Insitu && f.Kind.Group == appsv1.GroupName {
+		// Kubernetes does not say it, also when the hold has ended.
 		w.InPlace, w.Recreated = countWays(w.Pods)
 	}
 	advise(&w)

@@ -121,6 +121,21 @@ func TestAPodWithoutAPlanIsWhatItsStatusSays(t *testing.T) {
 	g.Expect(report.New(f).Pods[0].State).To(Equal("Settled"), "nothing comes to a pod of a healthy workload")
 }
 
+// When a hold has ended, nothing but the pods tells how they were updated.
+func TestTheWaysOfUpdatedPodsAreCountedAlsoAfterTheHold(t *testing.T) {
+	g := NewWithT(t)
+	f := factsOf(deploymentKind, deployment(3, 3, 3))
+	f.Revisions = []report.Revision{{Name: "new", IsUpdate: true}, {Name: "old"}}
+	f.RevisionOf = func(pod *corev1.Pod) string { return pod.Labels[appsv1beta1.ControllerRevisionHashLabel] }
+	inPlace := appsv1beta1.InPlaceUpdateState{Revision: "new"}
+	f.Pods = []*corev1.Pod{
+		builders.Pod("a", "new", "x").Record(inPlace).Ready(true, now).Build(), builders.Pod("b", "new", "x").Record(inPlace).Ready(true, now).Build(),
+		builders.Pod("c", "new", "x").Ready(true, now).Build(), builders.Pod("d", "old", "x").Ready(true, now).Build(),
+	}
+	told := report.New(f)
+	g.Expect([]int32{told.InPlace, told.Recreated}).To(Equal([]int32{2, 1}))
+}
+
 func TestRestartsSinceTheUpdateAreCounted(t *testing.T) {
 	g := NewWithT(t)
 	restarted := func(before string) *corev1.Pod {
