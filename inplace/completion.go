@@ -37,6 +37,10 @@ const (
 	ReasonNextBatch = "NextBatch"
 )
 
+// crashLoopBackOff is the kubelet's reason of a container that it will start again later, since it
+// has started it often: because it crashed, or because it was changed.
+const crashLoopBackOff = "CrashLoopBackOff"
+
 // Progress tells how far the last in-place update of a pod has come.
 type Progress struct {
 	// Complete is true when every container that was changed runs from its
@@ -149,6 +153,9 @@ func (e *evidence) restartsNever() bool {
 func (e *evidence) missing() (reason, message string) {
 	waiting, terminated := e.status.State.Waiting, e.status.State.Terminated
 	switch {
+	case waiting != nil && waiting.Reason == crashLoopBackOff && e.observed && !e.proved():
+		return waiting.Reason, strings.TrimSuffix(fmt.Sprintf("container %s: the kubelet has started it several times within minutes, and waits before it does so again: %s",
+			e.name, waiting.Message), ": ")
 	case waiting != nil && waiting.Reason != "" && e.observed:
 		return waiting.Reason, strings.TrimSuffix(fmt.Sprintf("container %s: %s", e.name, waiting.Message), ": ")
 	case e.hasEnded() && e.observed:
@@ -259,17 +266,16 @@ func (e *evidence) provesRestart(started, changed time.Time) bool {
 	return e.status.ImageID != e.entry.ImageID || !e.entry.Resizing && !started.Before(changed)
 }
 
+// imageFailures are the kubelet's reasons of a container that waits for its image in vain.
+var imageFailures = sets.New("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
+	"RegistryUnavailable", "SignatureValidationFailed")
+
+// IsImageFailure reports whether a reason is one of the kubelet's for a container that waits for
+// its image in vain. They take turns.
+func IsImageFailure(reason string) bool { return imageFailures.Has(reason) }
+
 func isImageFailure(waiting *corev1.ContainerStateWaiting) bool {
-	if waiting == nil {
-		return false
-	}
-	switch waiting.Reason {
-	case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
-		"RegistryUnavailable", "SignatureValidationFailed":
-		return true
-	default:
-		return false
-	}
+	return waiting != nil && IsImageFailure(waiting.Reason)
 }
 
 func startedAt(status corev1.ContainerStatus) time.Time {

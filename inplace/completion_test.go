@@ -302,3 +302,14 @@ func TestAKubeletThatRestartsEverythingChangesNothing(t *testing.T) {
 	g.Expect(plan.Moves).To(HaveLen(1))
 	g.Expect(plan.Moves[0]).To(And(HaveField("Pod.Name", "sample-1"), HaveField("Step.Action", MarkNotReady)))
 }
+
+// A container that is changed often waits in the kubelet's back-off. What it waits for is not that
+// it fails.
+func TestObserveTellsOfTheBackOffAfterSeveralChanges(t *testing.T) {
+	g := NewWithT(t)
+	waiting := waitingContainer("containerd://main-1", "CrashLoopBackOff")
+	g.Expect(Observe(changedPod(waiting).Build(), after(5))).To(And(
+		HaveField("Reason", "CrashLoopBackOff"), HaveField("Proved", false),
+		HaveField("Message", "container main: the kubelet has started it several times within minutes, and waits before it does so again: told by the kubelet"),
+	))
+}

@@ -32,9 +32,6 @@ func TestNextDeadline(t *testing.T) {
 		"not seen by the kubelet of a lost node": {
 			pod: changedPod(oldContainer()).Generation(2, 1), end: after(60), state: Restarting, reason: ReasonNotObserved,
 		},
-		"the image cannot be pulled": {
-			pod: changedPod(failedPull()), end: after(60), state: Restarting, reason: "ImagePullBackOff",
-		},
 		"restarted and not ready": {
 			pod: changedPod(newContainer()).Gated(corev1.ConditionTrue, after(10)).Ready(false, after(-4)),
 			end: after(60), state: Verifying, reason: ReasonPodNotReady,
@@ -73,6 +70,42 @@ func TestNextDeadline(t *testing.T) {
 	}
 }
 
+// An image that cannot be pulled is told of, whatever the deadline: also while a new pod waits for it.
+func TestNextTellsOfAnImageThatCannotBePulled(t *testing.T) {
+	created := builders.Pod("sample-0", "b", latestImage).Gated(corev1.ConditionTrue, builders.Start).
+		Ready(false, after(0)).Status(waitingContainer("", "ErrImagePull"))
+	stoppedLate := failedPull()
+	stoppedLate.LastTerminationState.Terminated.FinishedAt = metav1.NewTime(after(30))
+	for name, tc := range map[string]struct {
+		pod      *builders.PodBuilder
+		deadline time.Duration
+		end      int
+		words    string
+	}{
+		"without a deadline":    {pod: changedPod(failedPull()), end: 45, words: "longer than 45s: "},
+		"with a later deadline": {pod: changedPod(failedPull()), deadline: time.Minute, end: 45, words: "longer than 45s: "},
+		"with an earlier one":   {pod: changedPod(failedPull()), deadline: 20 * time.Second, end: 20, words: "longer than 20s: "},
+		"of a new pod":          {pod: created, end: 45, words: "longer than 45s: "},
+		"after a long stop":     {pod: changedPod(stoppedLate), deadline: 10 * time.Minute, end: 75, words: "longer than 45s: "},
+		"of a new pod whose volumes came late": {
+			pod: builders.Pod("sample-0", "b", latestImage).Gated(corev1.ConditionTrue, builders.Start).Ready(false, after(0)).
+				Status(waitingContainer("", "ErrImagePull")).Condition(corev1.PodReadyToStartContainers, corev1.ConditionTrue, after(30)),
+			end: 75, words: "longer than 45s: ",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			revisions, pod := testRevisions(t), tc.pod.Build()
+			facts, target := PodFacts{Pod: pod, From: revisions[revisionName(pod)]}, Target{Revision: *revisions["b"], Policy: inPlaceIfPossible, Deadline: tc.deadline}
+			step := Next(facts, target, after(tc.end-1))
+			g.Expect(step.State).NotTo(Equal(Stuck))
+			g.Expect(step.Until).To(BeTemporally("==", after(tc.end)))
+			step = Next(facts, target, after(tc.end))
+			g.Expect(step).To(And(HaveField("State", Stuck), HaveField("Message", HavePrefix(tc.words)), HaveField("Action", Wait)))
+		})
+	}
+}
+
 // The settle time ends before the deadline: that is when to look again.
 func TestNextDeadlineLeavesAnEarlierMoment(t *testing.T) {
 	g := NewWithT(t)
@@ -105,7 +138,7 @@ func TestNextDeadlineDoesNotCountTheTimeInService(t *testing.T) {
 func TestNextNamesTheContainerThatCannotStart(t *testing.T) {
 	g := NewWithT(t)
 	pod := builders.Pod("sample-0", "b", latestImage).Gated(corev1.ConditionTrue, builders.Start).
-		Ready(false, builders.Start).Status(waitingContainer("", "ImagePullBackOff")).Build()
+		Ready(false, patched).Status(waitingContainer("", "ImagePullBackOff")).Build()
 	step := finish(pastOf(pod, patched), Target{}, patched)
 	g.Expect(step).To(And(
 		HaveField("State", Verifying), HaveField("Reason", "ImagePullBackOff"),

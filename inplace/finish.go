@@ -54,7 +54,7 @@ func restart(before *past, target Target, now time.Time) *Step {
 	if step.Reason == ReasonResizeInProgress {
 		step.State = Resizing
 	}
-	return overdueStep(step, target.Deadline, now)
+	return overdueForImage(step, before, target.Deadline, now)
 }
 
 // giveUpRestart handles a pod of which a container keeps its old environment: it is
@@ -101,10 +101,10 @@ func becomeReady(before *past, target Target, now time.Time) *Step {
 		return nil
 	}
 	reason, message := whyNotReady(before.pod, ready)
-	return overdueStep(Step{
+	return overdueForImage(Step{
 		State: Verifying, Reason: reason, Message: message,
 		Since: latest(before.progress().Since, ready.LastTransitionTime.Time),
-	}, target.Deadline, now)
+	}, before, target.Deadline, now)
 }
 
 // atRest waits for the hooks that have to be there before the pod counts.
@@ -167,6 +167,36 @@ func nextBatch(before *past, target Target, progress Progress, now time.Time) St
 
 func overdueStep(step Step, deadline time.Duration, now time.Time) *Step {
 	return ptr.To(overdue(step, deadline, now))
+}
+
+// imagePatience is how long the image of a container may fail to be pulled before its pod is
+// reported as stuck. The kubelet has tried three times by then.
+const imagePatience = 45 * time.Second
+
+// overdueForImage is overdue for a pod that may wait for an image in vain: for so long since the
+// kubelet began to look for it, if that is over before the deadline.
+func overdueForImage(step Step, before *past, deadline time.Duration, now time.Time) *Step {
+	if !IsImageFailure(step.Reason) {
+		return overdueStep(step, deadline, now)
+	}
+	looks := step
+	looks.Since = latest(step.Since, before.looksForImagesSince())
+	if deadline > 0 && step.Since.Add(deadline).Before(looks.Since.Add(imagePatience)) {
+		return overdueStep(step, deadline, now)
+	}
+	return overdueStep(looks, imagePatience, now)
+}
+
+// looksForImagesSince returns when the kubelet began to look for the images of a pod: when the
+// last of its containers had stopped, or the pod had its volumes and its network.
+func (p *past) looksForImagesSince() time.Time {
+	since := condition(p.pod, corev1.PodReadyToStartContainers).LastTransitionTime.Time
+	for _, container := range p.containers {
+		if ended := container.status.LastTerminationState.Terminated; ended != nil {
+			since = latest(since, ended.FinishedAt.Time)
+		}
+	}
+	return since
 }
 
 // overdue turns a step that takes longer than the deadline into Stuck.

@@ -51,10 +51,10 @@ func setReady(s *scope) {
 	case c.pending > 0:
 		reason = appsv1beta1.ReasonUpdating
 		message = fmt.Sprintf("%d of %d pods are to be updated to revision %s", c.pending, replicas-c.kept, s.revisions.Update.Name()) +
-			workload.Undrained(s.plan)
+			workload.Undrained(s.plan) + workload.FirstBlocker(s.plan)
 	case c.available < replicas:
 		reason = appsv1beta1.ReasonUpdating
-		message = fmt.Sprintf("%d of %d pods are available", c.available, replicas)
+		message = fmt.Sprintf("%d of %d pods are available", c.available, replicas) + workload.FirstBlocker(s.plan)
 	case claims.Moving > 0:
 		reason = appsv1beta1.ReasonUpdatingClaims
 		message = fmt.Sprintf("%d claims are on their way to their templates, %d are blocked", claims.Moving, claims.Blocked)

@@ -111,8 +111,9 @@ var _ = Describe("What Flux and Argo CD say of a CloneSet", func() {
 		w.create(reference().With(deadline(60)))
 		w.setImage("nginx:no-such-tag")
 		w.settle()
-		w.expectJudged(gitops.Failed, gitops.Degraded, "ProgressDeadlineExceeded: CloneSet revision "+w.status().UpdateRevision+" has timed out progressing; pod sample-")
-		w.expectJudged(gitops.Failed, gitops.Degraded, "ImagePullBackOff")
+		w.expectJudged(gitops.Failed, gitops.Degraded, "ImagePullBackOff: pod sample-")
+		Expect(w.refresh().Status.Conditions).To(ContainElement(And(
+			HaveField("Type", appsv1beta1.ConditionProgressing), HaveField("Reason", appsv1beta1.ReasonProgressDeadlineExceeded))))
 		Expect(w.judge().Shipped).NotTo(Equal(gitops.Healthy))
 
 		w.setImage("nginx:alpine")
@@ -120,12 +121,12 @@ var _ = Describe("What Flux and Argo CD say of a CloneSet", func() {
 		w.expectJudged(gitops.Current, gitops.Healthy, "4 pods are available")
 	})
 
-	It("is only that it goes on while nothing tells how long that may take", func(ctx context.Context) {
+	It("is that it is stuck on an image that cannot be pulled, whatever the deadline", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference())
 		w.setImage("nginx:no-such-tag")
 		w.settle()
-		w.expectJudged(gitops.InProgress, gitops.Progressing, "ImagePullBackOff")
+		w.expectJudged(gitops.Failed, gitops.Degraded, "ImagePullBackOff: pod sample-")
 		Expect(w.judge().Shipped).NotTo(Equal(gitops.Healthy))
 	})
 

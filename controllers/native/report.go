@@ -82,14 +82,15 @@ func (r *Reconciler) withdraw(ctx context.Context, s *scope) error {
 // tell records events for what was not reported before.
 func (r *Reconciler) tell(s *scope, before, after native.Status) {
 	workloads.ReportStuck(r.recorder, s.object, s.plan, before.Blockers, after.Blockers)
-	if before.State == after.State && before.Message == after.Message {
+	// That there was no progress is told once, whatever the pods wait for.
+	if before.State == after.State && (before.Message == after.Message || after.State == native.ProgressDeadlineExceeded) {
 		return
 	}
 	switch after.State {
 	case native.InvalidOptions:
 		r.recorder.Eventf(s.object, nil, corev1.EventTypeWarning, reasonInvalidOptions, workloads.ActionUpdate, "%s", executor.Shorten(after.Message))
 	case native.ProgressDeadlineExceeded:
-		r.recorder.Eventf(s.object, nil, corev1.EventTypeWarning, reasonDeadline, workloads.ActionUpdate, "%s", after.Message)
+		r.recorder.Eventf(s.object, nil, corev1.EventTypeWarning, reasonDeadline, workloads.ActionUpdate, "%s", executor.Shorten(after.Message))
 	case native.Stalled:
 		if s.failure != nil {
 			r.recorder.Eventf(s.object, nil, corev1.EventTypeWarning, reasonStalled, workloads.ActionUpdate, "%s", executor.Shorten(after.Message))
@@ -162,7 +163,7 @@ func (s *scope) state(status native.Status) (native.State, string) {
 	case s.options.paused:
 		return native.Paused, progress + "; annotation " + native.PausedAnnotation + " keeps the others from starting"
 	case s.isOverdue(status):
-		return native.ProgressDeadlineExceeded, fmt.Sprintf("%s, and there was no progress for %s", progress, s.deadline())
+		return native.ProgressDeadlineExceeded, fmt.Sprintf("%s, and there was no progress for %s", progress, s.deadline()) + workloads.FirstBlocker(s.plan)
 	case s.isPartitionReached(int(status.Updated)):
 		kept := "the others"
 		if s.keeps() == 0 {
@@ -172,7 +173,7 @@ func (s *scope) state(status native.Status) (native.State, string) {
 	case s.asked.WaitsFor != "":
 		return native.Updating, progress + "; " + s.asked.WaitsFor
 	default:
-		return native.Updating, progress
+		return native.Updating, progress + workloads.FirstBlocker(s.plan)
 	}
 }
 

@@ -59,7 +59,7 @@ func progressOf(s *scope) progress {
 	case c.pending > 0:
 		return progress{moving: true, reason: appsv1beta1.ReasonUpdating,
 			message: fmt.Sprintf("%d of %d pods are to be updated to revision %s", c.pending, wanted-c.kept, s.revisions.Update.Name()) +
-				workload.Undrained(s.plan)}
+				workload.Undrained(s.plan) + workload.FirstBlocker(s.plan)}
 	case claims.Moving > 0:
 		return progress{moving: true, reason: appsv1beta1.ReasonUpdatingClaims,
 			message: fmt.Sprintf("%d claims are on their way to their templates, %d are blocked", claims.Moving, claims.Blocked)}
@@ -80,7 +80,7 @@ func (s *scope) resting(c counts, reason, message string) progress {
 		return progress{ready: true, reason: reason, message: message}
 	}
 	return progress{moving: true, reason: appsv1beta1.ReasonUpdating,
-		message: fmt.Sprintf("%d of %d pods are available", c.available, s.replicas)}
+		message: fmt.Sprintf("%d of %d pods are available", c.available, s.replicas) + workload.FirstBlocker(s.plan)}
 }
 
 func setReady(s *scope, p progress) {

@@ -118,7 +118,7 @@ var _ = Describe("What Flux and Argo CD say of a StatefulSet", func() {
 		})))
 		w.setImage("nginx:no-such-tag")
 		w.settle()
-		w.expectJudged(gitops.Failed, gitops.Degraded, "ImagePullBackOff: pod sample-2: longer than 1m0s: container main")
+		w.expectJudged(gitops.Failed, gitops.Degraded, "ImagePullBackOff: pod sample-2: longer than 45s: container main")
 		Expect(w.judge().Shipped).NotTo(Equal(gitops.Healthy))
 		stalled := conditionOf(w.refresh(), appsv1beta1.ConditionStalled)
 		Expect(stalled.Reason).To(Equal(w.status().Blockers[0].Reason))
@@ -129,12 +129,13 @@ var _ = Describe("What Flux and Argo CD say of a StatefulSet", func() {
 		w.expectJudged(gitops.Current, gitops.Healthy, "3 pods are available")
 	})
 
-	It("is only that it goes on while nothing tells how long that may take", func(ctx context.Context) {
+	It("is that it is stuck on an image that cannot be pulled, whatever the deadline", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference())
 		w.setImage("nginx:no-such-tag")
 		w.settle()
-		w.expectJudged(gitops.InProgress, gitops.Progressing, "ImagePullBackOff")
+		w.expectJudged(gitops.Failed, gitops.Degraded, "ImagePullBackOff: pod sample-2: longer than 45s: container main")
+		Expect(conditionOf(w.refresh(), appsv1beta1.ConditionReady).Message).To(ContainSubstring("; pod sample-2: ImagePullBackOff: "))
 		Expect(w.judge().Shipped).NotTo(Equal(gitops.Healthy))
 	})
 

@@ -29,9 +29,16 @@ const MaxBlockers = 10
 // a condition may have, and readable.
 const maxMessage = 1024
 
-// Summary says the first errors in full, and how many there are more.
+// Summary says the first errors in full, those that say the same once, and how many there are
+// more.
 func Summary(errs []error) string {
-	message := errors.Join(errs[:min(len(errs), MaxFailures)]...).Error()
+	var words []string
+	for _, err := range errs[:min(len(errs), MaxFailures)] {
+		if !slices.Contains(words, err.Error()) {
+			words = append(words, err.Error())
+		}
+	}
+	message := strings.Join(words, "\n")
 	if len(message) > maxMessage {
 		message = strings.ToValidUTF8(message[:maxMessage], "") + "..."
 	}
@@ -177,7 +184,8 @@ func failedMoves(plan inplace.Plan, failed map[string]error) []inplace.Blocker {
 func ReportStuck(recorder events.EventRecorder, owner client.Object, plan inplace.Plan, before, after []appsv1beta1.Blocker) {
 	for _, b := range plan.Blockers {
 		isThis := func(reported appsv1beta1.Blocker) bool {
-			return reported.Pod == b.Pod.Name && reported.Reason == b.Reason && reported.Step == string(inplace.Stuck)
+			return reported.Pod == b.Pod.Name && reported.Step == string(inplace.Stuck) &&
+				(reported.Reason == b.Reason || inplace.IsImageFailure(reported.Reason) && inplace.IsImageFailure(b.Reason))
 		}
 		isNew := slices.ContainsFunc(after, isThis) && !slices.ContainsFunc(before, isThis)
 		// The executor tells of denials, once for all pods that they hold for.
@@ -189,6 +197,19 @@ func ReportStuck(recorder events.EventRecorder, owner client.Object, plan inplac
 			}
 		}
 	}
+}
+
+// turns are the reasons of pods whose turn comes when others are done.
+var turns = sets.New(inplace.ReasonBudget, inplace.ReasonUpdateOrder, inplace.ReasonMaxConcurrent, inplace.ReasonMaxConcurrentClaims)
+
+// FirstBlocker says in words, after those on the progress of an update, what the worst of its
+// pods waits for; it is empty if pods wait for their turn only.
+func FirstBlocker(plan inplace.Plan) string {
+	if len(plan.Blockers) == 0 || turns.Has(plan.Blockers[0].Reason) {
+		return ""
+	}
+	first := plan.Blockers[0]
+	return fmt.Sprintf("; pod %s: %s: %s", first.Pod.Name, first.Reason, executor.Shorten(first.Message))
 }
 
 // Undrained says in words, after those on the progress of an update, that pods are restarted

@@ -72,3 +72,12 @@ func TestFailedMovesComeBeforeOtherBlockers(t *testing.T) {
 	g.Expect(got).To(HaveLen(2))
 	g.Expect(got[0].Pod + " " + got[0].Step + " " + got[0].Message).To(Equal("sample-1 Patching quota exceeded"))
 }
+
+func TestTheFirstBlockerIsNamed(t *testing.T) {
+	g := NewWithT(t)
+	waits := inplace.Blocker{Pod: podNamed(1), State: inplace.Waiting, Reason: "MaxUnavailable", Message: "1 pod is unavailable"}
+	restarts := inplace.Blocker{Pod: podNamed(2), State: inplace.Restarting, Reason: "ImagePullBackOff", Message: "container main: no such image"}
+	g.Expect(FirstBlocker(inplace.Plan{})).To(BeEmpty())
+	g.Expect(FirstBlocker(inplace.Plan{Blockers: []inplace.Blocker{waits}})).To(BeEmpty(), "its turn comes")
+	g.Expect(FirstBlocker(inplace.Plan{Blockers: []inplace.Blocker{restarts, waits}})).To(Equal("; pod sample-2: ImagePullBackOff: container main: no such image"))
+}

@@ -172,7 +172,7 @@ var _ = Describe("Prometheus, with the alerts and the Grafana board", func() {
 
 		By("updating what goes well, and what does not")
 		setImage(ctx, bad, nginxMissing)
-		setImage(ctx, slow, nginxMissing)
+		setImage(ctx, slow, sleeperCrash)
 		change(ctx, limited, toSize("4Gi"))
 		change(ctx, recreated, toClass(classNoatime))
 		change(ctx, resized, to(large))

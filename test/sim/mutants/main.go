@@ -54,7 +54,7 @@ func families() []family {
 		{"simulation", slices.Concat(mutants, volumeMutants, nativeMutants), simulation, []string{
 			"-seeds", "1000", "-wider-seeds", "200", "-volume-seeds", "300", "-recreate-seeds", "200", "-native-seeds", "100",
 		}},
-		{"unit", unitMutants, unitTests, nil},
+		{"unit", slices.Concat(unitMutants, kindMutants), unitTests, nil},
 	}
 }
 

@@ -42,4 +42,4 @@ end
 if ready.reason == "Paused" then
   return {status = "Suspended", message = ready.message}
 end
-return {status = "Progressing", message = naming(ready.message)}
+return {status = "Progressing", message = ready.message} -- it names the first blocker
