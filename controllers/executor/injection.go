@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -43,12 +44,30 @@ type injection struct {
 	executor *Executor
 	workload inplace.Workload
 	known    *verdicts
-	// answers are those that count for this plan, by the revision of the pods.
+	// places are those of the pods in the plan, by their UIDs.
+	places map[types.UID]int
+	// asks holds whether what changes from a revision may change what is injected, and answers
+	// what the API server said, by the revision of the pods.
+	asks    map[string]bool
 	answers map[string]*injectionAnswer
 }
 
 func newInjection(e *Executor, w inplace.Workload, known *verdicts) *injection {
-	return &injection{executor: e, workload: w, known: known, answers: map[string]*injectionAnswer{}}
+	j := &injection{
+		executor: e, workload: w, known: known,
+		places: make(map[types.UID]int, len(w.Pods)), asks: map[string]bool{}, answers: map[string]*injectionAnswer{},
+	}
+	for i := range w.Pods {
+		j.places[w.Pods[i].Pod.UID] = i
+	}
+	return j
+}
+
+// concerned returns the place of a pod that a move is about to change, if what changes may have
+// to do with what admission puts into it.
+func (j *injection) concerned(move inplace.Move, pods []inplace.PodFacts, plan inplace.Plan) (int, bool) {
+	i, isPlanned := j.places[move.Pod.UID]
+	return i, isPlanned && move.Step.LeadsToPatch() && j.concerns(pods[i], plan.Pods[i])
 }
 
 // refuse marks the pods whose change in place would leave them without other containers that
@@ -58,10 +77,7 @@ func (j *injection) refuse(ctx context.Context, pods []inplace.PodFacts, plan in
 		return false
 	}
 	for _, move := range plan.Moves {
-		if !move.Step.LeadsToPatch() {
-			continue
-		}
-		if i := indexOf(move.Pod, plan); i >= 0 && j.concerns(pods[i], plan.Pods[i]) && j.answers[pods[i].From.Name] == nil {
+		if i, isConcerned := j.concerned(move, pods, plan); isConcerned && j.answers[pods[i].From.Name] == nil {
 			answer := j.ask(ctx, move.Pod, pods[i].From, now)
 			j.answers[pods[i].From.Name] = &answer
 		}
@@ -91,8 +107,13 @@ func (j *injection) concerns(facts inplace.PodFacts, pod inplace.PodState) bool 
 	if !pod.Step.LeadsToPatch() || facts.Held || facts.From == nil || facts.From.Name == j.workload.Target.Name {
 		return false
 	}
-	from, to := facts.From.Template, j.workload.Target.Template
-	return inplace.AsksForNewContainers(from, to) || inplace.MayInjectOtherwise(from, to)
+	asks, known := j.asks[facts.From.Name]
+	if !known {
+		from, to := facts.From.Template, j.workload.Target.Template
+		asks = inplace.AsksForNewContainers(from, to) || inplace.MayInjectOtherwise(from, to)
+		j.asks[facts.From.Name] = asks
+	}
+	return asks
 }
 
 // lacks says in words what a pod would lack of what a new one has, and until when that is so;
@@ -109,8 +130,8 @@ func (j *injection) lacks(facts inplace.PodFacts) (string, time.Time) {
 	}
 }
 
-// ask returns what the API server says of what admission puts into pods of a revision, if they
-// are made anew. It is asked again when its answer is old.
+// ask returns what the API server says of what admission puts into new pods in the places of
+// those of a revision. It is asked again when its answer is old.
 func (j *injection) ask(ctx context.Context, pod *corev1.Pod, from *inplace.Revision, now time.Time) injectionAnswer {
 	before, known := j.known.injections[from.Name]
 	if known && now.Before(before.until) {
@@ -172,8 +193,8 @@ func (j *injection) withhold(plan inplace.Plan, pods []inplace.PodFacts) inplace
 		return plan
 	}
 	plan.Moves = slices.DeleteFunc(slices.Clone(plan.Moves), func(move inplace.Move) bool {
-		i := indexOf(move.Pod, plan)
-		if !move.Step.LeadsToPatch() || i < 0 || !j.concerns(pods[i], plan.Pods[i]) {
+		i, isConcerned := j.concerned(move, pods, plan)
+		if !isConcerned {
 			return false
 		}
 		answer := j.answers[pods[i].From.Name]
@@ -201,8 +222,8 @@ func (j *injection) tell(owner client.Object, plan inplace.Plan, pods []inplace.
 	told := make([]*event, len(plan.Moves))
 	said := sets.New[string]()
 	for n, move := range plan.Moves {
-		i := indexOf(move.Pod, plan)
-		if i < 0 || !j.concerns(pods[i], plan.Pods[i]) {
+		i, isConcerned := j.concerned(move, pods, plan)
+		if !isConcerned {
 			continue
 		}
 		words, _ := j.lacks(pods[i])

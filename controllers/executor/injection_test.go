@@ -14,7 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/inplace"
@@ -132,6 +132,10 @@ func TestWhatAdmissionPutsIntoNewPods(t *testing.T) {
 				pod.Spec.InitContainers = []corev1.Container{{Name: "proxy", Image: oldProxy, RestartPolicy: new(corev1.ContainerRestartPolicyAlways)}}
 			},
 		},
+		"an init container in place of the container": {
+			metadata: restartedAt, asks: 1, recreated: "container proxy is one of initContainers",
+			stores: func(pod *corev1.Pod) { pod.Spec.InitContainers = []corev1.Container{{Name: "proxy", Image: oldProxy}} },
+		},
 		"a variable with all annotations of the pod": {
 			metadata: `"annotations":{"checksum/config":"b"}`, asks: 2,
 			stores: func(pod *corev1.Pod) {
@@ -236,10 +240,13 @@ func TestPodsThatStayAreNotJudged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := meshed(t, 1, restartedAt)
 			stay(a)
-			a.workload.Pods[0].Pod.Spec.Containers[1].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("50m")
-			_, plan, _ := a.preflight()
+			a.workload.Pods[0].Pod = builders.Pod("sample-0", "a", "nginx:alpine").Gated(corev1.ConditionFalse, builders.Start).
+				Ready(false, builders.Start).Sized("100m", "64Mi").Record(appsv1beta1.InPlaceUpdateState{
+				Revision: "a", UpdateTimestamp: metav1.NewTime(builders.Start), NextContainerImages: map[string]string{"main": "nginx:latest"},
+			}).Build()
+			moves, _, _ := a.preflight()
+			a.Expect(moves).To(Equal([]string{"Patch sample-0"}), "its next batch")
 			a.Expect(creations(a)).To(BeEmpty())
-			a.Expect(plan.Pods[0].Step.State).NotTo(Equal(inplace.Stuck))
 		})
 	}
 }
@@ -314,7 +321,7 @@ func TestARefusalIsToldAlsoBesideARestart(t *testing.T) {
 	a.Expect(a.recorder.events).To(ConsistOf(ContainSubstring("Pod Warning RecreationDenied"), ContainSubstring("StatefulSet Warning RecreationDenied")))
 }
 
-// Without recreation, somebody has to say what stays as it was.
+// Without recreation, an event says what stays as it was.
 func TestWithInPlaceOnlyAnEventNamesTheContainersThatStay(t *testing.T) {
 	a := meshed(t, 2, restartedAt)
 	a.workload.Target.Policy = appsv1beta1.InPlaceOnlyPodUpdateStrategyType
