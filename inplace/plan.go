@@ -18,9 +18,12 @@ import (
 // Workload is what is known of a workload whose pods are to be updated.
 type Workload struct {
 	Target Target
-	// Current is the revision at which pods are made again that are Held. It is nil where others
-	// make pods again: the API server is not asked whether it would accept those.
+	// Current is the revision at which pods are made again that are Held; nil if each comes back
+	// at its own.
 	Current *Revision
+	// Unasked is true where the API server is not asked whether it would accept a new pod before
+	// one is deleted: a new one has been made already, or is made before.
+	Unasked bool
 	// Replicas is the number of pods wanted. Those that are missing count as
 	// unavailable.
 	Replicas int

@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/volumes"
@@ -60,11 +61,12 @@ func Successor(pod *corev1.Pod, revision Revision) (*corev1.Pod, error) {
 	return successor, nil
 }
 
-// revisionLabels are those that name the revision of a pod.
+// revisionLabels are those that name the revision of a pod. One that is not in the cluster yet
+// may have a name that no label can have.
 func revisionLabels(revision Revision) map[string]string {
 	labels := map[string]string{}
 	for key, value := range map[string]string{appsv1beta1.ControllerRevisionHashLabel: revision.Name, appsv1beta1.PodTemplateHashLabel: revision.Hash} {
-		if value != "" {
+		if value != "" && len(validation.IsValidLabelValue(value)) == 0 {
 			labels[key] = value
 		}
 	}

@@ -33,7 +33,7 @@ const (
 func meshed(t *testing.T, replicas int, metadata string) *admission {
 	t.Helper()
 	a := newSizes(t, replicas)
-	a.workload.MaxUnavailable = replicas
+	a.workload.MaxUnavailable, a.workload.Unasked = replicas, true
 	a.workload.Target.Template = meshTemplate(a, "nginx:alpine", metadata)
 	from := &inplace.Revision{Name: "a", Template: meshTemplate(a, "nginx:alpine", "")}
 	for i := range a.workload.Pods {
@@ -313,7 +313,7 @@ func TestADrainedPodWaitsForAnAnswerAsItIs(t *testing.T) {
 // A refusal of a recreation is told, also where the server was asked before what it would inject.
 func TestARefusalIsToldAlsoBesideARestart(t *testing.T) {
 	a := meshed(t, 2, restartedAt)
-	a.workload.Current = a.workload.Pods[0].From
+	a.workload.Unasked = false
 	a.workload.Pods[0].Pod.Labels[appsv1beta1.SpecifiedDeleteKey] = "true"
 	a.says = refuses("create", forbidden("not today"))
 	moves, _, _ := a.preflight()

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	quota "k8s.io/apiserver/pkg/quota/v1"
+	"k8s.io/apiserver/pkg/storage/names"
 	"k8s.io/component-helpers/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -53,9 +54,10 @@ func (s *successors) keep(ctx context.Context, pods []inplace.PodFacts, plan inp
 			s.evicted.Insert(move.Pod.UID)
 			pods[i].Irreplaceable = s.refusalToEvict(ctx, &pods[i], move.Step, now)
 			marked = marked || pods[i].Irreplaceable != nil
-		case !move.Step.Evict && s.workload.Current != nil:
-			if refused := s.refusalToRecreate(ctx, &pods[i], now); refused != nil {
-				s.keepAll(pods, plan, s.workload.ComesBackAt(pods[i]).Name, refused)
+		case !move.Step.Evict && !s.workload.Unasked:
+			revision := s.workload.ComesBackAt(pods[i])
+			if refused := s.refusalToRecreate(ctx, move.Pod, revision, now); refused != nil {
+				s.keepAll(pods, plan, revision.Name, refused)
 				marked = true
 			}
 		}
@@ -90,17 +92,23 @@ func (s *successors) refusalToEvict(ctx context.Context, facts *inplace.PodFacts
 	return &inplace.Refusal{Reason: inplace.ReasonResizeDenied, Message: Shorten(ServerWords(answer.err)), Until: answer.until}
 }
 
-// refusalToRecreate returns why there would be no new pod in the place of one that is to be
-// recreated; nil if there would.
-func (s *successors) refusalToRecreate(ctx context.Context, facts *inplace.PodFacts, now time.Time) *inplace.Refusal {
-	revision := s.workload.ComesBackAt(*facts)
-	refused := newRecreationRefusal(s.ask(ctx, facts.Pod, revision, now))
+// RefusalToRecreate returns why there would be no new pod at the target of a workload in the
+// place of one that others are about to delete; nil if there would, or nothing is known.
+func (e *Executor) RefusalToRecreate(ctx context.Context, owner client.Object, w inplace.Workload, pod *corev1.Pod, now time.Time) *inplace.Refusal {
+	known := e.memory.verdictsOn(owner.GetUID(), w.Target.Name)
+	return newSuccessors(e, owner, w, known).refusalToRecreate(ctx, pod, w.Target.Revision, now)
+}
+
+// refusalToRecreate returns why there would be no new pod at a revision in the place of one
+// that is to be recreated; nil if there would.
+func (s *successors) refusalToRecreate(ctx context.Context, pod *corev1.Pod, revision inplace.Revision, now time.Time) *inplace.Refusal {
+	refused := newRecreationRefusal(s.ask(ctx, pod, revision, now))
 	switch told := s.known.toldDenials; {
 	case refused == nil:
 		told.Delete(revision.Name)
 	case refused.Denied && !told.Has(revision.Name):
 		told.Insert(revision.Name)
-		s.executor.report(s.owner, facts.Pod, &event{corev1.EventTypeWarning, refused.Reason, actionRecreate, refused.Message})
+		s.executor.report(s.owner, pod, &event{corev1.EventTypeWarning, refused.Reason, actionRecreate, refused.Message})
 	}
 	return refused
 }
@@ -132,7 +140,8 @@ func (s *successors) ask(ctx context.Context, pod *corev1.Pod, revision inplace.
 // or that it did not answer. The name that it made up for the new pod is another one each time.
 func newRecreationRefusal(answer successorAnswer) *inplace.Refusal {
 	words := func() string {
-		made := regexp.MustCompile(regexp.QuoteMeta(answer.pod.Name) + `-[a-z0-9]*`)
+		base := answer.pod.Name + "-"
+		made := regexp.MustCompile(regexp.QuoteMeta(base[:min(len(base), names.MaxGeneratedNameLength)]) + `[a-z0-9]*`)
 		return Shorten(made.ReplaceAllLiteralString(ServerWords(answer.err), answer.pod.Name))
 	}
 	switch {

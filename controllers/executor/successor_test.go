@@ -77,10 +77,10 @@ func TestAPodIsDeletedOnlyIfANewOneWouldBeAccepted(t *testing.T) {
 	a.Expect(moves).To(Equal([]string{"Recreate sample-0"}))
 }
 
-// Kubernetes makes pods again that belong to its own workloads, with other rights.
-func TestNobodyAsksForPodsThatOthersMake(t *testing.T) {
+// Where Kubernetes makes new pods first, it finds out itself what the API server says to them.
+func TestNobodyAsksForPodsThatAreMadeFirst(t *testing.T) {
 	a := recreating(t, 1)
-	a.workload.Current = nil
+	a.workload.Unasked = true
 	a.says = refuses("create", forbidden("not for you"))
 	moves, _, _ := a.preflight()
 	a.Expect(moves).To(Equal([]string{"Recreate sample-0"}))
@@ -96,6 +96,18 @@ func TestARefusalNamesThePodThatThereIs(t *testing.T) {
 		_, plan, _ := a.preflight()
 		a.Expect(plan.Blockers[0].Message).To(And(ContainSubstring(`"sample-0" is`), Not(ContainSubstring("sample-0-"))))
 	}
+}
+
+// Of a long name, the API server keeps the beginning.
+func TestARefusalNamesAPodWithALongName(t *testing.T) {
+	g := NewWithT(t)
+	pod := &corev1.Pod{}
+	pod.Name = strings.Repeat("long-", 12) + "0"
+	err := apierrors.NewForbidden(corev1.Resource("pods"), pod.Name[:58]+"x7k2p", errors.New("not today"))
+
+	refused := newRecreationRefusal(successorAnswer{pod: pod, err: err})
+
+	g.Expect(refused.Message).To(HaveSuffix(`pods "` + pod.Name + `" is forbidden: not today`))
 }
 
 func TestARefusalIsToldAlsoAfterNoAnswer(t *testing.T) {

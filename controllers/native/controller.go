@@ -152,8 +152,9 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) error {
 		return err
 	}
 	if s.invalid != nil && !s.mustStop() && !s.goesBack() {
-		s.ending = unreadable(s)
-		return r.release(ctx, s)
+		if s.ending = unreadable(s); !r.staysHeld(ctx, s) {
+			return r.release(ctx, s)
+		}
 	}
 	if s.target == nil {
 		return nil // the event of its revision brings us back
@@ -169,12 +170,16 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 	s.nameNoRoom()
 	s.nameNoNewPod()
 	if s.ending = s.recreation(); s.ending != nil {
-		return r.release(ctx, s)
+		if !r.staysHeld(ctx, s) {
+			return r.release(ctx, s)
+		}
+		tried = r.keep(ctx, s)
 	}
-	if !plan.Recheck.IsZero() {
-		s.requeue.Within(max(plan.Recheck.Sub(s.now), time.Millisecond))
+	s.nameKept()
+	if !s.plan.Recheck.IsZero() {
+		s.requeue.Within(max(s.plan.Recheck.Sub(s.now), time.Millisecond))
 	}
-	if s.invalid == nil && s.isDone() {
+	if s.invalid == nil && s.kept == nil && s.isDone() {
 		return r.finish(ctx, s)
 	}
 	s.result = tried.With(r.executor.Run(ctx, s.object, s.target.Name, s.moves()))

@@ -30,6 +30,7 @@ func (w daemonSet) spec() spec {
 		minReadySeconds:  w.Spec.MinReadySeconds,
 		isHeld:           w.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType,
 		maxUnavailable:   maxUnavailable(heldValue(w, native.HeldMaxUnavailableAnnotation, "1"), replicas, true),
+		deletesFirst:     isZero(heldValue(w, native.HeldMaxSurgeAnnotation, "0")),
 		keepsCount:       true,
 		progressDeadline: progressDeadlineOf(w.Spec.MinReadySeconds),
 	}

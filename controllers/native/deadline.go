@@ -97,6 +97,10 @@ func (r *Reconciler) expire(ctx context.Context, s *scope) error {
 		corev1.EventTypeWarning, reasonHoldTimedOut,
 		fmt.Sprintf("no progress for %s%s; Kubernetes goes on with %s, and may recreate its pods", s.deadline(), s.worst(), s.owner),
 	}
+	if r.staysHeld(ctx, s) {
+		s.nameKept()
+		return nil
+	}
 	s.failure = nil // it is over, and told in the event
 	return r.release(ctx, s)
 }

@@ -45,6 +45,7 @@ func (w deployment) spec() spec {
 		isHeld:          w.Spec.Paused || w.surges(),
 		surges:          w.surges(),
 		isPaused:        w.Spec.Paused && w.surges(),
+		deletesFirst:    mayMiss(wished) > 0,
 		keepsCount:      true,
 	}
 	if w.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {

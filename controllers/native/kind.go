@@ -87,6 +87,8 @@ type spec struct {
 	// maxUnavailable is how many pods may be unavailable. It is 0 only if the spec says so,
 	// or there is a pod more.
 	maxUnavailable int
+	// deletesFirst: Kubernetes deletes pods before it has made those that come in their places.
+	deletesFirst bool
 	// ordered: pods are created and deleted one after the other.
 	ordered bool
 	// keepsCount: a number of pods can be kept at their revision, see

@@ -199,3 +199,35 @@ func TestAnnotationsInHistory(t *testing.T) {
 	}
 	g.Expect(w.staleAnnotations(set)).To(Equal(map[string]any{"insitu.dev/previous-revision": nil, "insitu.dev/partition": nil}))
 }
+
+// Whether Kubernetes deletes a pod before it has made another decides whether it is asked about.
+func TestWhoDeletesPodsFirst(t *testing.T) {
+	rolling := func(replicas int32, maxUnavailable, maxSurge string) deployment {
+		return deployment{&appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: &replicas, Strategy: appsv1.DeploymentStrategy{
+			RollingUpdate: &appsv1.RollingUpdateDeployment{MaxUnavailable: ptr.To(intstr.Parse(maxUnavailable)), MaxSurge: ptr.To(intstr.Parse(maxSurge))},
+		}}}}
+	}
+	recreating := rolling(1, "0", "1")
+	recreating.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
+	daemons := func(maxSurge string) daemonSet {
+		return daemonSet{&appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{native.HeldMaxSurgeAnnotation: maxSurge}}}}
+	}
+	for name, test := range map[string]struct {
+		workload workload
+		want     bool
+	}{
+		"a StatefulSet":                             {statefulSet{&appsv1.StatefulSet{}}, true},
+		"a DaemonSet":                               {daemonSet{&appsv1.DaemonSet{}}, true},
+		"a DaemonSet with maxSurge 0":               {daemons("0"), true},
+		"a DaemonSet with maxSurge 10%":             {daemons("10%"), false},
+		"a Deployment of few pods":                  {rolling(3, "25%", "25%"), false},
+		"a Deployment of many pods":                 {rolling(4, "25%", "25%"), true},
+		"a Deployment without a pod more":           {rolling(3, "0", "0"), true},
+		"a Deployment that misses none":             {rolling(8, "0", "1"), false},
+		"a Deployment that is recreated as a whole": {recreating, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(test.workload.spec().deletesFirst).To(Equal(test.want))
+		})
+	}
+}

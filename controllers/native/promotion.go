@@ -175,7 +175,10 @@ func (w deployment) promote(ctx context.Context, r *Reconciler, s *scope) error 
 		if s.options.policy == appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
 			return errors.New(why)
 		}
-		s.ending = recreated(s, why)
+		if s.ending = recreated(s, why); r.staysHeld(ctx, s) {
+			s.nameKept()
+			return nil
+		}
 		return r.release(ctx, s)
 	}
 	before := previous{

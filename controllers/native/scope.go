@@ -72,8 +72,10 @@ type scope struct {
 	failure error
 	// isConcluding: all pods are updated, and the hold is about to end.
 	isConcluding bool
-	// ending is why the hold ends now; nil if it goes on.
+	// ending is why the hold ends now; nil if it goes on. kept is why it does not, although
+	// Kubernetes would have to recreate pods; nil if there is no such thing.
 	ending *ending
+	kept   *inplace.Refusal
 }
 
 // ending is the end of a hold.
@@ -260,7 +262,7 @@ func (s *scope) workloadFacts() inplace.Workload {
 	target := workloads.TargetOf(s.options.strategy)
 	target.Revision, target.Policy, target.CannotResize = *s.target, s.options.policy, s.cannotResize
 	target.MustDrain = true // Kubernetes would lose no request
-	return inplace.Workload{
+	facts := inplace.Workload{
 		Target:               target,
 		Replicas:             s.spec.replicas,
 		MaxUnavailable:       s.maxUnavailable(),
@@ -272,4 +274,9 @@ func (s *scope) workloadFacts() inplace.Workload {
 		Pods:                 slices.Clone(s.pods),
 		Condemned:            s.condemned,
 	}
+	if s.kind != Deployment {
+		facts.Current = s.target // a held workload makes all pods at its newest revision
+	}
+	facts.Unasked = !s.deletesFirst() && !s.isBack()
+	return facts
 }

@@ -34,6 +34,7 @@ func (w statefulSet) spec() spec {
 		isHeld:           w.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType,
 		maxUnavailable:   maxUnavailable(heldValue(w, native.HeldMaxUnavailableAnnotation, "1"), replicas, false),
 		progressDeadline: progressDeadlineOf(w.Spec.MinReadySeconds),
+		deletesFirst:     true,
 		ordered:          w.Spec.PodManagementPolicy != appsv1.ParallelPodManagement,
 	}
 }

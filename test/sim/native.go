@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/apimachinery/pkg/util/sets"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -41,9 +40,8 @@ type nativeWorkload struct {
 	ids, collisions int
 	// late is what the controllers of Kubernetes see; nil where they see what there is.
 	late *lateCache
-	// refused are the names of the revisions of which admission lets nobody make
-	// pods.
-	refused sets.Set[string]
+	// refused says since when admission lets nobody make pods of a revision, by its name.
+	refused map[string]time.Time
 }
 
 // shown returns the state of the server that the controllers of Kubernetes see.
@@ -87,11 +85,12 @@ func newNativeWorld(choices *Choices, s settings, kind nativecontroller.Kind, fi
 		story: newStory(), coverage: NewCoverage(), unlabeled: map[types.UID]time.Time{},
 	}
 	w.server = newServer(w.clock)
-	n := &nativeWorkload{world: w, kind: kind, wish: first, refused: sets.New[string]()}
+	n := &nativeWorkload{world: w, kind: kind, wish: first, refused: map[string]time.Time{}}
 	w.native = n
 	w.slices, w.law, w.hook, w.server.budget = newEndpoints(w), newLaw(w), newHookController(w), newBudget(w)
 	n.law = newNativeLaw(n, w.law)
 	w.rules = n.law
+	w.server.admission.refusesPod = n.admitPod
 	nodes := 2
 	if kind == nativecontroller.DaemonSet {
 		nodes = int(first.replicas)

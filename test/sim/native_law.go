@@ -45,6 +45,8 @@ type nativeLaw struct {
 	// left is what the operator said last of pods that an update has left behind, at leftAt.
 	left   string
 	leftAt time.Time
+	// releasedAt is when the operator ended the last hold.
+	releasedAt time.Time
 	// updated are the pods of a workload that was released as updated, until the user
 	// asks for something else.
 	updated sets.Set[types.UID]
@@ -102,6 +104,9 @@ func (l *nativeLaw) judge(w write) {
 	switch {
 	case w.isAbout("delete Pod"), w.isAbout("evict Pod"):
 		l.checkBudget(w)
+		if pod, ok := w.before.(*corev1.Pod); ok {
+			l.checkCanComeBack(pod, w.words, l.n.world.clock.Now())
+		}
 	case w.isAbout("patch Pod/status"), w.isAbout("patch Pod"), w.isAbout("patch Pod/resize"):
 		before, was := w.before.(*corev1.Pod)
 		after, is := get[*corev1.Pod](l.n.world.server, w.obj.GetName())
@@ -110,6 +115,10 @@ func (l *nativeLaw) judge(w write) {
 		}
 		if was && is && (before.Generation != after.Generation && !w.isAbout("patch Pod/resize") || isKeptOut(after) && !isKeptOut(before)) {
 			l.checkBudget(w)
+		}
+	case w.isAbout("patch " + kindOf(l.n.manifest())):
+		if w.before != nil && isHeld(w.before) && !isHeld(l.n.object()) {
+			l.releasedAt = l.n.world.clock.Now()
 		}
 	case strings.HasPrefix(w.words, "delete ") && !w.isAbout("delete ControllerRevision"):
 		l.n.world.violate("%s: nothing but pods and our revisions is deleted", w.words)
@@ -152,7 +161,7 @@ func (l *nativeLaw) checkProof(w write, pod *corev1.Pod) {
 	if !ok || !surges(d) || l.isOfTemplate(pod, d) || !l.isOfKeeper(pod) || l.isPromoted() {
 		return
 	}
-	if r := l.n.revisionIn(&d.Spec.Template); r != nil && l.n.refused.Has(r.name) {
+	if r := l.n.revisionIn(&d.Spec.Template); r != nil && l.n.isRefused(r) {
 		return
 	}
 	for _, other := range l.seen {
@@ -237,7 +246,7 @@ func mayMiss(d *appsv1.Deployment) int {
 }
 
 // asked is told that the user asks for something.
-func (l *nativeLaw) asked() { l.updated = nil }
+func (l *nativeLaw) asked() { l.updated, l.releasedAt = nil, time.Time{} }
 
 // wrote is told of a write of the user. Another number of pods, another template during a hold
 // or the end of a pause with one, other numbers of the strategy and the end of the hold may cost
@@ -288,6 +297,9 @@ func (l *nativeLaw) tell(reason, note string) {
 // deleted is told of a pod that Kubernetes deletes.
 func (l *nativeLaw) deleted(pod *corev1.Pod, why string) {
 	obj := l.n.object()
+	if isRollout := strings.Contains(why, "another revision") || strings.Contains(why, "fewer"); isRollout && l.updated == nil && l.n.world.clock.Since(l.askedAt) >= askedDelay {
+		l.checkCanComeBack(pod, "Kubernetes deletes "+pod.Name, l.releasedAt)
+	}
 	isAlive := l.updated.Has(pod.UID) && l.updated.Len() <= l.n.replicas()
 	switch {
 	case strings.Contains(why, "another revision") && isHeld(obj):
@@ -300,20 +312,6 @@ func (l *nativeLaw) deleted(pod *corev1.Pod, why string) {
 	case strings.Contains(why, "another revision") && l.updated.Has(pod.UID), strings.Contains(why, "fewer") && isAlive:
 		l.n.world.violate("Kubernetes recreates %s, which was updated in place: %s", pod.Name, why)
 	}
-}
-
-// isLostByRelease reports whether a pod that a hold has made goes although it serves, when an
-// update is done, and is told to be so or about to.
-func (l *nativeLaw) isLostByRelease(pod *corev1.Pod) bool {
-	if l.n.kind != nativecontroller.Deployment || l.n.late != nil || !conditionIs(pod, corev1.PodReady, corev1.ConditionTrue) {
-		return false
-	}
-	isNew := l.n.world.clock.Since(pod.CreationTimestamp.Time) < newDelay
-	if isNew || l.n.world.isPutIntoService(pod) || !l.n.world.server.drains.isCertain(l.n.world.clock.Now()) {
-		return false
-	}
-	isDone := l.isPromoted() && !l.isOfKeeper(pod) && !l.isNeeded() || len(l.updated) == l.n.replicas() && !l.updated.Has(pod.UID)
-	return isDone && l.n.replicas() > 0 && l.n.world.clock.Since(l.askedAt) >= askedDelay
 }
 
 // isPromoted reports whether the pods that stay are updated, and their ReplicaSet says so.

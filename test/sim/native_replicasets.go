@@ -5,14 +5,15 @@ package sim
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	nativecontroller "github.com/insitu-dev/insitu/controllers/native"
 )
 
 // stepReplicaSets is one sync of the controller of ReplicaSets, for each.
@@ -58,23 +59,46 @@ func (n *nativeWorkload) stepReplicaSets() {
 
 // refusePods lets admission refuse the pods of one template, or of none any more.
 func (n *nativeWorkload) refusePods() {
-	if !n.world.settings.refusesPods || n.kind == nativecontroller.DaemonSet {
+	if !n.world.settings.refusesPods {
 		return
 	}
-	n.refused.Clear()
+	clear(n.refused)
 	if r := pick(n.world.choices, revisions); n.world.choices.oneIn(3) {
 		n.world.say("admission: accepts pods again")
 	} else {
 		n.world.say("admission: refuses pods of revision %s", r.name)
-		n.refused.Insert(r.name)
+		n.refuse(r.name)
 	}
+}
+
+// refuse lets admission refuse the pods of a revision from now on.
+func (n *nativeWorkload) refuse(name string) { n.refused[name] = n.world.clock.Now() }
+
+// isRefused reports whether admission refuses the pods of a revision.
+func (n *nativeWorkload) isRefused(r *revision) bool {
+	_, is := n.refused[r.name]
+	return is
+}
+
+// admitPod refuses a pod as refuses does.
+func (n *nativeWorkload) admitPod(pod *corev1.Pod) error {
+	template := &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(pod.Labels), Annotations: pod.Annotations}, Spec: pod.Spec}
+	for _, ofWorkload := range []string{
+		appsv1.DefaultDeploymentUniqueLabelKey, appsv1.ControllerRevisionHashLabelKey, appsv1.StatefulSetPodNameLabel, appsv1.PodIndexLabel,
+	} {
+		delete(template.Labels, ofWorkload)
+	}
+	if n.refuses(template) {
+		return apierrors.NewForbidden(plurals["Pod"], pod.Name, errors.New("no PriorityClass with name golden was found"))
+	}
+	return nil
 }
 
 // refuses reports whether admission refuses the pods of a template: it takes more than a
 // quota has, or names what is not there.
 func (n *nativeWorkload) refuses(template *corev1.PodTemplateSpec) bool {
 	r := n.revisionIn(template)
-	return r != nil && n.refused.Has(r.name)
+	return r != nil && n.isRefused(r)
 }
 
 // failureOf returns the condition of a ReplicaSet whose pods are refused.

@@ -351,6 +351,10 @@ func (n *nativeWorkload) daemonOn(ds *appsv1.DaemonSet, node *kubelet, hash stri
 	if found != nil || node.isDead() || expects {
 		return found
 	}
+	if n.refuses(&ds.Spec.Template) {
+		n.say("cannot create a pod on %s: it is refused", node.node)
+		return nil
+	}
 	pod := n.createPod(ds, appsv1.SchemeGroupVersion.WithKind("DaemonSet"), &ds.Spec.Template, fmt.Sprintf("%s-%05d", setName, n.nextID()), map[string]string{
 		appsv1.ControllerRevisionHashLabelKey: hash,
 	})

@@ -175,7 +175,7 @@ func (n *nativeWorkload) calmDown(last revision) {
 	n.wish.revision, n.wish.paused, n.wish.partition = last, false, 0
 	wanted := w.settings.template(last)
 	if r := n.revisionIn(&wanted); r != nil { // the first with this template: names do not matter
-		n.refused.Delete(r.name)
+		delete(n.refused, r.name)
 	}
 	if n.wish.policy != "" {
 		n.wish.policy = appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType

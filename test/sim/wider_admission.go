@@ -22,6 +22,8 @@ type admission struct {
 	clock clock.PassiveClock
 	// refusals say how the creation of a kind is refused.
 	refusals map[string]refusal
+	// refusesPod says why a pod is refused for what it is made from; nil if none is.
+	refusesPod func(*corev1.Pod) error
 	// forbidsFirst: a policy allows no pod with the image of the first template.
 	forbidsFirst bool
 	// rewrites are what is changed in objects.
@@ -61,10 +63,15 @@ func (a *admission) refuse(obj client.Object) error {
 	if r, is := a.refusals[kindOf(obj)]; is && a.clock.Now().Before(r.until) {
 		return r.err(obj)
 	}
-	if pod, ok := obj.(*corev1.Pod); ok {
+	pod, ok := obj.(*corev1.Pod)
+	switch {
+	case !ok:
+		return nil
+	case a.refusesPod != nil:
+		return a.refusesPod(pod)
+	default:
 		return a.admitImages(pod)
 	}
-	return nil
 }
 
 // admitImages refuses a pod with an image that the policy on images forbids.

@@ -176,6 +176,9 @@ func (p *planner) resume() {
 	}
 }
 
+// newPodsUnasked is the note of a plan that lacks what the API server says of new pods.
+const newPodsUnasked = "the API server was not asked about new pods, whether it accepts them and what admission puts into them: that takes the right to create and patch pods"
+
 // take notes what the operator decides.
 func (p *planner) take(found workload.Inspection) error {
 	if !found.Planned {
@@ -188,7 +191,7 @@ func (p *planner) take(found workload.Inspection) error {
 		p.note("the API server was not asked whether it keeps drained pods out of service: that takes the right to patch pods and pods/status")
 	}
 	if p.creationsUnasked && (p.changesMetadata() || slices.ContainsFunc(found.Plan.Pods, func(pod inplace.PodState) bool { return pod.Step.Deletes() })) {
-		p.note("the API server was not asked about new pods, whether it accepts them and what admission puts into them: that takes the right to create and patch pods")
+		p.note(newPodsUnasked)
 	}
 	p.size(found)
 	if found.Workload.Stopped && isOurs(p.changed) {
@@ -256,6 +259,9 @@ func (p *planner) decideHeld(ctx context.Context) error {
 			}
 		}
 		return nil
+	}
+	if p.creationsUnasked {
+		p.note(newPodsUnasked)
 	}
 	return p.allByKubernetes(ctx, found.Ending)
 }

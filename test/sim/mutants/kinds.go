@@ -21,8 +21,14 @@ var kindMutants = []mutant{
 	{
 		// A pod is deleted although the API server would accept no other one.
 		"kind-deleted-unasked", "controllers/executor/successor.go",
-		"case !move.Step.Evict && s.workload.Current != nil:",
+		"case !move.Step.Evict && !s.workload.Unasked:",
 		"case false:",
+	},
+	{
+		// Kubernetes is let delete a pod although the API server would accept no other one.
+		"kind-released-unasked", "controllers/native/kept.go",
+		"if s.kept == nil {",
+		"if s.kept = nil; s.kept == nil {",
 	},
 	{
 		// A pod of an earlier revision is made again with the claims of another one.

@@ -111,7 +111,7 @@ var mutants = []mutant{
 	{
 		// What was drained for a revision that nobody wants any more stays drained.
 		"drained-and-forgotten", "inplace/finish.go",
-		"if !needsMarkReady(pod) {",
+		"if !needsMarkReady(pod) || target.awaitsNode(pod) {",
 		"if !needsMarkReady(pod) || !UpdatedInPlace(pod) {",
 	},
 	{

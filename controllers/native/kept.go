@@ -1,0 +1,85 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package native
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/insitu-dev/insitu/controllers/executor"
+	"github.com/insitu-dev/insitu/inplace"
+)
+
+// A hold that ends before its pods are updated gives them to Kubernetes, which deletes some
+// before it has made others. So the API server is asked about a new pod before: while it would
+// accept none, the hold stays, and all that serves goes on serving.
+
+// staysHeld reports whether a hold that is about to end stays, and notes why.
+func (r *Reconciler) staysHeld(ctx context.Context, s *scope) bool {
+	s.kept = nil
+	if s.ending == nil || s.target == nil || !s.deletesFirst() {
+		return false
+	}
+	pod := s.anyToGo()
+	if pod == nil {
+		return false
+	}
+	s.kept = r.executor.RefusalToRecreate(ctx, s.object, s.workloadFacts(), pod, s.now)
+	if s.kept == nil {
+		return false
+	}
+	s.ending = nil
+	s.requeue.Within(max(s.kept.Until.Sub(s.now), time.Millisecond))
+	return true
+}
+
+// deletesFirst reports whether Kubernetes would delete pods before it has made one of the
+// template. The hold of a Deployment has it make one: then the API server accepts them.
+func (s *scope) deletesFirst() bool {
+	return s.spec.deletesFirst && len(s.newPods()) == 0
+}
+
+// anyToGo returns a pod that Kubernetes may delete when the hold ends; nil if there is none.
+func (s *scope) anyToGo() *corev1.Pod {
+	for i, facts := range s.pods {
+		isKept := s.kind == StatefulSet && facts.Held
+		isThere := s.kind != Deployment && podRevision(facts.Pod) == s.target.Name
+		if !isKept && !isThere && !s.isOfOther(i) && facts.Pod.DeletionTimestamp == nil {
+			return facts.Pod
+		}
+	}
+	return nil
+}
+
+// keep plans for a hold that stays since the API server would accept no new pods: those that
+// would be recreated stay as they are. What is to be recreated as the spec says does not begin
+// to change in place, either.
+func (r *Reconciler) keep(ctx context.Context, s *scope) executor.Result {
+	for i, pod := range s.plan.Pods {
+		if pod.Step.Deletes() {
+			s.asked.Pods[i].Irreplaceable = s.kept
+		}
+	}
+	s.asked.Stopped = s.asked.Stopped || s.spec.recreates != ""
+	plan, tried := r.executor.Preflight(ctx, s.object, s.asked, s.now)
+	s.plan = plan
+	s.nameNoRoom()
+	s.nameNoNewPod()
+	return tried
+}
+
+// nameKept has one of the pods say why the hold stays, if none does.
+func (s *scope) nameKept() {
+	if s.kept == nil || !s.planned || slices.ContainsFunc(s.plan.Blockers, func(b inplace.Blocker) bool { return b.Reason == s.kept.Reason }) {
+		return
+	}
+	state := inplace.Waiting
+	if s.kept.Denied {
+		state = inplace.Stuck
+	}
+	s.plan.Block(inplace.Blocker{Pod: s.anyToGo(), State: state, Reason: s.kept.Reason, Message: s.kept.Message, Denied: s.kept.Denied})
+}
