@@ -38,6 +38,8 @@ type Change struct {
 	// Labels and Annotations hold the keys to set; a nil value removes the key.
 	Labels      map[string]*string
 	Annotations map[string]*string
+	// Tolerations are all that the pod is to have; nil if it has them.
+	Tolerations []corev1.Toleration
 	// Images holds the containers that are changed now, in the order of
 	// Template.Containers.
 	Images []ImageChange
@@ -88,7 +90,7 @@ func (c ImageChange) String() string {
 // isEmpty reports whether the change leaves the pod as it is, but for the label of
 // its revision.
 func (c Change) isEmpty() bool {
-	return len(c.Images)+len(c.Labels)+len(c.Annotations)+len(c.Resizes()) == 0
+	return len(c.Images)+len(c.Labels)+len(c.Annotations)+len(c.Tolerations)+len(c.Resizes()) == 0
 }
 
 // Resizes returns all amounts that are changed, now and later.
@@ -147,6 +149,9 @@ func (c Change) String() string {
 	if len(c.Labels)+len(c.Annotations) > 0 {
 		words = append(words, "labels or annotations")
 	}
+	if len(c.Tolerations) > 0 {
+		words = append(words, "tolerations")
+	}
 	if len(words) == 0 {
 		return "revision label only"
 	}
@@ -178,6 +183,9 @@ func (c Change) Key() string {
 			fmt.Fprintf(b, "%s=%q ", key, ptr.Deref(keys[key], "\x00"))
 		}
 		b.WriteString("| ")
+	}
+	for _, toleration := range c.Tolerations {
+		b.WriteString(toleration.String())
 	}
 	return b.String()
 }
@@ -213,6 +221,7 @@ func (p *past) compare(from, to *Template) (Change, *Refusal) {
 	change := Change{
 		Labels:      keyChanges(p.pod.Labels, from.Labels(), to.Labels()),
 		Annotations: keyChanges(p.pod.Annotations, from.Annotations(), to.Annotations()),
+		Tolerations: tolerationsOf(p.pod.Spec.Tolerations, from.tolerations, to.tolerations),
 	}
 	change.Images, change.Later = p.splitBatch(images)
 	if refused := p.addResizes(&change, from, to); refused != nil {

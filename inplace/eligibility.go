@@ -72,6 +72,7 @@ var policies = []policy{
 	refuseUnknownRevision,
 	refuseOtherContainers,
 	refuseFixedFields,
+	refuseRemovedTolerations,
 	refuseFixedAnnotations,
 	refuseImagesThatRunOnce,
 	refuseEnvFromMetadata,

@@ -27,6 +27,7 @@ func LeftBehind(pod *corev1.Pod, at, wanted *Template, now time.Time) string {
 		change.Images = append(change.Images, p.otherImages(at, wanted)...)
 		change.Labels = keyChanges(pod.Labels, at.Labels(), wanted.Labels())
 		change.Annotations = keyChanges(pod.Annotations, at.Annotations(), wanted.Annotations())
+		change.Tolerations = otherTolerations(pod.Spec.Tolerations, at.tolerations, wanted.tolerations)
 	}
 	change.Resize = p.otherSizes(wanted)
 	if change.isEmpty() {

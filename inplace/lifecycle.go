@@ -179,6 +179,7 @@ func newPendingUpdate(before *past, change Change, revision string) *appsv1beta1
 		Revision:    revision,
 		Labels:      slices.Sorted(maps.Keys(change.Labels)),
 		Annotations: slices.Sorted(maps.Keys(change.Annotations)),
+		Tolerations: change.Tolerations,
 	}
 	for _, image := range change.all() {
 		pending.Containers = append(pending.Containers, appsv1beta1.PendingContainerUpdate{

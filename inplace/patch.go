@@ -34,11 +34,12 @@ type metadataPatch struct {
 	Finalizers []string `json:"finalizers,omitempty"`
 }
 
-// specPatch merges its items into the lists by name. Items that are not in the patch
-// stay as they are, and so does an absent list.
+// specPatch merges containers into the lists by name. Those that are not in the patch stay as
+// they are, and so does an absent list. Tolerations are replaced as a whole.
 type specPatch struct {
-	InitContainers []containerPatch `json:"initContainers,omitempty"`
-	Containers     []containerPatch `json:"containers,omitempty"`
+	InitContainers []containerPatch    `json:"initContainers,omitempty"`
+	Containers     []containerPatch    `json:"containers,omitempty"`
+	Tolerations    []corev1.Toleration `json:"tolerations,omitempty"`
 }
 
 type containerPatch struct {
@@ -93,8 +94,8 @@ func RevisionPatch(pod *corev1.Pod, step Step) ([]byte, error) {
 		metadata.Annotations[key] = &value
 	}
 	body := objectPatch{Metadata: metadata}
-	if len(step.Change.Images) > 0 {
-		body.Spec = newSpecPatch(pod, step.Change.Images)
+	if len(step.Change.Images)+len(step.Change.Tolerations) > 0 {
+		body.Spec = newSpecPatch(pod, step.Change)
 	}
 	return json.Marshal(body)
 }
@@ -109,17 +110,17 @@ func TrialPatch(pod *corev1.Pod, step Step, revision string, now time.Time) ([]b
 	return RevisionPatch(pod, step)
 }
 
-// newSpecPatch returns the patch of the images of a pod. Its containers have the order
-// that they have in the pod: a merge gives the lists the order of the patch, and the API
-// server lets no pod change that.
-func newSpecPatch(pod *corev1.Pod, images []ImageChange) *specPatch {
-	spec := &specPatch{}
+// newSpecPatch returns the patch of the images of a pod, and of its tolerations. Its containers
+// have the order that they have in the pod: a merge gives the lists the order of the patch, and
+// the API server lets no pod change that.
+func newSpecPatch(pod *corev1.Pod, change Change) *specPatch {
+	spec := &specPatch{Tolerations: change.Tolerations}
 	for _, container := range liveContainers(pod) {
-		i := slices.IndexFunc(images, func(c ImageChange) bool { return c.Container == container.name })
+		i := slices.IndexFunc(change.Images, func(c ImageChange) bool { return c.Container == container.name })
 		if i < 0 {
 			continue
 		}
-		image := images[i]
+		image := change.Images[i]
 		list := &spec.Containers
 		if image.Sidecar {
 			list = &spec.InitContainers

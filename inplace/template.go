@@ -33,6 +33,8 @@ type Template struct {
 	// gated is true when InPlaceUpdateReady is among the readiness gates. It is not in
 	// fixed: see refuseOtherGate.
 	gated bool
+	// tolerations are not in fixed, either: a live pod can get more.
+	tolerations []corev1.Toleration
 	// native is true for a template of a workload of Kubernetes itself.
 	native      bool
 	labels      map[string]string
@@ -110,6 +112,7 @@ func newTemplate(fields map[string]any) *Template {
 		fieldRefs:      fieldRefs(fields),
 	}
 	t.gated = removeGate(t.fixed)
+	t.tolerations = takeTolerations(t.fixed)
 	t.amounts, t.derived = amounts(fields)
 	if t.amounts != nil {
 		t.fixed = withoutAmounts(t.fixed)

@@ -5,7 +5,9 @@ package podcache
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/resize"
@@ -16,7 +18,7 @@ import (
 //   - metadata, without the annotation of kubectl apply, and of managedFields only
 //     which resources we have set ourselves;
 //   - of the spec: node name, readiness gates, grace period, resources, the
-//     claims among the volumes, and of each container its name, image, pull
+//     tolerations, the claims among the volumes, and of each container its name, image, pull
 //     policy, resources, resize and restart policy, and the environment
 //     variables that come from the pod's own fields or set its launch order;
 //   - the whole status.
@@ -39,9 +41,28 @@ func trimPod(in any) (any, error) {
 		NodeName:                      pod.Spec.NodeName,
 		ReadinessGates:                pod.Spec.ReadinessGates,
 		Resources:                     pod.Spec.Resources,
+		Tolerations:                   sharedTolerations(pod.Spec.Tolerations),
 	}
 
 	return pod, nil
+}
+
+// usualTolerations are those that the API server gives to each pod (DefaultTolerationSeconds). Most
+// pods have no others.
+var usualTolerations = []corev1.Toleration{usualToleration(corev1.TaintNodeNotReady), usualToleration(corev1.TaintNodeUnreachable)}
+
+func usualToleration(taint string) corev1.Toleration {
+	return corev1.Toleration{Key: taint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr.To[int64](300)}
+}
+
+// sharedTolerations returns the same list for all pods with the usual tolerations, which takes no
+// memory for each.
+func sharedTolerations(tolerations []corev1.Toleration) []corev1.Toleration {
+	if apiequality.Semantic.DeepEqual(tolerations, usualTolerations) {
+		return usualTolerations
+	}
+
+	return tolerations
 }
 
 // ownResizes returns the entries of what this manager has set by resizing the pod;

@@ -65,7 +65,7 @@ func TestTrimPodKeepsWhatIsReadAndNothingElse(t *testing.T) {
 	pod := trimmed.(*corev1.Pod)
 
 	g.Expect(fields(t, pod.Spec)).To(Equal([]string{
-		"containers", "initContainers", "nodeName", "readinessGates", "resources", "terminationGracePeriodSeconds", "volumes",
+		"containers", "initContainers", "nodeName", "readinessGates", "resources", "terminationGracePeriodSeconds", "tolerations", "volumes",
 	}))
 	kept := []string{"env", "image", "imagePullPolicy", "name", "resizePolicy", "resources", "restartPolicy"}
 	for _, container := range []corev1.Container{pod.Spec.Containers[0], pod.Spec.InitContainers[0]} {
@@ -82,6 +82,31 @@ func TestTrimPodKeepsWhatIsReadAndNothingElse(t *testing.T) {
 	g.Expect(pod.Status).To(Equal(whole.Status))
 	g.Expect(pod.Spec.Containers[0].Resources).To(Equal(whole.Spec.Containers[0].Resources))
 	g.Expect(pod.Spec.ReadinessGates).To(Equal(whole.Spec.ReadinessGates))
+}
+
+// Nearly all pods have the tolerations that the API server gives them, and share one list.
+func TestPodsShareTheUsualTolerations(t *testing.T) {
+	g := NewWithT(t)
+	toleration := func(taint string) corev1.Toleration {
+		return corev1.Toleration{Key: taint, Operator: "Exists", Effect: "NoExecute", TolerationSeconds: ptr.To[int64](300)}
+	}
+	usual := func(more ...corev1.Toleration) []corev1.Toleration {
+		list := []corev1.Toleration{toleration("node.kubernetes.io/not-ready"), toleration("node.kubernetes.io/unreachable")}
+
+		return append(more, list...)
+	}
+	trimmed := func(tolerations []corev1.Toleration) []corev1.Toleration {
+		pod := &corev1.Pod{Spec: corev1.PodSpec{Tolerations: tolerations}}
+		_, err := trimPod(pod)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(pod.Spec.Tolerations).To(Equal(tolerations))
+
+		return pod.Spec.Tolerations
+	}
+
+	g.Expect(&trimmed(usual())[0]).To(BeIdenticalTo(&trimmed(usual())[0]))
+	g.Expect(trimmed(usual(corev1.Toleration{Key: "gpu"}))).To(HaveLen(3))
+	g.Expect(trimmed(nil)).To(BeNil())
 }
 
 func TestTrimPodDropsEnvAndVolumesThatNoDecisionReads(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
@@ -98,6 +99,36 @@ var _ = Describe("An update in place", func() {
 		for _, name := range []string{"sample-0", "sample-1", "sample-2"} {
 			Expect(podWritesOf(w, name)).To(Equal([]string{"patch Pod/status " + name, "patch Pod " + name, "patch Pod/status " + name}))
 			Expect(w.pod(name).Labels).NotTo(HaveKey(appsv1beta1.DrainedLabel))
+		}
+	})
+
+	It("takes one write per pod and no restart for a toleration, and recreates for one less", short.Spec, func(ctx context.Context) {
+		w := newWorld(ctx)
+		w.create(reference())
+		uids := w.uids()
+		w.manager.Forget()
+		spot := corev1.Toleration{Key: "spot", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr.To[int64](60)}
+		tolerate := func(tolerations ...corev1.Toleration) {
+			w.change(func(set *appsv1beta1.StatefulSet) { set.Spec.Template.Spec.Tolerations = tolerations })
+			w.settle()
+			w.expectSettled(3)
+		}
+		for _, seconds := range []int64{60, 600} {
+			spot.TolerationSeconds = &seconds
+			tolerate(spot)
+			Expect(w.uids()).To(Equal(uids))
+			Expect(w.restarts()).To(Equal(same[int32](0)))
+			for name, pod := range w.pods() {
+				Expect(pod.Spec.Tolerations).To(ContainElement(spot), name)
+				Expect(len(pod.Spec.Tolerations)).To(BeNumerically(">", 1), "what the API server gave it stays")
+			}
+		}
+		Expect(w.manager.Writes("patch Pod")).To(HaveLen(6), "%v", w.manager.Writes("patch Pod"))
+
+		tolerate()
+		Expect(w.status().Recreated).To(BeEquivalentTo(3))
+		for name, pod := range w.pods() {
+			Expect(uids).NotTo(ContainElement(pod.UID), name)
 		}
 	})
 

@@ -16,7 +16,7 @@ import (
 
 // The fields that rows of changes.yaml are about; and those that a template cannot have.
 var (
-	toldOfPods       = sets.New("containers", "initContainers", "resources", "ephemeralContainers")
+	toldOfPods       = sets.New("containers", "initContainers", "resources", "ephemeralContainers", "tolerations")
 	toldOfContainers = sets.New("name", "image", "resources")
 )
 

@@ -22,6 +22,7 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/apis/native"
+	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/test/observe"
 	"github.com/insitu-dev/insitu/test/short"
 )
@@ -176,6 +177,33 @@ var _ = forEachKind("A rollout", func(kind string) {
 		expectRecreated(before, after, nginxAlpine)
 		Expect(web.wish(ctx)).To(Equal(wish))
 		expectEvent(ctx, web.namespace, web.kind, reasonReleased, "spec.volumes")
+	})
+
+	It("gets tolerations in place, without a restart, and loses them with its pods", func(ctx context.Context) {
+		before := web.start(ctx, web.manifest(nginxAlpine))
+		web.kubectl(ctx, "patch", web.resource(), "--type=merge", "-p", `{"spec": {"template": {"spec": {"tolerations": [{"key": "spot", "operator": "Exists"}]}}}}`)
+		after := web.updated(ctx)
+		expectInPlace(before, after, 0)
+		for _, pod := range web.livePods(ctx) {
+			Expect(pod.Spec.Tolerations).To(ContainElement(corev1.Toleration{Key: "spot", Operator: corev1.TolerationOpExists}))
+		}
+		web.kubectl(ctx, "patch", web.resource(), "--type=json", "-p", `[{"op": "remove", "path": "/spec/template/spec/tolerations"}]`)
+		expectRecreated(after, web.updated(ctx), nginxAlpine)
+	})
+
+	It("keeps its pods while new ones are refused, says who refuses them, and goes on then", func(ctx context.Context) {
+		before := web.start(ctx, web.manifest(nginxAlpine))
+		class := "golden-" + web.namespace
+		web.kubectl(ctx, "patch", web.resource(), "--type=merge", "-p", `{"spec": {"template": {"spec": {"priorityClassName": "`+class+`"}}}}`)
+		Eventually(ctx, web.annotation).WithArguments(native.StatusAnnotation).Should(And(
+			ContainSubstring(string(native.Stalled)), ContainSubstring("no PriorityClass with name "+class+" was found")))
+		expectEvent(ctx, web.namespace, web.kind, inplace.ReasonRecreationDenied, "no PriorityClass with name "+class)
+		Consistently(ctx, web.isHeld).WithTimeout(17*time.Second).Should(BeTrue(), "longer than the time after which the server is asked again")
+		expectInPlace(before, web.pods(ctx), 0)
+
+		web.kubectl(ctx, "create", "priorityclass", class, "--value=1")
+		DeferCleanup(func(ctx context.Context) { web.kubectl(ctx, "delete", "priorityclass", class) })
+		expectRecreated(before, web.updated(ctx), nginxAlpine)
 	})
 
 	It("waits under InPlaceOnly when a volume is added, until it is taken back", func(ctx context.Context) {

@@ -22,6 +22,8 @@ type PendingUpdate struct {
 	// labels and annotations are the keys that will be set or removed.
 	Labels      []string `json:"labels,omitempty"`
 	Annotations []string `json:"annotations,omitempty"`
+	// tolerations are all that the pod will have; absent if they stay as they are.
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 	// resources are the requests and limits that the pod as a whole has,
 	// newResources those that it will have: only the keys that change. A key that
 	// is only in one of them is added or removed.

@@ -688,6 +688,13 @@ func (in *PendingUpdate) DeepCopyInto(out *PendingUpdate) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.Tolerations != nil {
+		in, out := &in.Tolerations, &out.Tolerations
+		*out = make([]corev1.Toleration, len(*in))
+		for i := range *in {
+			(*in)[i].DeepCopyInto(&(*out)[i])
+		}
+	}
 	if in.Resources != nil {
 		in, out := &in.Resources, &out.Resources
 		*out = new(corev1.ResourceRequirements)

@@ -80,7 +80,7 @@ func plannedPod(w inplace.Workload, facts inplace.PodFacts, state inplace.PodSta
 
 // isLabelOnly reports whether nothing of a pod changes but the label of its revision.
 func isLabelOnly(change inplace.Change) bool {
-	return len(change.Images)+len(change.Later)+len(change.Labels)+len(change.Annotations)+len(change.Resizes()) == 0
+	return len(change.Images)+len(change.Later)+len(change.Labels)+len(change.Annotations)+len(change.Tolerations)+len(change.Resizes()) == 0
 }
 
 // wordsOn says what changes in place beside the resources, and what holds it up.
