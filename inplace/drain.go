@@ -113,7 +113,7 @@ func patch(before *past, change Change, target Target, now time.Time) Step {
 	}
 	switch {
 	case target.Lifecycle == nil:
-		step.Lifecycle = leftOver(pod)
+		step.Lifecycle = target.leftOver(pod)
 	case lifecycleState(pod) == appsv1beta1.LifecycleStatePreparingNormal:
 		// It has not been normal yet, and is not by an update.
 	case change.Restarts():

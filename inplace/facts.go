@@ -47,7 +47,8 @@ type Target struct {
 	ClaimsGoWithPods bool
 	// Lifecycle holds the hooks of the workload; nil if it has none.
 	Lifecycle *appsv1beta1.Lifecycle
-	// ShowsState is true when pods name the state of their lifecycle also without hooks.
+	// ShowsState is true when pods name the state of their lifecycle also without hooks: new
+	// ones are PreparingNormal until they have a node.
 	ShowsState bool
 	// irreplaceable is why the pod in question is not evicted for its sizes: see PodFacts.
 	irreplaceable *Refusal

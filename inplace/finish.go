@@ -76,7 +76,7 @@ func giveUpRestart(before *past, target Target, progress Progress, now time.Time
 // serve opens the gates of a pod, and ends its drain.
 func serve(before *past, target Target, _ time.Time) *Step {
 	pod := before.pod
-	if !needsMarkReady(pod) {
+	if !needsMarkReady(pod) || target.awaitsNode(pod) {
 		return nil
 	}
 	step := &Step{Action: MarkReady, State: Verifying, Since: before.progress().Since, Message: "every container runs what it should"}

@@ -248,10 +248,16 @@ func remove(pod *corev1.Pod, target Target, why Step, now time.Time) Step {
 	return step
 }
 
+// awaitsNode reports whether a new pod stays PreparingNormal since it has no node yet, as in
+// CloneSets of OpenKruise.
+func (t Target) awaitsNode(pod *corev1.Pod) bool {
+	return t.ShowsState && pod.Spec.NodeName == "" && lifecycleState(pod) == appsv1beta1.LifecycleStatePreparingNormal
+}
+
 // leftOver returns the state to write to a pod of a workload without hooks: Normal,
-// if the label tells of a hook that is no more; else none.
-func leftOver(pod *corev1.Pod) appsv1beta1.LifecycleStateType {
-	if state := lifecycleState(pod); state == "" || state == appsv1beta1.LifecycleStateNormal {
+// if the label tells of a hook that is no more, or of a pod that had no node; else none.
+func (t Target) leftOver(pod *corev1.Pod) appsv1beta1.LifecycleStateType {
+	if state := lifecycleState(pod); state == "" || state == appsv1beta1.LifecycleStateNormal || t.awaitsNode(pod) {
 		return ""
 	}
 	return appsv1beta1.LifecycleStateNormal
@@ -269,7 +275,7 @@ func (t Target) stateAtRest(pod *corev1.Pod) appsv1beta1.LifecycleStateType {
 			return appsv1beta1.LifecycleStateUpdated
 		}
 	case appsv1beta1.LifecycleStatePreparingNormal, appsv1beta1.LifecycleStatePreparingDelete:
-		if len(missing(hooks.PreNormal, pod)) > 0 {
+		if len(missing(hooks.PreNormal, pod)) > 0 || t.awaitsNode(pod) {
 			return appsv1beta1.LifecycleStatePreparingNormal
 		}
 	case "", appsv1beta1.LifecycleStateNormal:
@@ -282,7 +288,7 @@ func (t Target) stateAtRest(pod *corev1.Pod) appsv1beta1.LifecycleStateType {
 // and waits for the hooks that have to be there before it counts; nil if there is
 // nothing to do and nothing to wait for.
 func rest(pod *corev1.Pod, target Target, now time.Time) *Step {
-	if target.Lifecycle == nil && leftOver(pod) == "" {
+	if target.Lifecycle == nil && target.leftOver(pod) == "" {
 		return nil
 	}
 	state, wanted := lifecycleState(pod), target.stateAtRest(pod)
@@ -295,8 +301,12 @@ func rest(pod *corev1.Pod, target Target, now time.Time) *Step {
 		step.Reason = ReasonUpdatedHook
 		step.Message = "updated; it counts again when it gets back " + strings.Join(missing(target.hooks().InPlaceUpdate, pod), ", ")
 	case appsv1beta1.LifecycleStatePreparingNormal:
+		lacks := missing(target.hooks().PreNormal, pod)
+		if len(lacks) == 0 {
+			return nil // its node will be an event
+		}
 		step.Reason = ReasonPreNormalHook
-		step.Message = "it counts when it gets " + strings.Join(missing(target.hooks().PreNormal, pod), ", ")
+		step.Message = "it counts when it gets " + strings.Join(lacks, ", ")
 	case "", appsv1beta1.LifecycleStateNormal, appsv1beta1.LifecycleStatePreparingUpdate,
 		appsv1beta1.LifecycleStateUpdating, appsv1beta1.LifecycleStatePreparingDelete:
 		return nil
@@ -316,8 +326,8 @@ func PrepareNew(pod *corev1.Pod, target Target, now time.Time) {
 	switch {
 	case target.Lifecycle == nil && !target.ShowsState:
 		return
-	case len(missing(hooks.PreNormal, pod)) > 0, target.Lifecycle == nil && needsMarkReady(pod):
-		state = appsv1beta1.LifecycleStatePreparingNormal // until its gate is opened for the first time
+	case len(missing(hooks.PreNormal, pod)) > 0, target.ShowsState:
+		state = appsv1beta1.LifecycleStatePreparingNormal
 	}
 	pod.Labels = withValues(pod.Labels, map[string]string{appsv1beta1.LifecycleStateKey: string(state)})
 	pod.Annotations = withValues(pod.Annotations, map[string]string{appsv1beta1.LifecycleTimestampKey: now.UTC().Format(time.RFC3339)})

@@ -117,19 +117,35 @@ func TestPrepareNew(t *testing.T) {
 }
 
 // As OpenKruise, Insitu names the state of a CloneSet's pod also where the set has no
-// hooks. It is the write that opens the gate which says that the pod is normal.
+// hooks: it becomes normal when it has a node. Where a gate is to be opened, the same write says so.
 func TestNewPodsNameTheirState(t *testing.T) {
-	g := NewWithT(t)
-	gated := settledPod().Gated("", after(0)).With(withoutCondition(appsv1beta1.InPlaceUpdateReady)).Ready(false, after(0)).Build()
-	target := Target{Revision: Revision{Name: "a"}, Policy: inPlaceIfPossible, ShowsState: true}
-	PrepareNew(gated, target, after(0))
-	g.Expect(gated.Labels).To(HaveKeyWithValue(appsv1beta1.LifecycleStateKey, "PreparingNormal"))
-	step := Next(PodFacts{Pod: gated}, target, after(1))
-	g.Expect(step).To(And(HaveField("Action", MarkReady), HaveField("Lifecycle", appsv1beta1.LifecycleStateNormal)))
+	withHooks := &appsv1beta1.Lifecycle{PreDelete: hook(false)}
+	for name, tc := range map[string]struct {
+		policy    appsv1beta1.PodUpdateStrategyType
+		lifecycle *appsv1beta1.Lifecycle
+		action    Action
+	}{
+		"updated in place":           {inPlaceIfPossible, nil, MarkReady},
+		"recreated":                  {reCreate, nil, SetLifecycle},
+		"updated in place, by hooks": {inPlaceIfPossible, withHooks, MarkReady},
+		"recreated, by hooks":        {reCreate, withHooks, SetLifecycle},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			pod := settledPod().Ready(false, after(0)).Build()
+			if tc.action == MarkReady {
+				withoutCondition(appsv1beta1.InPlaceUpdateReady)(pod)
+			}
+			target := Target{Revision: Revision{Name: "a"}, Policy: tc.policy, Lifecycle: tc.lifecycle, ShowsState: true}
+			PrepareNew(pod, target, after(0))
+			g.Expect(pod.Labels).To(HaveKeyWithValue(appsv1beta1.LifecycleStateKey, "PreparingNormal"))
+			g.Expect(Next(PodFacts{Pod: pod}, target, after(1)).Action).To(Equal(Wait))
 
-	ungated := &corev1.Pod{}
-	PrepareNew(ungated, Target{Policy: reCreate, ShowsState: true}, after(0))
-	g.Expect(ungated.Labels).To(HaveKeyWithValue(appsv1beta1.LifecycleStateKey, "Normal"), "there is no other write")
+			pod.Spec.NodeName = "node-1"
+			g.Expect(Next(PodFacts{Pod: pod}, target, after(2))).To(And(
+				HaveField("Action", tc.action), HaveField("Lifecycle", appsv1beta1.LifecycleStateNormal)))
+		})
+	}
 }
 
 // Pods that are updated in place are taken out of service for it, also where their

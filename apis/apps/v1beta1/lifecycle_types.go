@@ -74,7 +74,8 @@ type LifecycleHook struct {
 type LifecycleStateType string
 
 const (
-	// LifecycleStatePreparingNormal is a new pod held by preNormal.
+	// LifecycleStatePreparingNormal is a new pod held by preNormal, or one of a CloneSet that has
+	// no node yet.
 	LifecycleStatePreparingNormal LifecycleStateType = "PreparingNormal"
 	// LifecycleStateNormal is a pod that may take traffic and may be updated.
 	LifecycleStateNormal LifecycleStateType = "Normal"
