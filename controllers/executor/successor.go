@@ -170,7 +170,7 @@ func (e *Executor) makeSuccessor(ctx context.Context, pod *corev1.Pod, revision 
 	larger := isLarger(successor, pod)
 	err = e.client.Create(ctx, successor, client.DryRunAll, client.DisableReadYourWritesConsistency)
 	// The quota of a namespace still counts the pod that is to go.
-	hasRoom := IsOfQuota(err) && (!larger || hasRoomWithout(pod, err.Error()))
+	hasRoom := IsOfQuota(err) && isCountedAlike(pod, successor) && (!larger || hasRoomWithout(pod, err.Error()))
 	// A user of the plugin may have no right to create pods.
 	mayNotAsk := apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot create resource")
 	switch {
@@ -185,6 +185,17 @@ func (e *Executor) makeSuccessor(ctx context.Context, pod *corev1.Pod, revision 
 
 // ErrNotAsked is what a client returns that does not ask the API server about a new pod.
 var ErrNotAsked = errors.New("the API server was not asked")
+
+// isCountedAlike reports whether a quota that counts a pod that is to be made counts the one in
+// whose place it comes, too. Its scopes may be priority classes, and whether pods are BestEffort.
+func isCountedAlike(pod, successor *corev1.Pod) bool {
+	isBestEffort := func(pod *corev1.Pod) bool {
+		options := resource.PodResourcesOptions{}
+		return len(resource.PodRequests(pod, options))+len(resource.PodLimits(pod, options)) == 0
+	}
+	class := successor.Spec.PriorityClassName // the default one is not in the template
+	return (class == "" || class == pod.Spec.PriorityClassName) && isBestEffort(pod) == isBestEffort(successor)
+}
 
 // isLarger reports whether a pod asks for more of anything than another one has.
 func isLarger(pod, than *corev1.Pod) bool {

@@ -4,6 +4,7 @@
 package executor
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -127,10 +128,15 @@ func TestWhatTheAPIServerSaysOfANewPod(t *testing.T) {
 		deleted bool
 		state   inplace.State
 		reason  string
+		// class is the priority class of the pods that there are, if not that of the new ones.
+		class string
 	}{
-		"a webhook takes no part in dry runs":  {answer: apierrors.NewBadRequest(`admission webhook "w" does not support dry run`), deleted: true},
-		"a user of the plugin may not ask":     {answer: forbidden(`User "me" cannot create resource "pods"`), deleted: true},
-		"the quota counts the old pod":         {answer: forbidden("exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3"), deleted: true},
+		"a webhook takes no part in dry runs": {answer: apierrors.NewBadRequest(`admission webhook "w" does not support dry run`), deleted: true},
+		"a user of the plugin may not ask":    {answer: forbidden(`User "me" cannot create resource "pods"`), deleted: true},
+		"the quota counts the old pod":        {answer: forbidden("exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3"), deleted: true},
+		"the quota of its priority class does not count the old pod": {
+			answer: forbidden("exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3"), class: "silver", state: inplace.Stuck, reason: inplace.ReasonRecreationDenied,
+		},
 		"a webhook that has to be asked fails": {answer: apierrors.NewInternalError(errors.New("failed calling webhook")), state: inplace.Stuck, reason: inplace.ReasonRecreationDenied},
 		"it does not answer":                   {answer: apierrors.NewServiceUnavailable("starting"), state: inplace.Waiting, reason: inplace.ReasonAdmissionUnknown},
 		"the template is invalid": {
@@ -139,6 +145,9 @@ func TestWhatTheAPIServerSaysOfANewPod(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := recreating(t, 2)
+			for _, facts := range a.workload.Pods {
+				facts.Pod.Spec.PriorityClassName = cmp.Or(tc.class, "golden")
+			}
 			a.says = refuses("create", tc.answer)
 			moves, plan, _ := a.preflight()
 			if tc.deleted {

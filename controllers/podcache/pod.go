@@ -17,7 +17,7 @@ import (
 //
 //   - metadata, without the annotation of kubectl apply, and of managedFields only
 //     which resources we have set ourselves;
-//   - of the spec: node name, readiness gates, grace period, resources, the
+//   - of the spec: node name, readiness gates, grace period, priority class, resources, the
 //     tolerations, the claims among the volumes, and of each container its name, image, pull
 //     policy, resources, resize and restart policy, and the environment
 //     variables that come from the pod's own fields or set its launch order;
@@ -41,6 +41,7 @@ func trimPod(in any) (any, error) {
 		NodeName:                      pod.Spec.NodeName,
 		ReadinessGates:                pod.Spec.ReadinessGates,
 		Resources:                     pod.Spec.Resources,
+		PriorityClassName:             pod.Spec.PriorityClassName,
 		Tolerations:                   sharedTolerations(pod.Spec.Tolerations),
 	}
 

@@ -65,7 +65,7 @@ func TestTrimPodKeepsWhatIsReadAndNothingElse(t *testing.T) {
 	pod := trimmed.(*corev1.Pod)
 
 	g.Expect(fields(t, pod.Spec)).To(Equal([]string{
-		"containers", "initContainers", "nodeName", "readinessGates", "resources", "terminationGracePeriodSeconds", "tolerations", "volumes",
+		"containers", "initContainers", "nodeName", "priorityClassName", "readinessGates", "resources", "terminationGracePeriodSeconds", "tolerations", "volumes",
 	}))
 	kept := []string{"env", "image", "imagePullPolicy", "name", "resizePolicy", "resources", "restartPolicy"}
 	for _, container := range []corev1.Container{pod.Spec.Containers[0], pod.Spec.InitContainers[0]} {
