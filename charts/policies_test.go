@@ -108,14 +108,14 @@ func TestReleaseStays(t *testing.T) {
 }
 
 // TestAuditAnnotations compares the policies of the chart with those of config/audit,
-// config/claims and config/options, and holds that the first can refuse nothing.
+// config/claims, config/options and config/templates, and holds that the first can refuse nothing.
 func TestAuditAnnotations(t *testing.T) {
 	g := NewWithT(t)
 	kinds := []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
 	got := render(t, withoutCRDs).ofKind(kinds...)
 
 	var files objects
-	for _, folder := range []string{"audit", "claims", "options"} {
+	for _, folder := range []string{"audit", "claims", "options", "templates"} {
 		files = append(files, decode(t, readFile(t, "../config/"+folder+"/policy.yaml"))...)
 	}
 	g.Expect(specsOf(t, got)).To(Equal(specsOf(t, files)))
@@ -130,13 +130,13 @@ func TestAuditAnnotations(t *testing.T) {
 	output, err := runTool(t, kustomize, "build", "config/default")
 	g.Expect(err).NotTo(HaveOccurred(), output)
 	g.Expect(specsOf(t, decode(t, output).ofKind(kinds...))).To(Equal(specsOf(t, got)))
-	g.Expect(render(t, withoutCRDs, "--set=auditAnnotations.enabled=false,claimGuard.enabled=false,holdPolicies.install=false").ofKind(kinds...)).To(BeEmpty())
+	g.Expect(render(t, withoutCRDs, "--set=auditAnnotations.enabled=false,claimGuard.enabled=false,templateGuard.enabled=false,holdPolicies.install=false").ofKind(kinds...)).To(BeEmpty())
 
 	other := render(t, withoutCRDs, "--namespace=tools", "--set=serviceAccount.name=changer")
 	other.find(t, "ValidatingAdmissionPolicy", "insitu-audit", &policy)
 	g.Expect(policy.Spec.MatchConditions[0].Expression).To(Equal("request.userInfo.username in ['system:serviceaccount:tools:changer']"))
 
-	none := []string{withoutCRDs, "--set=manager.enabled=false,holdPolicies.install=false,claimGuard.enabled=false"}
+	none := []string{withoutCRDs, "--set=manager.enabled=false,holdPolicies.install=false,claimGuard.enabled=false,templateGuard.enabled=false"}
 	g.Expect(render(t, none...).ofKind(kinds...)).To(BeEmpty(), "there is no manager")
 	render(t, append(none, "--set=manager.tenantAccounts={shop:changer}")...).find(t, "ValidatingAdmissionPolicy", "insitu-audit", &policy)
 	g.Expect(policy.Spec.MatchConditions[0].Expression).To(Equal("request.userInfo.username in ['system:serviceaccount:shop:changer']"))

@@ -32,10 +32,11 @@
 // # Rules
 //
 // Everything that can be decided from the object alone is refused when it is
-// written, in both versions, with an error that names the field. What only the
-// API server can tell about a pod (label keys of the template, names of volumes
-// that are mounted) shows when the pod is created, in the condition
-// FailedCreatePod of a StatefulSet and FailedScale of a CloneSet.
+// written, in both versions, with an error that names the field; a volume that is
+// mounted and nowhere by the admission policy insitu-templates, where it is
+// installed. What only the API server can tell about a pod (label keys of the
+// template) shows when the pod is created, in the condition FailedCreatePod of a
+// StatefulSet and FailedScale of a CloneSet.
 //
 // +kubebuilder:object:generate=true
 // +groupName=apps.kruise.io
