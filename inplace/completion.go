@@ -274,6 +274,13 @@ var imageFailures = sets.New("ErrImagePull", "ImagePullBackOff", "InvalidImageNa
 // its image in vain. They take turns.
 func IsImageFailure(reason string) bool { return imageFailures.Has(reason) }
 
+// MayTakeTurns reports whether the kubelet may give two reasons in turn for the same container,
+// which does not start.
+func MayTakeTurns(a, b string) bool {
+	isOne := func(reason string) bool { return reason == crashLoopBackOff || IsImageFailure(reason) }
+	return isOne(a) && isOne(b)
+}
+
 func isImageFailure(waiting *corev1.ContainerStateWaiting) bool {
 	return waiting != nil && IsImageFailure(waiting.Reason)
 }

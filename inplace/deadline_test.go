@@ -85,8 +85,11 @@ func TestNextTellsOfAnImageThatCannotBePulled(t *testing.T) {
 		"without a deadline":    {pod: changedPod(failedPull()), end: 45, words: "longer than 45s: "},
 		"with a later deadline": {pod: changedPod(failedPull()), deadline: time.Minute, end: 45, words: "longer than 45s: "},
 		"with an earlier one":   {pod: changedPod(failedPull()), deadline: 20 * time.Second, end: 20, words: "longer than 20s: "},
-		"of a new pod":          {pod: created, end: 45, words: "longer than 45s: "},
-		"after a long stop":     {pod: changedPod(stoppedLate), deadline: 10 * time.Minute, end: 75, words: "longer than 45s: "},
+		"behind the back-off after several changes": {
+			pod: changedPod(withReason(failedPull(), "CrashLoopBackOff")), end: 45, words: "longer than 45s: container main: the kubelet has started it several times",
+		},
+		"of a new pod":      {pod: created, end: 45, words: "longer than 45s: "},
+		"after a long stop": {pod: changedPod(stoppedLate), deadline: 10 * time.Minute, end: 75, words: "longer than 45s: "},
 		"of a new pod whose volumes came late": {
 			pod: builders.Pod("sample-0", "b", latestImage).Gated(corev1.ConditionTrue, builders.Start).Ready(false, after(0)).
 				Status(waitingContainer("", "ErrImagePull")).Condition(corev1.PodReadyToStartContainers, corev1.ConditionTrue, after(30)),
@@ -104,6 +107,11 @@ func TestNextTellsOfAnImageThatCannotBePulled(t *testing.T) {
 			g.Expect(step).To(And(HaveField("State", Stuck), HaveField("Message", HavePrefix(tc.words)), HaveField("Action", Wait)))
 		})
 	}
+}
+
+func withReason(status corev1.ContainerStatus, reason string) corev1.ContainerStatus {
+	status.State.Waiting.Reason = reason
+	return status
 }
 
 // The settle time ends before the deadline: that is when to look again.

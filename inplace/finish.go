@@ -174,9 +174,11 @@ func overdueStep(step Step, deadline time.Duration, now time.Time) *Step {
 const imagePatience = 45 * time.Second
 
 // overdueForImage is overdue for a pod that may wait for an image in vain: for so long since the
-// kubelet began to look for it, if that is over before the deadline.
+// kubelet began to look for it, if that is over before the deadline. While the kubelet lets a
+// container wait that it has started often, it does not look, and says so in turn with the image.
 func overdueForImage(step Step, before *past, deadline time.Duration, now time.Time) *Step {
-	if !IsImageFailure(step.Reason) {
+	isInTurn := step.Reason == crashLoopBackOff && !before.progress().Proved
+	if !IsImageFailure(step.Reason) && !isInTurn {
 		return overdueStep(step, deadline, now)
 	}
 	looks := step

@@ -185,7 +185,7 @@ func ReportStuck(recorder events.EventRecorder, owner client.Object, plan inplac
 	for _, b := range plan.Blockers {
 		isThis := func(reported appsv1beta1.Blocker) bool {
 			return reported.Pod == b.Pod.Name && reported.Step == string(inplace.Stuck) &&
-				(reported.Reason == b.Reason || inplace.IsImageFailure(reported.Reason) && inplace.IsImageFailure(b.Reason))
+				(reported.Reason == b.Reason || inplace.MayTakeTurns(reported.Reason, b.Reason))
 		}
 		isNew := slices.ContainsFunc(after, isThis) && !slices.ContainsFunc(before, isThis)
 		// The executor tells of denials, once for all pods that they hold for.
