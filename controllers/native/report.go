@@ -170,7 +170,7 @@ func (s *scope) state(status native.Status) (native.State, string) {
 			kept = "those that come"
 		}
 		return native.PartitionReached, fmt.Sprintf("%s; annotation %s keeps %s%s", progress, native.PartitionAnnotation, kept, s.besides())
-	case s.asked.WaitsFor != "":
+	case s.asked.WaitsFor != "" && s.hasWork():
 		return native.Updating, progress + "; " + s.asked.WaitsFor
 	default:
 		return native.Updating, progress + workloads.FirstBlocker(s.plan)

@@ -105,9 +105,12 @@ func (w *world) settleSurging() {
 	for range maxRounds {
 		w.observed()
 		w.reconcile(native.Deployment)
-		if get(w, &appsv1.Deployment{}, w.name).Labels[apinative.HeldLabel] == "" {
+		d := get(w, &appsv1.Deployment{}, w.name)
+		if d.Labels[apinative.HeldLabel] == "" {
 			return
 		}
+		Expect(d.Annotations[apinative.StatusAnnotation]).NotTo(And(ContainSubstring("2 of 2 pods are updated"), ContainSubstring("does not serve yet")),
+			"nothing waits for the pod more any longer")
 		w.play()
 	}
 	Fail("the Deployment is still held")
