@@ -73,7 +73,7 @@ func TestTolerationsOfALivePod(t *testing.T) {
 		},
 		"written out with its operator":   {from: gpu, to: written, live: []corev1.Toleration{ofGPU}},
 		"what admission has added before": {to: gpu, live: []corev1.Toleration{ofGPU}},
-		"what somebody else has changed":  {from: spot, to: spot, live: []corev1.Toleration{spotFor(ptr.To[int64](5))}},
+		"what another hand has changed":   {from: spot, to: spot, live: []corev1.Toleration{spotFor(ptr.To[int64](5))}},
 		"one less":                        {from: spot + "," + gpu, to: spot, live: []corev1.Toleration{spotFor(ptr.To[int64](60)), ofGPU}, refused: "spec.tolerations[1]"},
 		"another value":                   {from: gpu, to: `{"key":"gpu","value":"b"}`, live: []corev1.Toleration{ofGPU}, refused: "spec.tolerations[0]"},
 		"what this release does not know": {to: `{"key":"gpu","since":"1.99"}`, live: []corev1.Toleration{admitted}, refused: "spec.tolerations"},
@@ -137,7 +137,7 @@ func TestTolerationsThatAreLeftBehind(t *testing.T) {
 		"one too many":           {at: gpu, live: []corev1.Toleration{{Key: "gpu", Operator: "Exists"}}, want: "tolerations"},
 		"one that is missing":    {wanted: gpu, want: "tolerations"},
 		"of the template":        {at: gpu, wanted: gpu, live: []corev1.Toleration{{Key: "gpu", Operator: "Exists"}}},
-		"of somebody else":       {live: []corev1.Toleration{{Key: "gpu", Operator: "Exists"}}},
+		"of admission":           {live: []corev1.Toleration{{Key: "gpu", Operator: "Exists"}}},
 		"one that it never had":  {at: gpu},
 		"one that it has anyway": {wanted: gpu, live: []corev1.Toleration{{Key: "gpu", Operator: "Exists"}}},
 	} {

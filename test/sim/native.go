@@ -40,7 +40,7 @@ type nativeWorkload struct {
 	ids, collisions int
 	// late is what the controllers of Kubernetes see; nil where they see what there is.
 	late *lateCache
-	// refused says since when admission lets nobody make pods of a revision, by its name.
+	// refused says since when admission refuses pods of a revision, by its name.
 	refused map[string]time.Time
 }
 

@@ -70,7 +70,7 @@ func TestStatefulSetsOfWhichPodsAreMissing(t *testing.T) {
 
 // Pods are to be recreated, and the API server would accept no new ones: none that serves goes,
 // however long that lasts, and the workload says it in the words of the server. When it accepts
-// them, Kubernetes recreates them as always. Where it makes new pods first, it is let go on.
+// them, Kubernetes recreates them as always. Where it makes new pods first, the hold ends at once.
 func TestNoPodGoesWhileNewOnesAreRefused(t *testing.T) {
 	for name, of := range map[string]struct {
 		kind     nativecontroller.Kind
