@@ -64,7 +64,7 @@ func (r *ranked) template(revision string) *Template {
 // step carries out the next step towards a revision, and returns it.
 func (r *ranked) step(revision string) Step {
 	r.t.Helper()
-	from := revisionName(r.pod)
+	from := RevisionOf(r.pod)
 	step := Next(PodFacts{Pod: r.pod, From: &Revision{Name: from, Template: r.template(from)}},
 		Target{Revision: Revision{Name: revision, Template: r.template(revision)}, Policy: "InPlaceOnly", CannotDrain: unheeded}, patched)
 	if step.Action == Resize {
@@ -135,7 +135,7 @@ func TestContainersAreChangedInTheirOrder(t *testing.T) {
 			r := newRanked(t, tc.priorities...)
 			for _, batch := range tc.batches {
 				g.Expect(changes(r.step("2"))).To(Equal("Patch " + batch))
-				g.Expect(revisionName(r.pod)).To(Equal("2"))
+				g.Expect(RevisionOf(r.pod)).To(Equal("2"))
 				if !strings.HasSuffix(batch, "[]") {
 					g.Expect(Observe(r.pod, patched)).To(HaveField("Proved", false))
 					g.Expect(MakePlan(Workload{Target: Target{Revision: Revision{Name: "2", Template: r.template("2")}}, Replicas: 1, MaxUnavailable: 1,
@@ -188,7 +188,7 @@ func TestPatchesKeepTheOrderOfTheContainers(t *testing.T) {
 		t.Run(fmt.Sprint(priorities), func(t *testing.T) {
 			g := NewWithT(t)
 			r := newRanked(t, priorities...)
-			step := Next(PodFacts{Pod: r.pod, From: &Revision{Name: revisionName(r.pod), Template: r.template("1")}},
+			step := Next(PodFacts{Pod: r.pod, From: &Revision{Name: RevisionOf(r.pod), Template: r.template("1")}},
 				Target{Revision: Revision{Name: "2", Template: r.template("2")}, Policy: "InPlaceOnly", CannotDrain: unheeded}, patched)
 			trial, err := TrialPatch(r.pod, step, "2", patched)
 			g.Expect(err).NotTo(HaveOccurred())

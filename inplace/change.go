@@ -20,8 +20,8 @@ import (
 
 // Revision is a named state of a workload's pods.
 type Revision struct {
-	// Name is the name of the ControllerRevision and the value of the pods'
-	// controller-revision-hash label.
+	// Name is what pods at the revision have in their controller-revision-hash label: the
+	// name of the ControllerRevision or, where they are of a DaemonSet, the hash in it.
 	Name string
 	// Hash is the value of the label pod-template-hash on pods at the revision;
 	// empty for kinds whose pods do not have it.

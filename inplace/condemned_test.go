@@ -38,7 +38,7 @@ func TestMakePlanBringsBackWhatLingers(t *testing.T) {
 			w.Target.Lifecycle = &appsv1beta1.Lifecycle{InPlaceUpdate: hook(false)}
 			pod := test.pod.Build()
 			w.Condemned = []*corev1.Pod{pod}
-			w.Lingering = []PodFacts{{Pod: pod, From: testRevisions(t)[revisionName(pod)]}}
+			w.Lingering = []PodFacts{{Pod: pod, From: testRevisions(t)[RevisionOf(pod)]}}
 			plan := MakePlan(w, planned)
 			g.Expect(moves(plan)).To(ConsistOf(test.moves))
 			g.Expect(blockers(plan)).To(ConsistOf(test.blockers))

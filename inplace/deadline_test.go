@@ -50,7 +50,7 @@ func TestNextDeadline(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			revisions, pod := testRevisions(t), tc.pod.Build()
-			facts := PodFacts{Pod: pod, From: revisions[revisionName(pod)], Services: tc.services}
+			facts := PodFacts{Pod: pod, From: revisions[RevisionOf(pod)], Services: tc.services}
 			target := Target{Revision: *revisions["b"], Policy: inPlaceIfPossible, Deadline: deadline}
 
 			step := Next(facts, target, tc.end.Add(-time.Second))
@@ -99,7 +99,7 @@ func TestNextTellsOfAnImageThatCannotBePulled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			revisions, pod := testRevisions(t), tc.pod.Build()
-			facts, target := PodFacts{Pod: pod, From: revisions[revisionName(pod)]}, Target{Revision: *revisions["b"], Policy: inPlaceIfPossible, Deadline: tc.deadline}
+			facts, target := PodFacts{Pod: pod, From: revisions[RevisionOf(pod)]}, Target{Revision: *revisions["b"], Policy: inPlaceIfPossible, Deadline: tc.deadline}
 			step := Next(facts, target, after(tc.end-1))
 			g.Expect(step.State).NotTo(Equal(Stuck))
 			g.Expect(step.Until).To(BeTemporally("==", after(tc.end)))

@@ -101,7 +101,7 @@ func TestNextKeepsReady(t *testing.T) {
 			if tc.keepReady == nil {
 				target.KeepReady = []string{"proxy"}
 			}
-			step := Next(PodFacts{Pod: pod, From: revisions[revisionName(pod)]}, target, after(20))
+			step := Next(PodFacts{Pod: pod, From: revisions[RevisionOf(pod)]}, target, after(20))
 			g.Expect(step.Action).To(Equal(tc.action), step.Message)
 			g.Expect(step.State).To(Equal(tc.state), step.Message)
 			g.Expect(step.Message).To(ContainSubstring(tc.message))

@@ -52,7 +52,7 @@ func (p *past) otherImages(at, wanted *Template) []ImageChange {
 // beganOnly returns the images that the pod's label speaks of, and that it was still to be
 // given.
 func (p *past) beganOnly() []ImageChange {
-	if p.state.Revision != revisionName(p.pod) {
+	if p.state.Revision != RevisionOf(p.pod) {
 		return nil
 	}
 	return slices.DeleteFunc(p.next(), func(c ImageChange) bool { return c.From == c.To })

@@ -257,5 +257,5 @@ func (n *node) stepEndpoints() {
 func (n *node) describe() string {
 	condition := map[bool]string{true: "ready", false: "not ready"}[isReady(n.pod)]
 	return fmt.Sprintf("%s at %s, %s, pod number %d, container number %d",
-		n.pod.Name, revisionName(n.pod), condition, n.incarnation, n.containers)
+		n.pod.Name, RevisionOf(n.pod), condition, n.incarnation, n.containers)
 }

@@ -140,7 +140,7 @@ func (m *model) facts() []PodFacts {
 		if n.pod == nil {
 			continue
 		}
-		f := PodFacts{Pod: n.pod.DeepCopy(), From: m.revisions[revisionName(n.pod)], Held: m.holds(n.pod)}
+		f := PodFacts{Pod: n.pod.DeepCopy(), From: m.revisions[RevisionOf(n.pod)], Held: m.holds(n.pod)}
 		if n.listed {
 			f.Services = []string{"web"}
 		}
@@ -200,7 +200,7 @@ func (m *model) carryOut(move Move) {
 	}
 	n := m.nodes[i]
 	m.say("%s", move.Note)
-	served, wasRevision := n.available(), revisionName(n.pod)
+	served, wasRevision := n.available(), RevisionOf(n.pod)
 	switch move.Step.Action {
 	case MarkReady, MarkNotReady:
 		m.patchStatus(n, move)
@@ -217,11 +217,11 @@ func (m *model) carryOut(move Move) {
 		m.fail("invariant 1: %s left %d pods available", move.Note, left)
 	}
 	recreates := move.Step.Action == Recreate && move.Step.Reason != ReasonSpecifiedDelete
-	if moved := revisionName(n.pod) != wasRevision || recreates; moved && i < m.partition {
+	if moved := RevisionOf(n.pod) != wasRevision || recreates; moved && i < m.partition {
 		m.fail("invariant 2: %s, which the partition holds", move.Note)
 	}
-	if image := m.revisions[revisionName(n.pod)].Template.Containers()[0].Image; n.pod.Spec.Containers[0].Image != image {
-		m.fail("invariant 3: %s is labeled %s and runs %s", n.pod.Name, revisionName(n.pod), n.pod.Spec.Containers[0].Image)
+	if image := m.revisions[RevisionOf(n.pod)].Template.Containers()[0].Image; n.pod.Spec.Containers[0].Image != image {
+		m.fail("invariant 3: %s is labeled %s and runs %s", n.pod.Name, RevisionOf(n.pod), n.pod.Spec.Containers[0].Image)
 	}
 }
 

@@ -28,7 +28,7 @@ func next(facts PodFacts, target Target, now time.Time) Step {
 	if AsksForDeletion(facts) {
 		return remove(pod, target, Step{Reason: ReasonSpecifiedDelete, Message: whoAsks(facts)}, now)
 	}
-	if revisionName(pod) == target.Name {
+	if RevisionOf(pod) == target.Name {
 		return finishWithClaims(facts, before, target, now)
 	}
 	if step := detachForClaims(facts, before, target, now); step != nil {

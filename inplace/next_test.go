@@ -210,7 +210,7 @@ func TestNext(t *testing.T) {
 			if tc.noGrace {
 				target.GracePeriod = 0
 			}
-			facts := PodFacts{Pod: pod, From: revisions[revisionName(pod)], Services: tc.services}
+			facts := PodFacts{Pod: pod, From: revisions[RevisionOf(pod)], Services: tc.services}
 			if tc.from != "" {
 				facts.From = revisions[tc.from]
 			}

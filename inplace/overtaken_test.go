@@ -61,7 +61,7 @@ func TestWhatWasTakenBackIsNotForgotten(t *testing.T) {
 	}).Build()
 	var step Step
 	for i, next := range []struct{ image, level string }{{latestImage, "1"}, {alpineImage, "1"}, {latestImage, "2"}} {
-		from := Revision{Name: revisionName(pod), Template: reading(pod.Spec.Containers[0].Image, pod.Annotations["level"])}
+		from := Revision{Name: RevisionOf(pod), Template: reading(pod.Spec.Containers[0].Image, pod.Annotations["level"])}
 		target := Target{Revision: Revision{Name: string(rune('b' + i)), Template: reading(next.image, next.level)}, Policy: "InPlaceOnly", CannotDrain: unheeded}
 		step = Next(PodFacts{Pod: pod, From: &from}, target, patched)
 		body, err := RevisionPatch(pod, step)

@@ -55,7 +55,7 @@ func workload(t testing.TB, maxUnavailable int, pods ...*builders.PodBuilder) Wo
 	}
 	for _, b := range pods {
 		pod := b.Build()
-		w.Pods = append(w.Pods, PodFacts{Pod: pod, From: revisions[revisionName(pod)]})
+		w.Pods = append(w.Pods, PodFacts{Pod: pod, From: revisions[RevisionOf(pod)]})
 	}
 	return w
 }

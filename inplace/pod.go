@@ -13,8 +13,8 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
 
-// revisionName returns the name of the revision that a pod says it is at.
-func revisionName(pod *corev1.Pod) string {
+// RevisionOf returns which revision a pod says it is at, see [Revision.Name].
+func RevisionOf(pod *corev1.Pod) string {
 	return pod.Labels[appsv1beta1.ControllerRevisionHashLabel]
 }
 

@@ -136,7 +136,7 @@ func (c *chaos) run() {
 	c.Expect(plan.Blockers).To(BeEmpty(), c.log.String())
 	c.Expect(plan.Pods).To(HaveLen(len(c.nodes)))
 	for _, p := range plan.Pods {
-		if !p.Updated || !p.Ready || !p.Available || revisionName(p.Pod) != last {
+		if !p.Updated || !p.Ready || !p.Available || RevisionOf(p.Pod) != last {
 			c.fail("%s ended as %+v", p.Pod.Name, p)
 		}
 	}

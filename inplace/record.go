@@ -38,7 +38,7 @@ func readState(pod *corev1.Pod) (*appsv1beta1.InPlaceUpdateState, error) {
 // being created at it.
 func UpdatedInPlace(pod *corev1.Pod) bool {
 	state, err := readState(pod)
-	return err == nil && state != nil && state.Revision == revisionName(pod)
+	return err == nil && state != nil && state.Revision == RevisionOf(pod)
 }
 
 // newState returns the record to write together with change.

@@ -59,7 +59,7 @@ func TestNextOfAPodWhoseChangeIsRefused(t *testing.T) {
 			if tc.policy == "" {
 				target.Policy = inPlaceIfPossible
 			}
-			step := Next(PodFacts{Pod: pod, From: revisions[revisionName(pod)], Refused: denied()}, target, after(20))
+			step := Next(PodFacts{Pod: pod, From: revisions[RevisionOf(pod)], Refused: denied()}, target, after(20))
 			NewWithT(t).Expect(step).To(BeComparableTo(tc.want))
 		})
 	}
@@ -138,7 +138,7 @@ func TestLeadsToPatch(t *testing.T) {
 	revisions := testRevisions(t)
 	leads := func(pod *builders.PodBuilder, to string, policy appsv1beta1.PodUpdateStrategyType) bool {
 		p := pod.Build()
-		return Next(PodFacts{Pod: p, From: revisions[revisionName(p)]}, Target{Revision: *revisions[to], Policy: policy, GracePeriod: time.Minute}, after(20)).LeadsToPatch()
+		return Next(PodFacts{Pod: p, From: revisions[RevisionOf(p)]}, Target{Revision: *revisions[to], Policy: policy, GracePeriod: time.Minute}, after(20)).LeadsToPatch()
 	}
 	for to, want := range map[string]bool{"b": true, "label": true, "twin": true, "env": false, "a": false} {
 		g.Expect(leads(settledPod(), to, inPlaceIfPossible)).To(Equal(want), to)

@@ -174,7 +174,7 @@ func resizeAgain(before *past, target Target, serves bool, now time.Time) *Step 
 	}
 	step := &Step{
 		Action: Resize, State: Resizing, Message: change.String(), Change: change,
-		Record: newState(before, recorded, revisionName(pod), now),
+		Record: newState(before, recorded, RevisionOf(pod), now),
 	}
 	if len(sizes) == 0 {
 		step.Action, step.State, step.Message = Patch, Patching, "the sizes are as the revision says"

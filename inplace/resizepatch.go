@@ -51,7 +51,7 @@ func WithAnswer(pod *corev1.Pod, step Step, answer *corev1.Pod, now time.Time) S
 	}
 	if step.Record == nil {
 		before := pastOf(pod, now)
-		step.Record = newState(before, Change{Shrink: before.shrinks()}, revisionName(pod), now)
+		step.Record = newState(before, Change{Shrink: before.shrinks()}, RevisionOf(pod), now)
 		step.Change = Change{}
 	}
 	record := *step.Record

@@ -79,7 +79,7 @@ func (n *readerNode) wants(t *testing.T, templates map[string]*Template, image, 
 		}
 		return templates[name]
 	}
-	from := revisionName(n.pod)
+	from := RevisionOf(n.pod)
 	step := Next(PodFacts{Pod: n.pod, From: &Revision{Name: from, Template: template(from)}},
 		Target{Revision: Revision{Name: image + level, Template: template(image + level)}, Policy: "InPlaceIfPossible", CannotDrain: unheeded}, n.now)
 	switch step.Action {

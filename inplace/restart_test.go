@@ -50,7 +50,7 @@ func (r *reader) want(level string) Step {
 	if r.revisions[level] == nil {
 		r.revisions[level] = parse(r.t, strings.Replace(readingMain, "%", level, 1))
 	}
-	from := revisionName(r.pod)
+	from := RevisionOf(r.pod)
 	step := Next(PodFacts{Pod: r.pod, From: &Revision{Name: from, Template: r.revisions[from]}},
 		Target{Revision: Revision{Name: level, Template: r.revisions[level]}, Policy: r.policy, CannotDrain: unheeded}, r.now)
 	if step.Action == Patch {

@@ -44,7 +44,7 @@ func restartCounts(pod *corev1.Pod, change Change, revision string) map[string]s
 	// A map of plain values marshals.
 	raw, _ := json.Marshal(known)
 	annotations := map[string]string{appsv1beta1.RestartCountKey: string(raw)}
-	if revisionName(pod) != revision {
+	if RevisionOf(pod) != revision {
 		annotations[appsv1beta1.PodRestartCountKey] = strconv.Itoa(int(sum))
 	}
 	return annotations

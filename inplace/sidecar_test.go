@@ -333,7 +333,7 @@ func TestNextOfASidecarForthAndBack(t *testing.T) {
 		"b": {Name: "b", Template: sidecarTemplate(t, "proxy:1", proxyV2)},
 	}
 	next := func(pod *corev1.Pod, to string, now time.Time) Step {
-		return Next(PodFacts{Pod: pod, From: revisions[revisionName(pod)]}, Target{Revision: *revisions[to], Policy: inPlaceIfPossible}, now)
+		return Next(PodFacts{Pod: pod, From: revisions[RevisionOf(pod)]}, Target{Revision: *revisions[to], Policy: inPlaceIfPossible}, now)
 	}
 	write := func(pod *corev1.Pod, step Step, revision string) *corev1.Pod {
 		g.Expect(step.Action).To(Equal(Patch), step.Message)

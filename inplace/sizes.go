@@ -36,7 +36,7 @@ func (p *past) addResizes(change *Change, from, to *Template) *Refusal {
 // due returns the amounts that the record of the pod leaves for when it serves
 // again.
 func (p *past) due() resize.Amounts {
-	if p.state.Revision != revisionName(p.pod) {
+	if p.state.Revision != RevisionOf(p.pod) {
 		return nil
 	}
 	return resize.FromRequirements(p.state.NextContainerResources, p.pod)
@@ -94,7 +94,7 @@ func (p *past) sizesWith(images []ImageChange, target Target) (with, later resiz
 // hasGrown reports whether the pod was resized for a revision whose label it does
 // not have yet, and the node has not said that it cannot be.
 func (p *past) hasGrown(target Target) bool {
-	if p.template == nil || revisionName(p.pod) == target.Name || p.resized.State != resize.Done && !p.resized.IsUnderWay() {
+	if p.template == nil || RevisionOf(p.pod) == target.Name || p.resized.State != resize.Done && !p.resized.IsUnderWay() {
 		return false
 	}
 	live := resize.AmountsOf(&p.pod.Spec)
@@ -127,7 +127,7 @@ func (p *past) grewFor(template *Template) bool {
 // isFinished reports whether the pod has, as far as that is for us to see to, the
 // sizes of its own revision.
 func (p *past) isFinished() bool {
-	if len(p.state.NextContainerResources) > 0 && p.state.Revision == revisionName(p.pod) {
+	if len(p.state.NextContainerResources) > 0 && p.state.Revision == RevisionOf(p.pod) {
 		return false
 	}
 	sizes, refused := p.unfinished(Target{}, true)

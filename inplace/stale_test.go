@@ -52,7 +52,7 @@ func TestStaleReadDoesNotPutAChangedPodIntoService(t *testing.T) {
 			n := m.nodes[0]
 			m.runUntil(func() bool { return IsMarkedNotReady(n.pod) && !isReady(n.pod) })
 			drained := m.facts()
-			m.runUntil(func() bool { return revisionName(n.pod) == "b" })
+			m.runUntil(func() bool { return RevisionOf(n.pod) == "b" })
 			n.silent = m.now.Add(2 * time.Second)
 			thaw := m.freeze(drained)
 			disturb(m)
@@ -72,7 +72,7 @@ func TestStaleReadDoesNotMislabelAPod(t *testing.T) {
 	thaw := m.freeze(m.facts())
 	toRevision("c")(m)
 	m.round()
-	m.Expect(revisionName(m.nodes[0].pod)).To(Equal("c"))
+	m.Expect(RevisionOf(m.nodes[0].pod)).To(Equal("c"))
 	toRevision("label")(m)
 	m.round()
 	thaw()

@@ -54,7 +54,7 @@ const (
 func newView(w Workload, i int, now time.Time) *view {
 	facts := w.Pods[i]
 	pod := facts.Pod
-	atTarget := revisionName(pod) == w.Target.Name
+	atTarget := RevisionOf(pod) == w.Target.Name
 	facts.past = facts.pastAt(now)
 	progress := facts.past.progress()
 	v := &view{
@@ -121,7 +121,7 @@ func (v *view) holdsResizes(target Target) bool {
 	case v.Ready:
 		return v.facts.past.resized.IsUnderWay()
 	case state == resize.InProgress, state == resize.Done:
-		return len(v.facts.past.own) > 0 && revisionName(v.Pod) == target.Name && UpdatedInPlace(v.Pod)
+		return len(v.facts.past.own) > 0 && RevisionOf(v.Pod) == target.Name && UpdatedInPlace(v.Pod)
 	default:
 		return false
 	}

@@ -76,7 +76,7 @@ func (s *scope) recalledTemplates(revision *history.Revision, claims []*corev1.P
 	if revision.Claims != nil || revision == s.revisions.Update {
 		return templates, nil
 	}
-	pod, err := workload.PodFrom(revision, s.owner, s.set.Name)
+	pod, err := workload.PodFrom(s.revisions.InPlace(revision), s.owner, s.set.Name)
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ func hashOf(set, revision string) string {
 
 // newPod returns the pod with an instance ID at a revision, with claims from templates.
 func newPod(set *appsv1beta1.CloneSet, revision *history.Revision, templates []corev1.PersistentVolumeClaim, id string) (workload.NewPod, error) {
-	pod, err := workload.PodFrom(revision, ownerOf(set), podName(set.Name, id))
+	pod, err := workload.PodFrom(revision.InPlace(revision.Name()), ownerOf(set), podName(set.Name, id))
 	if err != nil {
 		return workload.NewPod{}, err
 	}

@@ -65,10 +65,10 @@ func (m *model) scope() *scope {
 	s.members = inUpdateOrder(s.members, nil, nil)
 	for _, member := range s.members {
 		from := m.update
-		if workload.RevisionOf(member.Pod) == m.current.Name() {
+		if inplace.RevisionOf(member.Pod) == m.current.Name() {
 			from = m.current
 		}
-		member.facts = inplace.PodFacts{Pod: member.Pod, From: ptr.To(from.InPlace())}
+		member.facts = inplace.PodFacts{Pod: member.Pod, From: ptr.To(from.InPlace(from.Name()))}
 		member.asked = inplace.AsksForDeletion(member.facts)
 	}
 	for i, state := range inplace.MakePlan(s.workload(s.members), m.now).Pods {
@@ -86,7 +86,7 @@ func (m *model) count(is func(*corev1.Pod) bool) int {
 }
 
 func (m *model) isUpdated(pod *corev1.Pod) bool {
-	return workload.RevisionOf(pod) == m.update.Name()
+	return inplace.RevisionOf(pod) == m.update.Name()
 }
 
 // staysUpdated leaves out what somebody asks to be made again: the pod after it

@@ -38,7 +38,7 @@ func (r *Reconciler) readFacts(ctx context.Context, s *scope) error {
 	named, priorityOf := s.namedForDeletion(), inplace.Priorities(s.set.GetPriorityStrategy())
 	for _, m := range s.members {
 		var err error
-		if m.facts, err = workload.Facts(ctx, r.client, s.revisions.History, m.Pod, s.now); err != nil {
+		if m.facts, err = workload.Facts(ctx, r.client, s.revisions, m.Pod, s.now); err != nil {
 			return err
 		}
 		m.facts.Asked = named.Has(m.Name)
@@ -100,7 +100,7 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	result := tried.With(r.executor.Run(ctx, s.set, s.revisions.Update.Name(), moves))
+	result := tried.With(r.executor.Run(ctx, s.set, s.asked.Target.Revision.Name, moves))
 	if result.IsUnfinished() {
 		s.requeue.AfterConflict()
 	}
@@ -167,7 +167,7 @@ func (s *scope) workload(members []*member) inplace.Workload {
 	}
 	return inplace.Workload{
 		Target:               s.target(),
-		Current:              new(s.revisions.Current.InPlace()),
+		Current:              new(s.revisions.InPlace(s.revisions.Current)),
 		Replicas:             int(s.set.GetReplicas()),
 		Withheld:             s.scaled.withheld,
 		MaxUnavailable:       int(s.set.GetMaxUnavailable()),
@@ -202,7 +202,7 @@ func (s *scope) changingElsewhere(told []inplace.PodFacts) int {
 
 func (s *scope) target() inplace.Target {
 	target := workload.TargetOf(s.set.GetInPlaceUpdateStrategy())
-	target.Revision = s.revisions.Update.InPlace()
+	target.Revision = s.revisions.InPlace(s.revisions.Update)
 	target.Revision.Hash = hashOf(s.set.Name, target.Revision.Name)
 	if !s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates() {
 		target.IgnoresClaims, target.ClaimTemplates = true, templateNames(s.set.Spec.VolumeClaimTemplates)

@@ -133,7 +133,7 @@ func (s *scope) predecessors() []*corev1.Pod {
 func (r *Reconciler) ensureClaimsOf(ctx context.Context, s *scope, pod *corev1.Pod) error {
 	id, _ := idOf(s.set.Name, pod.Name)
 	templates := s.set.Spec.VolumeClaimTemplates
-	if revision := s.revisions.Get(workload.RevisionOf(pod)); revision != nil {
+	if revision := s.revisions.Of(pod); revision != nil {
 		templates = s.claimTemplates(revision)
 	}
 	return workload.EnsureClaims(ctx, r.client, s.owner, workload.ClaimsOf(pod, newClaims(s.set, templates, id)), nil)

@@ -165,7 +165,7 @@ func (r *Reconciler) ensureRevisions(ctx context.Context, s *scope) error {
 		return err
 	}
 	for _, m := range s.members {
-		m.turn = workload.TurnOf(m.Pod, s.revisions.Update.Name(), s.revisions.Current.Name(), s.now)
+		m.turn = workload.TurnOf(m.Pod, s.revisions.MarkOf(s.revisions.Update), s.revisions.MarkOf(s.revisions.Current), s.now)
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ func doneEvent(revision string, move inplace.Move) *event {
 		}
 		return &event{corev1.EventTypeNormal, appsv1beta1.ReasonRecreating, actionRecreate, note}
 	case inplace.MarkReady:
-		if step.Since.IsZero() || move.Pod.Labels[appsv1beta1.ControllerRevisionHashLabel] != revision {
+		if step.Since.IsZero() || inplace.RevisionOf(move.Pod) != revision {
 			return nil // a new pod goes into service, or one that was not updated goes back
 		}
 		return &event{

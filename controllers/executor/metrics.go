@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/inplace"
 )
 
@@ -81,7 +80,7 @@ func (e *Executor) plan(w inplace.Workload, now time.Time) inplace.Plan {
 // count counts a move to a revision that was carried out.
 func (e *Executor) count(revision string, move inplace.Move) {
 	step := move.Step
-	isAtRevision := move.Pod.Labels[appsv1beta1.ControllerRevisionHashLabel] == revision
+	isAtRevision := inplace.RevisionOf(move.Pod) == revision
 	switch {
 	case e.Metrics == nil:
 	case step.Action == inplace.Patch && !isAtRevision, step.Action == inplace.Resize && step.Record != nil && !isAtRevision:

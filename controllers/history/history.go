@@ -30,6 +30,9 @@ type Owner struct {
 	Kind schema.GroupVersionKind
 	// Labels are put on new revisions, so that they can be listed by label.
 	Labels map[string]string
+	// ByHash: its pods have the hash of their revision in the controller-revision-hash label,
+	// as those of DaemonSets, and not its name.
+	ByHash bool
 	// Collisions is the collision count of the workload's status.
 	Collisions int32
 }
@@ -40,21 +43,19 @@ type Revision struct {
 	object *appsv1.ControllerRevision
 }
 
-// Name returns the name of the revision, which is also the value of the
-// controller-revision-hash label of its pods.
+// Name returns the name of the revision.
 func (r *Revision) Name() string {
 	return r.object.Name
 }
 
-// Hash returns the hash in the name of the revision. Pods of DaemonSets have that in
-// the place of the name.
+// Hash returns the hash in the name of the revision.
 func (r *Revision) Hash() string {
 	return r.object.Labels[appsv1beta1.ControllerRevisionHashLabel]
 }
 
-// InPlace returns the revision as the planner knows it.
-func (r *Revision) InPlace() inplace.Revision {
-	revision := inplace.Revision{Name: r.object.Name, Template: r.Template}
+// InPlace returns the revision as the planner knows it, by the name that pods say.
+func (r *Revision) InPlace(name string) inplace.Revision {
+	revision := inplace.Revision{Name: name, Template: r.Template}
 	if r.Claims != nil {
 		revision.ClaimTemplates = make([]string, 0, len(r.Claims))
 	}

@@ -212,7 +212,7 @@ func (s *scope) isDone() bool {
 		isOther := s.pods[i].Held
 		switch {
 		case goes(pod.Pod):
-		case inplace.IsMarkedNotReady(pod.Pod), !isOther && podRevision(pod.Pod) != s.target.Name:
+		case inplace.IsMarkedNotReady(pod.Pod), !isOther && inplace.RevisionOf(pod.Pod) != s.target.Name:
 			return false
 		case !pod.Proved && pod.Pod.Spec.NodeName != "":
 			return false // its kubelet may have seen what the pod was before

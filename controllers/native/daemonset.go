@@ -51,7 +51,7 @@ func (w daemonSet) observe(ctx context.Context, r *Reconciler, s *scope) error {
 	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	from := make([]*inplace.Revision, len(pods))
 	for i, pod := range pods {
-		from[i] = s.revisionByHash(podRevision(pod))
+		from[i] = s.revisionByHash(inplace.RevisionOf(pod))
 	}
 	held := s.keptByCount(pods, from)
 	for i, pod := range pods {

@@ -165,7 +165,7 @@ func (s *scope) isInTheWay(b inplace.Blocker) bool {
 	case inplace.ReasonResizeError:
 		return policy.OnError == ""
 	default:
-		return podRevision(b.Pod) != s.target.Name && !inplace.IsLost(b.Pod, s.now)
+		return inplace.RevisionOf(b.Pod) != s.target.Name && !inplace.IsLost(b.Pod, s.now)
 	}
 }
 

@@ -180,7 +180,7 @@ func (s *scope) addKeeperPods(ctx context.Context, r *Reconciler) error {
 	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	from := make([]*inplace.Revision, len(pods))
 	for i, pod := range pods {
-		if from[i] = s.revisionByHash(podRevision(pod)); podRevision(pod) == "" {
+		if from[i] = s.revisionByHash(inplace.RevisionOf(pod)); inplace.RevisionOf(pod) == "" {
 			from[i] = s.madeByKeeper()
 		}
 	}
@@ -215,7 +215,7 @@ func (s *scope) addOtherPods(ctx context.Context, r *Reconciler, other *replicaS
 		if pod.DeletionTimestamp != nil {
 			continue
 		}
-		from := s.revisionByHash(podRevision(pod))
+		from := s.revisionByHash(inplace.RevisionOf(pod))
 		if from == nil {
 			from = s.known("ReplicaSet "+other.Name, other.template)
 		}

@@ -47,7 +47,7 @@ func (s *scope) deletesFirst() bool {
 func (s *scope) anyToGo() *corev1.Pod {
 	for i, facts := range s.pods {
 		isKept := s.kind == StatefulSet && facts.Held
-		isThere := s.kind != Deployment && podRevision(facts.Pod) == s.target.Name
+		isThere := s.kind != Deployment && inplace.RevisionOf(facts.Pod) == s.target.Name
 		if !isKept && !isThere && !s.isOfOther(i) && facts.Pod.DeletionTimestamp == nil {
 			return facts.Pod
 		}

@@ -59,7 +59,7 @@ func leftoversOf(ctx context.Context, reader client.Reader, rs *replicaSet, pods
 		if !hasMark(pod) || inplace.HasEnded(pod) {
 			continue
 		}
-		hash := podRevision(pod)
+		hash := inplace.RevisionOf(pod)
 		if _, isKnown := templates[hash]; !isKnown {
 			template, err := templateAt(ctx, reader, rs, hash)
 			if err != nil {

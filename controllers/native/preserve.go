@@ -109,7 +109,7 @@ func (w deployment) labelPods(ctx context.Context, r *Reconciler, s *scope, rs *
 	}
 	for i := range list.Items {
 		pod := &list.Items[i]
-		if !metav1.IsControlledBy(pod, rs) || pod.DeletionTimestamp != nil || podRevision(pod) != "" {
+		if !metav1.IsControlledBy(pod, rs) || pod.DeletionTimestamp != nil || inplace.RevisionOf(pod) != "" {
 			continue
 		}
 		label := map[string]any{"labels": map[string]any{appsv1.ControllerRevisionHashLabelKey: revision.Hash()}}

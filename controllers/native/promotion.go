@@ -20,6 +20,7 @@ import (
 	"github.com/insitu-dev/insitu/controllers/history"
 	"github.com/insitu-dev/insitu/controllers/podcache"
 	workloads "github.com/insitu-dev/insitu/controllers/workload"
+	"github.com/insitu-dev/insitu/inplace"
 )
 
 // conclude makes the ReplicaSet of the updated pods the one of the present template,
@@ -250,7 +251,7 @@ func (w deployment) settle(ctx context.Context, r *Reconciler, s *scope) error {
 func (s *scope) truncateHistory(ctx context.Context, r *Reconciler) error {
 	inUse := sets.New[string]()
 	for _, facts := range s.pods {
-		if revision := s.history.GetByHash(podRevision(facts.Pod)); revision != nil {
+		if revision := s.history.GetByHash(inplace.RevisionOf(facts.Pod)); revision != nil {
 			inUse.Insert(revision.Name())
 		}
 	}

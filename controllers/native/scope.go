@@ -222,7 +222,7 @@ func (s *scope) keptByCount(pods []*corev1.Pod, from []*inplace.Revision) []bool
 	}
 	turns := make([]workloads.Turn, len(pods))
 	for i, pod := range pods {
-		turns[i] = workloads.TurnOf(pod, s.target.Name, podRevision(pod), s.now)
+		turns[i] = workloads.TurnOf(pod, s.target.Name, inplace.RevisionOf(pod), s.now)
 		if from[i] != nil && from[i].Template.Equal(s.target.Template) {
 			turns[i] = workloads.Updated
 		}

@@ -36,7 +36,7 @@ func isObserved(obj metav1.Object, observed int64) bool {
 func (s *scope) atTarget() int {
 	count := 0
 	for _, pod := range s.allPods() {
-		if pod.DeletionTimestamp == nil && podRevision(pod) == s.target.Name {
+		if pod.DeletionTimestamp == nil && inplace.RevisionOf(pod) == s.target.Name {
 			count++
 		}
 	}

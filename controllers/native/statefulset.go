@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/insitu-dev/insitu/apis/native"
+	"github.com/insitu-dev/insitu/inplace"
 )
 
 // statefulSet is a StatefulSet. Held, it has the strategy OnDelete: pods that are
@@ -60,7 +61,7 @@ func (w statefulSet) observe(ctx context.Context, r *Reconciler, s *scope) error
 			s.condemned = append(s.condemned, pod)
 			continue
 		}
-		if err := s.addPod(ctx, r, pod, s.revisionByName(podRevision(pod)), ordinal < kept); err != nil {
+		if err := s.addPod(ctx, r, pod, s.revisionByName(inplace.RevisionOf(pod)), ordinal < kept); err != nil {
 			return err
 		}
 	}
@@ -156,9 +157,4 @@ func rollingUpdate(w interface{ GetAnnotations() map[string]string }, fields map
 		strategy["rollingUpdate"] = found
 	}
 	return map[string]any{"updateStrategy": strategy}
-}
-
-// podRevision returns the revision that a pod says it is at.
-func podRevision(pod *corev1.Pod) string {
-	return pod.Labels[appsv1.ControllerRevisionHashLabelKey]
 }

@@ -105,7 +105,7 @@ func (s *scope) isAvailable(pod *corev1.Pod) bool {
 func (s *scope) newPods() []*corev1.Pod {
 	var found []*corev1.Pod
 	for _, facts := range s.pods {
-		isOfTemplate := podRevision(facts.Pod) == "" || podRevision(facts.Pod) == s.target.Name
+		isOfTemplate := inplace.RevisionOf(facts.Pod) == "" || inplace.RevisionOf(facts.Pod) == s.target.Name
 		if s.surge != nil && metav1.IsControlledBy(facts.Pod, s.surge) && isOfTemplate {
 			found = append(found, facts.Pod)
 		}

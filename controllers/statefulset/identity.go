@@ -38,7 +38,7 @@ func ordinalOf(set, pod string) (int, bool) {
 // newPod returns the pod with an ordinal at a revision: what its template says,
 // with the identity of the ordinal.
 func newPod(set *appsv1beta1.StatefulSet, revision *history.Revision, ordinal int) (*corev1.Pod, error) {
-	pod, err := workload.PodFrom(revision, ownerOf(set), podName(set.Name, ordinal))
+	pod, err := workload.PodFrom(revision.InPlace(revision.Name()), ownerOf(set), podName(set.Name, ordinal))
 	if err != nil {
 		return nil, err
 	}

@@ -62,7 +62,7 @@ func (s *scope) heldOrdinals() sets.Set[int] {
 // revision, there is nothing else to keep pods at.
 func (s *scope) heldByNumber() sets.Set[int] {
 	held := sets.New[int]()
-	update, current := s.revisions.Update.Name(), s.revisions.Current.Name()
+	update, current := s.revisions.MarkOf(s.revisions.Update), s.revisions.MarkOf(s.revisions.Current)
 	if update == current {
 		return held
 	}

@@ -15,7 +15,6 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/recreate"
-	"github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/volumes"
 	claims "github.com/insitu-dev/insitu/volumes/recreate"
@@ -63,7 +62,7 @@ func (s *scope) templatesOf(ordinal int, m *member) []corev1.PersistentVolumeCla
 	if m == nil || m.Status.Phase != corev1.PodPending {
 		return templates
 	}
-	revision := s.revisions.Get(workload.RevisionOf(m.Pod))
+	revision := s.revisions.Of(m.Pod)
 	if revision == nil {
 		return templates
 	}

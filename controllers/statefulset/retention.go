@@ -179,7 +179,7 @@ func (r *Reconciler) appendLeftovers(ctx context.Context, changes []ownerChange,
 func (r *Reconciler) claimsOfOrdinal(ctx context.Context, s *scope, ordinal int, m *member) ([]*corev1.PersistentVolumeClaim, error) {
 	revision := s.revisionFor(ordinal)
 	if m != nil {
-		revision = s.revisions.Get(workload.RevisionOf(m.Pod))
+		revision = s.revisions.Of(m.Pod)
 	}
 	templates := s.set.Spec.VolumeClaimTemplates
 	if revision != nil {

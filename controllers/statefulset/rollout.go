@@ -23,7 +23,7 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 	}
 	s.asked = s.workload(facts)
 	for _, m := range s.lingering {
-		f, err := workload.Facts(ctx, r.client, s.revisions.History, m.Pod, s.now)
+		f, err := workload.Facts(ctx, r.client, s.revisions, m.Pod, s.now)
 		if err != nil {
 			return err
 		}
@@ -39,7 +39,7 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 	if !s.plan.Recheck.IsZero() {
 		s.requeue.Within(max(s.plan.Recheck.Sub(s.now), time.Millisecond))
 	}
-	result := tried.With(r.executor.Run(ctx, s.set, s.revisions.Update.Name(), s.ungatedMoves()))
+	result := tried.With(r.executor.Run(ctx, s.set, s.asked.Target.Revision.Name, s.ungatedMoves()))
 	if result.IsUnfinished() {
 		s.requeue.AfterConflict()
 	}
@@ -63,7 +63,7 @@ func (s *scope) workload(facts []inplace.PodFacts) inplace.Workload {
 	}
 	return inplace.Workload{
 		Target:               s.target(),
-		Current:              new(s.revisions.Current.InPlace()),
+		Current:              new(s.revisions.InPlace(s.revisions.Current)),
 		Replicas:             s.replicas,
 		Withheld:             s.withheld,
 		MaxUnavailable:       int(s.set.GetMaxUnavailable()),
@@ -81,7 +81,7 @@ func (s *scope) workload(facts []inplace.PodFacts) inplace.Workload {
 // target is what the pods that are not kept at an earlier revision become.
 func (s *scope) target() inplace.Target {
 	target := workload.TargetOf(s.set.GetInPlaceUpdateStrategy())
-	target.Revision = s.revisions.Update.InPlace()
+	target.Revision = s.revisions.InPlace(s.revisions.Update)
 	// Claims are the user's business otherwise, and pods get them when they are made.
 	target.IgnoresClaims = !s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates()
 	target.CannotResize = s.cannotResize
@@ -93,7 +93,7 @@ func (s *scope) target() inplace.Target {
 func (r *Reconciler) podFacts(ctx context.Context, s *scope) ([]inplace.PodFacts, error) {
 	facts := make([]inplace.PodFacts, 0, len(s.members))
 	for _, m := range s.inUpdateOrder() {
-		f, err := workload.Facts(ctx, r.client, s.revisions.History, m.Pod, s.now)
+		f, err := workload.Facts(ctx, r.client, s.revisions, m.Pod, s.now)
 		if err != nil {
 			return nil, err
 		}

@@ -204,7 +204,7 @@ func (r *Reconciler) createPods(ctx context.Context, s *scope, ordinals []int) {
 // ensureClaimsOf makes the claims again that a pod waits for: one that was
 // deleted would keep its pod pending for ever.
 func (r *Reconciler) ensureClaimsOf(ctx context.Context, s *scope, m *member) error {
-	revision := s.revisions.Get(workload.RevisionOf(m.Pod))
+	revision := s.revisions.Of(m.Pod)
 	if revision == nil {
 		revision = s.revisions.Update
 	}

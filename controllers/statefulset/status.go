@@ -107,7 +107,7 @@ func countPods(s *scope) counts {
 		} else if !pod.Updated {
 			c.pending++
 		}
-		add(&c.current, pod.Proved && workload.RevisionOf(pod.Pod) == s.revisions.Current.Name())
+		add(&c.current, pod.Proved && s.revisions.Of(pod.Pod) == s.revisions.Current)
 	}
 	return c
 }

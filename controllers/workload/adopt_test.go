@@ -26,6 +26,15 @@ import (
 	"github.com/insitu-dev/insitu/controllers/podcache"
 )
 
+// indexed returns a client that finds objects as the manager's does.
+func indexed(objects ...client.Object) client.Client {
+	builder := fake.NewClientBuilder().WithObjects(objects...)
+	for _, index := range podcache.Indexes() {
+		builder = builder.WithIndex(index.Object, index.Field, index.Values)
+	}
+	return builder.Build()
+}
+
 // The cache shows that a pod has lost its owner, and not yet what became of its revision.
 func TestOrphanedRevisionsAreReadFromTheServer(t *testing.T) {
 	kind := appsv1beta1.GroupVersion.WithKind("StatefulSet")
@@ -37,13 +46,6 @@ func TestOrphanedRevisionsAreReadFromTheServer(t *testing.T) {
 	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "sample-0", Labels: map[string]string{"app": "sample"}}}
 	before, now := *metav1.NewControllerRef(set("before"), kind), *metav1.NewControllerRef(set("now"), kind)
-	holding := func(objects ...client.Object) client.Client {
-		builder := fake.NewClientBuilder().WithObjects(objects...)
-		for _, index := range podcache.Indexes() {
-			builder = builder.WithIndex(index.Object, index.Field, index.Values)
-		}
-		return builder.Build()
-	}
 	for name, tc := range map[string]struct {
 		cached, live *appsv1.ControllerRevision
 		found        int
@@ -56,7 +58,7 @@ func TestOrphanedRevisionsAreReadFromTheServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			orphans, err := ListOrphans(t.Context(), holding(pod, tc.cached), holding(tc.live), set("now"), Own{labels.Everything(), func(*corev1.Pod) bool { return true }})
+			orphans, err := ListOrphans(t.Context(), indexed(pod, tc.cached), indexed(tc.live), set("now"), Own{labels.Everything(), func(*corev1.Pod) bool { return true }})
 			g.Expect(apierrors.IsConflict(err)).To(Equal(tc.conflicts), "%v", err)
 			g.Expect(orphans.Revisions).To(HaveLen(tc.found))
 		})

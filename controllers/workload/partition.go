@@ -35,7 +35,7 @@ const (
 // TurnOf returns the turn of a pod on the way from the current revision to the
 // update revision, which are not the same.
 func TurnOf(pod *corev1.Pod, update, current string, now time.Time) Turn {
-	revision := RevisionOf(pod)
+	revision := inplace.RevisionOf(pod)
 	switch {
 	case revision == update:
 		return Updated

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
-	"github.com/insitu-dev/insitu/controllers/history"
 	"github.com/insitu-dev/insitu/controllers/podcache"
 	"github.com/insitu-dev/insitu/inplace"
 )
@@ -50,17 +49,12 @@ func HealthyAt(pod *corev1.Pod, minReadySeconds int32) time.Time {
 	return pod.Status.Conditions[i].LastTransitionTime.Add(time.Duration(minReadySeconds)*time.Second + time.Second)
 }
 
-// RevisionOf returns the name of the revision that a pod says it is at.
-func RevisionOf(pod *corev1.Pod) string {
-	return pod.Labels[appsv1beta1.ControllerRevisionHashLabel]
-}
-
 // Facts returns what the planner has to know of a pod that the pod does not tell
 // itself: what it was made from, and who still sends it traffic.
-func Facts(ctx context.Context, reader client.Reader, revisions *history.History, pod *corev1.Pod, now time.Time) (inplace.PodFacts, error) {
+func Facts(ctx context.Context, reader client.Reader, revisions Revisions, pod *corev1.Pod, now time.Time) (inplace.PodFacts, error) {
 	facts := inplace.PodFacts{Pod: pod}
-	if from := revisions.Get(RevisionOf(pod)); from != nil {
-		facts.From = ptr.To(from.InPlace())
+	if from := revisions.Of(pod); from != nil {
+		facts.From = ptr.To(revisions.InPlace(from))
 	}
 	// It is only asked of pods that are being taken out of service.
 	if inplace.IsMarkedNotReady(pod) {

@@ -146,7 +146,7 @@ func (p *Pods) create(ctx context.Context, owner Owner, wanted NewPod) error {
 		return fmt.Errorf("create pod %s/%s: %w", pod.Namespace, name, err)
 	}
 	p.Recorder.Eventf(owner.Object, pod, corev1.EventTypeNormal, appsv1beta1.ReasonSuccessfulCreate, ActionCreate,
-		"created pod %s at revision %s", pod.Name, RevisionOf(pod))
+		"created pod %s at revision %s", pod.Name, inplace.RevisionOf(pod))
 	return nil
 }
 

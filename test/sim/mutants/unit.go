@@ -268,7 +268,7 @@ var unitMutants = []mutant{
 	{
 		// Pods are taken for what the ReplicaSet of theirs became for the history.
 		"native-pods-without-revision", "controllers/native/preserve.go",
-		`|| podRevision(pod) != ""`,
-		`|| podRevision(pod) == ""`,
+		`|| inplace.RevisionOf(pod) != ""`,
+		`|| inplace.RevisionOf(pod) == ""`,
 	},
 }
