@@ -4,9 +4,7 @@
 package inplace
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -110,7 +108,8 @@ type Blocker struct {
 	Denied bool
 }
 
-// Plan is the decision on all pods of a workload.
+// Plan is the decision on all pods of a workload. It stays as it was made: what is found out
+// later makes another plan of it, see [Plan.Without] and [Plan.With].
 type Plan struct {
 	// Moves are the steps to carry out now.
 	Moves []Move
@@ -158,14 +157,7 @@ func MakePlan(w Workload, now time.Time) Plan {
 	for _, v := range views {
 		p.plan.Pods = append(p.plan.Pods, v.PodState)
 	}
-	p.plan.Block()
-	return p.plan
-}
-
-// Block adds blockers to the plan, which keeps the worst first.
-func (p *Plan) Block(blockers ...Blocker) {
-	p.Blockers = append(p.Blockers, blockers...)
-	slices.SortStableFunc(p.Blockers, func(a, b Blocker) int { return cmp.Compare(a.severity(), b.severity()) })
+	return p.plan.With()
 }
 
 // planner collects a plan.
@@ -416,30 +408,3 @@ func (p *planner) recheckAt(at time.Time) {
 
 // severity is that of the state. A claim that is stuck holds up no pod, so it comes
 // after those that do.
-func (b Blocker) severity() int {
-	if b.Claim != nil {
-		return severity(Recreating)
-	}
-	return severity(b.State)
-}
-
-// severity orders blockers: what needs somebody comes first, what only waits for
-// its turn last.
-func severity(state State) int {
-	switch state {
-	case Stuck:
-		return 0
-	case Restarting:
-		return 1
-	case Verifying:
-		return 2
-	case Recreating:
-		return 3
-	case HookHeld, UpdatingClaims, Draining, Grace, Resizing:
-		return 4
-	case Settled, Waiting, Patching:
-		return 5
-	default:
-		return 5
-	}
-}

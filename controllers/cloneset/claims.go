@@ -19,7 +19,6 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/podcache"
 	"github.com/insitu-dev/insitu/controllers/workload"
-	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/volumes"
 )
 
@@ -78,27 +77,18 @@ func (r *Reconciler) settleClaims(ctx context.Context, s *scope, going []*corev1
 	return r.changeClaims(ctx, s, append(changes, leftovers...))
 }
 
-// entrustClaims gives the claims of the pods that moves recreate to them, and
-// returns the moves that may be made.
-func (r *Reconciler) entrustClaims(ctx context.Context, s *scope, moves []inplace.Move) ([]inplace.Move, error) {
+// handOver gives the claims of pods that are about to be recreated to them, and returns the
+// names of those for which that failed.
+func (r *Reconciler) handOver(ctx context.Context, s *scope, going []*corev1.Pod) (sets.Set[string], error) {
 	var changes []claimChange
-	for _, move := range moves {
-		if move.Step.Action != inplace.Recreate {
-			continue
-		}
-		found, err := r.changesOf(ctx, s, move.Pod, true)
+	for _, pod := range going {
+		found, err := r.changesOf(ctx, s, pod, true)
 		if err != nil {
 			return nil, err
 		}
 		changes = append(changes, found...)
 	}
-	gated, err := r.changeClaims(ctx, s, changes)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(slices.Clone(moves), func(move inplace.Move) bool {
-		return move.Step.Action == inplace.Recreate && gated.Has(move.Pod.Name)
-	}), nil
+	return r.changeClaims(ctx, s, changes)
 }
 
 // changesOf returns the changes that the claims of a pod need. Those of a pod that the set

@@ -87,8 +87,8 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 		}
 	}
 	s.claimCounts = s.countClaims()
-	plan, tried := r.executor.Preflight(ctx, s.set, s.asked, s.now)
-	plan.Block(slices.Concat(s.away, blockersOf(s.scaled.waiting), s.successorsWait())...)
+	plan, tried := r.executor.Preflight(ctx, s.set, s.asked, s.now,
+		slices.Concat(s.away, blockersOf(s.scaled.waiting), s.successorsWait())...)
 	s.plan, s.planned = plan, true
 	if s.isUpdated() {
 		s.revisions.Current = s.revisions.Update
@@ -96,12 +96,13 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 	if !s.plan.Recheck.IsZero() {
 		s.requeue.Within(max(s.plan.Recheck.Sub(s.now), time.Millisecond))
 	}
-	moves, err := r.entrustClaims(ctx, s, s.plan.Moves)
+	result, err := r.executor.RunHandedOver(ctx, s.set, s.asked.Target.Revision.Name, s.plan.Moves, func(ctx context.Context, going []*corev1.Pod) (sets.Set[string], error) {
+		return r.handOver(ctx, s, going)
+	})
 	if err != nil {
 		return err
 	}
-	result := tried.With(r.executor.Run(ctx, s.set, s.asked.Target.Revision.Name, moves))
-	if result.IsUnfinished() {
+	if result = tried.With(result); result.IsUnfinished() {
 		s.requeue.AfterConflict()
 	}
 	s.failedMoves, s.updating.Errs = result.Failed, append(s.updating.Errs, result.Errors()...)

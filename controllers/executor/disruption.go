@@ -56,7 +56,7 @@ func (p *permissions) give(namespace string, now time.Time) {
 	p.last[namespace] = now
 }
 
-// askBudgets takes those moves out of a plan that take a serving pod out of
+// askBudgets returns a plan without those moves that take a serving pod out of
 // service, and that the PodDisruptionBudgets do not allow now. They go one after
 // the other: each is asked for by a dry run of its eviction, when those before it
 // have been counted.
@@ -70,20 +70,20 @@ func (e *Executor) askBudgets(ctx context.Context, plan inplace.Plan, now time.T
 	defer e.permissions.mu.Unlock()
 
 	if name := uncounted(plan, now); name != "" {
-		return holdBack(plan, nil, fmt.Sprintf("pod %s was taken out of service, and is not reported not ready yet", name), time.Time{})
+		return withoutEvictions(plan, nil, fmt.Sprintf("pod %s was taken out of service, and is not reported not ready yet", name), time.Time{})
 	}
 	if next := latest(e.permissions.next(pod.Namespace), countedAt(plan, now)); now.Before(next) {
-		return holdBack(plan, nil, "another pod of the namespace was taken out of service just now, and is to be counted first", next)
+		return withoutEvictions(plan, nil, "another pod of the namespace was taken out of service just now, and is to be counted first", next)
 	}
 	err := Evict(ctx, e.client, pod, client.DryRunAll)
 	if changedMeanwhile(err) {
-		return holdBack(plan, nil, fmt.Sprintf("pod %s changed meanwhile", pod.Name), now.Add(time.Second))
+		return withoutEvictions(plan, nil, fmt.Sprintf("pod %s changed meanwhile", pod.Name), now.Add(time.Second))
 	}
 	if err != nil {
-		return holdBack(plan, nil, RefusalOf(err), now.Add(budgetPeriod))
+		return withoutEvictions(plan, nil, RefusalOf(err), now.Add(budgetPeriod))
 	}
 	e.permissions.give(pod.Namespace, now)
-	return holdBack(plan, pod, fmt.Sprintf("pod %s goes before", pod.Name), now.Add(countingPause))
+	return withoutEvictions(plan, pod, fmt.Sprintf("pod %s goes before", pod.Name), now.Add(countingPause))
 }
 
 // uncounted returns the name of a pod that was taken out of service, and that
@@ -129,24 +129,17 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// holdBack turns the moves that are subject to a budget into blockers, but for
-// that of one pod.
-func holdBack(plan inplace.Plan, but *corev1.Pod, why string, recheck time.Time) inplace.Plan {
-	var moves []inplace.Move
-	for _, move := range plan.Moves {
+// withoutEvictions returns a plan without the moves that are subject to a budget, but for that of
+// one pod.
+func withoutEvictions(plan inplace.Plan, but *corev1.Pod, why string, recheck time.Time) inplace.Plan {
+	return plan.Without(func(move inplace.Move) *inplace.Bar {
 		if !move.Evict || but != nil && move.Pod.UID == but.UID {
-			moves = append(moves, move)
-			continue
+			return nil
 		}
-		plan.Block(inplace.Blocker{
-			Pod: move.Pod, State: inplace.Waiting, Reason: inplace.ReasonDisruptionBudget, Message: "PodDisruptionBudgets are respected: " + why,
-		})
-	}
-	plan.Moves = moves
-	if !recheck.IsZero() && (plan.Recheck.IsZero() || recheck.Before(plan.Recheck)) {
-		plan.Recheck = recheck
-	}
-	return plan
+		return &inplace.Bar{
+			Reason: inplace.ReasonDisruptionBudget, Message: "PodDisruptionBudgets are respected: " + why, Until: recheck,
+		}
+	})
 }
 
 // Evict evicts a pod if it is still the one that the decision was made on, and its

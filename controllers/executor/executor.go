@@ -18,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
@@ -127,6 +128,31 @@ func (e *Executor) Run(ctx context.Context, workload client.Object, revision str
 	result.Refused = e.learn(workload, revision, moves, errs)
 	result.Postponed = postponed
 	return result
+}
+
+// HandOver prepares what belongs to pods for their recreation, and returns the names of those
+// that are not to be deleted now. After an error, none of the moves is made.
+type HandOver func(ctx context.Context, going []*corev1.Pod) (stay sets.Set[string], err error)
+
+// RunHandedOver is as Run, for pods that own something: before some are recreated, they are
+// handed over.
+func (e *Executor) RunHandedOver(ctx context.Context, workload client.Object, revision string, moves []inplace.Move, handOver HandOver) (Result, error) {
+	now := moves[:min(len(moves), maxMoves)]
+	recreates := func(m inplace.Move) bool { return m.Step.Action == inplace.Recreate }
+	var going []*corev1.Pod
+	for _, move := range now {
+		if recreates(move) {
+			going = append(going, move.Pod)
+		}
+	}
+	stay, err := handOver(ctx, going)
+	if err != nil {
+		return Result{}, err
+	}
+	stays := func(m inplace.Move) bool { return recreates(m) && stay.Has(m.Pod.Name) }
+	result := e.Run(ctx, workload, revision, slices.DeleteFunc(slices.Clone(now), stays))
+	result.Postponed = len(moves) - len(now)
+	return result, nil
 }
 
 // newResult sorts what became of moves.

@@ -20,6 +20,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -216,6 +217,38 @@ func TestThereIsALimitToTheMovesOfOneRun(t *testing.T) {
 	r.Expect(result.Postponed).To(Equal(2))
 	r.Expect(result.IsUnfinished()).To(BeTrue())
 	r.Expect(r.run(moves[:2]...).IsUnfinished()).To(BeFalse())
+}
+
+// What belongs to pods is given to them for as many as are deleted now, at once.
+func TestPodsAreHandedOverBeforeTheyAreDeleted(t *testing.T) {
+	r := newRig(t)
+	moves := []inplace.Move{move(0, imageStep())}
+	for ordinal := range maxMoves {
+		moves = append(moves, move(ordinal+1, inplace.Step{Action: inplace.Recreate}))
+	}
+	var given []int
+	stay, failure := sets.New("sample-7", "sample-0"), error(nil)
+	handOver := func(_ context.Context, going []*corev1.Pod) (sets.Set[string], error) {
+		r.Expect(r.requests).To(BeEmpty(), "nothing is deleted before")
+		given = append(given, len(going))
+		return stay, failure
+	}
+	result, err := r.executor.RunHandedOver(t.Context(), r.workload, "sample-2", moves, handOver)
+	r.Expect(err).NotTo(HaveOccurred())
+	r.Expect(given).To(Equal([]int{maxMoves - 1}))
+	r.Expect(result.Postponed).To(Equal(1))
+	r.Expect(r.requests).To(HaveLen(maxMoves - 1))
+	written := sets.New[string]()
+	for _, write := range r.requests {
+		written.Insert(write.pod)
+	}
+	r.Expect(written.Has("sample-0")).To(BeTrue(), "it is changed, and not deleted")
+	r.Expect(written.Has("sample-7")).To(BeFalse())
+
+	r.requests, failure = nil, errors.New("the set is another one")
+	_, err = r.executor.RunHandedOver(t.Context(), r.workload, "sample-2", moves, handOver)
+	r.Expect(err).To(MatchError(failure))
+	r.Expect(r.requests).To(BeEmpty())
 }
 
 // The text ends up in a condition: another order would be another status.

@@ -5,7 +5,6 @@ package executor
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -187,30 +186,26 @@ func (j *injection) make(ctx context.Context, pod *corev1.Pod, revision inplace.
 	return made, err
 }
 
-// withhold takes those moves out of a plan of which it is not known yet what a new pod would be.
-func (j *injection) withhold(plan inplace.Plan, pods []inplace.PodFacts) inplace.Plan {
+// withoutUnanswered returns a plan without the moves of which it is not known yet what a new
+// pod would be.
+func (j *injection) withoutUnanswered(plan inplace.Plan, pods []inplace.PodFacts) inplace.Plan {
 	if j.workload.Target.Policy == appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
 		return plan
 	}
-	plan.Moves = slices.DeleteFunc(slices.Clone(plan.Moves), func(move inplace.Move) bool {
+	return plan.Without(func(move inplace.Move) *inplace.Bar {
 		i, isConcerned := j.concerned(move, pods, plan)
 		if !isConcerned {
-			return false
+			return nil
 		}
 		answer := j.answers[pods[i].From.Name]
 		if answer == nil || answer.err == nil {
-			return false
+			return nil
 		}
-		plan.Block(inplace.Blocker{
-			Pod: move.Pod, State: inplace.Waiting, Reason: inplace.ReasonAdmissionUnknown,
+		return &inplace.Bar{
+			Reason: inplace.ReasonAdmissionUnknown, Until: answer.until,
 			Message: "the API server has not answered yet what a new pod would be: " + Shorten(ServerWords(answer.err)),
-		})
-		if plan.Recheck.IsZero() || answer.until.Before(plan.Recheck) {
-			plan.Recheck = answer.until
 		}
-		return true
 	})
-	return plan
 }
 
 // tell reports which pods are changed in place and lack what new ones have, since their user

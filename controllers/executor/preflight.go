@@ -26,18 +26,19 @@ import (
 // Preflight plans the moves of a workload's pods, and asks the API server by dry
 // run, once for each change, whether it accepts it, before a pod is drained for it.
 // Pods whose change is refused are planned as such. Moves that PodDisruptionBudgets
-// do not allow are left out, see inplace.Target.
+// do not allow are left out, see inplace.Target. Others are the blockers that others than the
+// planner know of.
 //
 // The plan's moves are to be carried out. Those whose dry run gave no answer are
 // not among them; the Result says what came instead.
-func (e *Executor) Preflight(ctx context.Context, owner client.Object, w inplace.Workload, now time.Time) (inplace.Plan, Result) {
+func (e *Executor) Preflight(ctx context.Context, owner client.Object, w inplace.Workload, now time.Time, others ...inplace.Blocker) (inplace.Plan, Result) {
 	w.Pods = slices.Clone(w.Pods)
 	known := e.memory.verdictsOn(owner.GetUID(), w.Target.Name)
 	injection := newInjection(e, w, known)
 	plan, result := e.judge(ctx, newSuccessors(e, owner, w, known), injection, now)
-	plan = e.askBudgets(ctx, injection.withhold(plan, w.Pods), now)
+	plan = e.askBudgets(ctx, injection.withoutUnanswered(plan, w.Pods), now)
 	injection.tell(owner, plan, w.Pods)
-	return plan, result
+	return plan.With(others...), result
 }
 
 // judge makes plans until the API server has said of all their moves what it says to them.
@@ -55,7 +56,7 @@ func (e *Executor) judge(ctx context.Context, successors *successors, injection 
 		untried := known.untried(plan.Moves)
 		if slices.ContainsFunc(untried, func(m inplace.Move) bool { return tried.Has(m.Pod.UID) }) {
 			// What was refused a moment ago would be refused again.
-			return withhold(plan, known, Result{}), Result{Refused: len(untried)}
+			return withoutUntried(plan, known, Result{}), Result{Refused: len(untried)}
 		}
 		for _, move := range untried {
 			tried.Insert(move.Pod.UID)
@@ -63,7 +64,7 @@ func (e *Executor) judge(ctx context.Context, successors *successors, injection 
 		if len(untried) > 0 {
 			result := e.try(ctx, owner, known, untried, now)
 			if result.Refused == 0 && result.Conflicts+len(result.Failed) > 0 {
-				return withhold(plan, known, result), result
+				return withoutUntried(plan, known, result), result
 			}
 			continue
 		}
@@ -73,30 +74,28 @@ func (e *Executor) judge(ctx context.Context, successors *successors, injection 
 				continue
 			}
 			if result.IsUnfinished() || len(result.Failed) > 0 {
-				return withhold(plan, known, result), result
+				return withoutUntried(plan, known, result), result
 			}
 		}
 		return plan, Result{}
 	}
 }
 
-// withhold takes the moves out of a plan whose change the API server has not
+// withoutUntried returns a plan without the moves whose change the API server has not
 // judged. The errors of those that were tried name themselves why they wait.
-func withhold(plan inplace.Plan, known *verdicts, tried Result) inplace.Plan {
-	var moves []inplace.Move
-	for _, move := range plan.Moves {
+func withoutUntried(plan inplace.Plan, known *verdicts, tried Result) inplace.Plan {
+	return plan.Without(func(move inplace.Move) *inplace.Bar {
 		switch {
 		case !known.mustTry(move) && !known.drain.mustTry(move):
-			moves = append(moves, move)
-		case tried.Failed[move.Pod.Name] == nil:
-			plan.Block(inplace.Blocker{
-				Pod: move.Pod, State: inplace.Waiting, Reason: inplace.ReasonAdmissionUnknown,
-				Message: "the API server has not answered yet whether it accepts the change",
-			})
+			return nil
+		case tried.Failed[move.Pod.Name] != nil:
+			return &inplace.Bar{}
+		default:
+			return &inplace.Bar{
+				Reason: inplace.ReasonAdmissionUnknown, Message: "the API server has not answered yet whether it accepts the change",
+			}
 		}
-	}
-	plan.Moves = moves
-	return plan
+	})
 }
 
 // try asks the API server what it says to the patches that moves lead to, and

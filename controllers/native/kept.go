@@ -81,5 +81,5 @@ func (s *scope) nameKept() {
 	if s.kept.Denied {
 		state = inplace.Stuck
 	}
-	s.plan.Block(inplace.Blocker{Pod: s.anyToGo(), State: state, Reason: s.kept.Reason, Message: s.kept.Message, Denied: s.kept.Denied})
+	s.plan = s.plan.With(inplace.Blocker{Pod: s.anyToGo(), State: state, Reason: s.kept.Reason, Message: s.kept.Message, Denied: s.kept.Denied})
 }

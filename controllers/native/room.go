@@ -4,6 +4,8 @@
 package native
 
 import (
+	"slices"
+
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/inplace"
 )
@@ -27,12 +29,12 @@ func (s *scope) nameNoRoom() {
 	if len(s.plan.Moves) > 0 || available < len(s.plan.Pods) || available > s.spec.replicas {
 		return // something is in work that ends, or a pod more gives room
 	}
-	state := inplace.Stuck
-	for i := range s.plan.Blockers {
-		if blocker := &s.plan.Blockers[i]; blocker.Reason == inplace.ReasonBudget {
+	state, blockers := inplace.Stuck, slices.Clone(s.plan.Blockers)
+	for i := range blockers {
+		if blocker := &blockers[i]; blocker.Reason == inplace.ReasonBudget {
 			blocker.State, blocker.Reason, blocker.Message = state, inplace.ReasonNoRoom, neverRoom
 			state = inplace.Waiting
 		}
 	}
-	s.plan.Block()
+	s.plan = s.plan.Reworded(blockers)
 }

@@ -226,10 +226,11 @@ func (s *scope) nameNoNewPod() {
 	if s.asked.WaitsFor == "" || s.noNewPod() == "" || s.options.paused {
 		return
 	}
-	i := slices.IndexFunc(s.plan.Blockers, func(b inplace.Blocker) bool { return b.Reason == inplace.ReasonNewPod })
+	blockers := slices.Clone(s.plan.Blockers)
+	i := slices.IndexFunc(blockers, func(b inplace.Blocker) bool { return b.Reason == inplace.ReasonNewPod })
 	if i >= 0 {
-		s.plan.Blockers[i].State = inplace.Stuck
-		s.plan.Block()
+		blockers[i].State = inplace.Stuck
+		s.plan = s.plan.Reworded(blockers)
 	}
 }
 

@@ -20,7 +20,6 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/podcache"
 	"github.com/insitu-dev/insitu/controllers/workload"
-	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/volumes"
 )
 
@@ -267,9 +266,7 @@ func (s *scope) ungatedScale(plan scalePlan) scalePlan {
 	}
 }
 
-// ungatedMoves returns the moves without the deletions of pods that are gated.
-func (s *scope) ungatedMoves() []inplace.Move {
-	return slices.DeleteFunc(slices.Clone(s.plan.Moves), func(move inplace.Move) bool {
-		return move.Step.Action == inplace.Recreate && s.gated.Has(move.Pod.Name)
-	})
+// handOver returns the pods that must not be deleted now; their claims have been seen to.
+func (s *scope) handOver(context.Context, []*corev1.Pod) (sets.Set[string], error) {
+	return s.gated, nil
 }

@@ -29,8 +29,7 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 		}
 		s.asked.Lingering = append(s.asked.Lingering, f)
 	}
-	plan, tried := r.executor.Preflight(ctx, s.set, s.asked, s.now)
-	plan.Block(slices.Concat(s.away, s.waiting)...)
+	plan, tried := r.executor.Preflight(ctx, s.set, s.asked, s.now, slices.Concat(s.away, s.waiting)...)
 	s.plan, s.planned = plan, true
 	s.counts, s.claimCounts = countPods(s), s.countClaims()
 	if s.isUpdated() {
@@ -39,8 +38,11 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 	if !s.plan.Recheck.IsZero() {
 		s.requeue.Within(max(s.plan.Recheck.Sub(s.now), time.Millisecond))
 	}
-	result := tried.With(r.executor.Run(ctx, s.set, s.asked.Target.Revision.Name, s.ungatedMoves()))
-	if result.IsUnfinished() {
+	result, err := r.executor.RunHandedOver(ctx, s.set, s.asked.Target.Revision.Name, s.plan.Moves, s.handOver)
+	if err != nil {
+		return err
+	}
+	if result = tried.With(result); result.IsUnfinished() {
 		s.requeue.AfterConflict()
 	}
 	s.failedMoves, s.updating.Errs = result.Failed, append(s.updating.Errs, result.Errors()...)
