@@ -60,7 +60,7 @@ func (r *Reconciler) settleClaims(ctx context.Context, s *scope, going []*corev1
 	for _, pod := range slices.Concat(going, s.leaving) {
 		isGoing.Insert(pod.Name)
 	}
-	for _, pod := range slices.Concat(s.allPods(), s.strays) {
+	for _, pod := range slices.Concat(s.allPods(), s.Strays) {
 		known.Insert(pod.Name)
 	}
 	for _, pod := range s.allPods() {
@@ -97,7 +97,7 @@ func (r *Reconciler) changesOf(ctx context.Context, s *scope, pod *corev1.Pod, i
 	if !isPodName(s.set.Name, pod.Name) {
 		return nil, nil
 	}
-	desired := s.owner.Reference()
+	desired := s.Owner.Reference()
 	if isGoing && !s.set.ReusesClaims() {
 		desired = podOwner(pod.Name, pod.UID)
 	}
@@ -135,7 +135,7 @@ func (r *Reconciler) leftovers(ctx context.Context, s *scope, pods sets.Set[stri
 	for _, claim := range claims {
 		id, ok := idOf(s.set.Name, claim.Name)
 		pod := podName(s.set.Name, id)
-		if !ok || pods.Has(pod) || claim.DeletionTimestamp != nil || volumes.IsAway(claim, s.now) {
+		if !ok || pods.Has(pod) || claim.DeletionTimestamp != nil || volumes.IsAway(claim, s.Now) {
 			continue
 		}
 		// A cache that is behind says of no pod that it is gone.
@@ -203,7 +203,7 @@ func (r *Reconciler) changeClaims(ctx context.Context, s *scope, changes []claim
 	if len(changes) == 0 {
 		return gated, nil
 	}
-	if err := s.owner.Confirm(ctx, r.live); err != nil {
+	if err := s.Owner.Confirm(ctx, r.live); err != nil {
 		return nil, err
 	}
 	errs := make([]error, len(changes))
@@ -220,7 +220,7 @@ func (r *Reconciler) changeClaims(ctx context.Context, s *scope, changes []claim
 			r.recorder.Eventf(s.set, claim, corev1.EventTypeWarning, appsv1beta1.ReasonFailedUpdateClaim, workload.ActionUpdate,
 				"set the owners of claim %s: %v", claim.Name, err)
 		}
-		s.scaling.Add(fmt.Errorf("set the owners of claim %s/%s: %w", claim.Namespace, claim.Name, err))
+		s.Scaling.Add(fmt.Errorf("set the owners of claim %s/%s: %w", claim.Namespace, claim.Name, err))
 	}
 	return gated, nil
 }
@@ -229,14 +229,14 @@ func (r *Reconciler) changeClaims(ctx context.Context, s *scope, changes []claim
 // must not cost its data.
 func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	var ready []*corev1.Pod
-	for _, pod := range s.strays {
+	for _, pod := range s.Strays {
 		if err := r.releaseClaims(ctx, s, pod); err != nil {
-			s.updating.Add(fmt.Errorf("release pod %s/%s: %w", pod.Namespace, pod.Name, err))
+			s.Updating.Add(fmt.Errorf("release pod %s/%s: %w", pod.Namespace, pod.Name, err))
 			continue
 		}
 		ready = append(ready, pod)
 	}
-	s.updating.Join(workload.Release(ctx, r.client, s.owner, ready))
+	s.Updating.Join(workload.Release(ctx, r.client, s.Owner, ready))
 	return nil
 }
 

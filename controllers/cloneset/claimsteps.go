@@ -25,7 +25,7 @@ func (r *Reconciler) observeClaims(ctx context.Context, s *scope) error {
 	if !s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates() {
 		return nil
 	}
-	templates := s.claimTemplates(s.revisions.Update)
+	templates := s.claimTemplates(s.Revisions.Update)
 	present := slices.Concat(s.set.Spec.VolumeClaimTemplates, templates)
 	for _, m := range s.members {
 		if err := s.claims.Read(ctx, m.Name, present); err != nil {
@@ -40,7 +40,7 @@ func (r *Reconciler) observeClaims(ctx context.Context, s *scope) error {
 			continue // its claims are not the set's
 		}
 		var err error
-		if s.claimSteps[m.Name], err = s.claims.Steps(ctx, s.podOfClaims(m), templates, s.now); err != nil {
+		if s.claimSteps[m.Name], err = s.claims.Steps(ctx, s.podOfClaims(m), templates, s.Now); err != nil {
 			return err
 		}
 	}
@@ -55,7 +55,7 @@ func (s *scope) claimTemplates(revision *history.Revision) []corev1.PersistentVo
 	if s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates() {
 		return workload.ClaimTemplates(revision, present)
 	}
-	if revision == s.revisions.Update {
+	if revision == s.Revisions.Update {
 		return present
 	}
 	templates := slices.Clone(workload.ClaimTemplates(revision, present))
@@ -73,10 +73,10 @@ func (s *scope) claimTemplates(revision *history.Revision) []corev1.PersistentVo
 // mount what has no template any more: that comes from a claim which another pod has of it.
 func (s *scope) recalledTemplates(revision *history.Revision, claims []*corev1.PersistentVolumeClaim) ([]corev1.PersistentVolumeClaim, error) {
 	templates := s.claimTemplates(revision)
-	if revision.Claims != nil || revision == s.revisions.Update {
+	if revision.Claims != nil || revision == s.Revisions.Update {
 		return templates, nil
 	}
-	pod, err := workload.PodFrom(s.revisions.InPlace(revision), s.owner, s.set.Name)
+	pod, err := workload.PodFrom(s.Revisions.InPlace(revision), s.Owner, s.set.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -112,12 +112,12 @@ func (r *Reconciler) awaitVolumes(ctx context.Context, s *scope, claims []*corev
 	if !s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates() {
 		return awaited, nil
 	}
-	templates := s.claimTemplates(s.revisions.Update)
+	templates := s.claimTemplates(s.Revisions.Update)
 	for _, pod := range s.absentPods(claims) {
 		if err := s.claims.Read(ctx, pod.Name, templates); err != nil {
 			return nil, err
 		}
-		until, steps, err := s.claims.Await(ctx, pod, templates, s.now)
+		until, steps, err := s.claims.Await(ctx, pod, templates, s.Now)
 		if err != nil {
 			return nil, err
 		}
@@ -127,9 +127,9 @@ func (r *Reconciler) awaitVolumes(ctx context.Context, s *scope, claims []*corev
 		id, _ := idOf(s.set.Name, pod.Name)
 		awaited.Insert(id)
 		s.away = append(s.away, workload.Away(pod.Name, s.set.Namespace, steps))
-		s.requeue.Within(max(until.Sub(s.now), time.Second))
+		s.Requeue.Within(max(until.Sub(s.Now), time.Second))
 		if pod.Pod == nil {
-			s.updating.Add(r.executor.ChangeClaims(ctx, s.set, steps.In(volumes.Changing)))
+			s.Updating.Add(r.executor.ChangeClaims(ctx, s.set, steps.In(volumes.Changing)))
 		}
 	}
 	return awaited, nil
@@ -156,7 +156,7 @@ func (s *scope) idsWithoutPod(claims []*corev1.PersistentVolumeClaim) []string {
 			ids.Insert(id)
 		}
 	}
-	for _, pod := range slices.Concat(s.allPods(), s.strays) {
+	for _, pod := range slices.Concat(s.allPods(), s.Strays) {
 		if id, ok := idOf(s.set.Name, pod.Name); ok {
 			ids.Delete(id)
 		}

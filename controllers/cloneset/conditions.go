@@ -20,7 +20,7 @@ import (
 // A reconciliation that failed before it had a plan says only that. If that needs
 // somebody, nothing is ready: Ready=True would be of the spec before.
 func setConditions(s *scope, before appsv1beta1.CloneSetStatus, failure error) {
-	if !s.planned {
+	if !s.Planned {
 		if stall, known := workload.StallBeforePlan(failure); known {
 			setCondition(s, appsv1beta1.ConditionReady, false, stall.Reason, stall.Message)
 		}
@@ -30,8 +30,8 @@ func setConditions(s *scope, before appsv1beta1.CloneSetStatus, failure error) {
 	setReady(s)
 	setProgressing(s, before)
 	setStalled(s, failure)
-	setFailed(s, appsv1beta1.ConditionFailedScale, s.scaling.Errs)
-	setFailed(s, appsv1beta1.ConditionFailedUpdate, slices.Concat(s.updating.Errs, workload.Denials(s.plan)))
+	setFailed(s, appsv1beta1.ConditionFailedScale, s.Scaling.Errs)
+	setFailed(s, appsv1beta1.ConditionFailedUpdate, slices.Concat(s.Updating.Errs, workload.Denials(s.Plan)))
 }
 
 // setReady says how far the set has come, in one word and a sentence.
@@ -50,11 +50,11 @@ func setReady(s *scope) {
 		message = "paused with " + inplace.Pods(c.pending) + " to update"
 	case c.pending > 0:
 		reason = appsv1beta1.ReasonUpdating
-		message = fmt.Sprintf("%d of %d pods are to be updated to revision %s", c.pending, replicas-c.kept, s.revisions.Update.Name()) +
-			workload.Undrained(s.plan) + workload.FirstBlocker(s.plan)
+		message = fmt.Sprintf("%d of %d pods are to be updated to revision %s", c.pending, replicas-c.kept, s.Revisions.Update.Name()) +
+			workload.Undrained(s.Plan) + workload.FirstBlocker(s.Plan)
 	case c.available < replicas:
 		reason = appsv1beta1.ReasonUpdating
-		message = fmt.Sprintf("%d of %d pods are available", c.available, replicas) + workload.FirstBlocker(s.plan)
+		message = fmt.Sprintf("%d of %d pods are available", c.available, replicas) + workload.FirstBlocker(s.Plan)
 	case claims.Moving > 0:
 		reason = appsv1beta1.ReasonUpdatingClaims
 		message = fmt.Sprintf("%d claims are on their way to their templates, %d are blocked", claims.Moving, claims.Blocked)
@@ -83,7 +83,7 @@ func setStalled(s *scope, failure error) {
 	case failure != nil:
 		return // it passes by itself; what was reported stands
 	default:
-		stall = workload.FindStall(s.plan, slices.Concat(s.updating.Errs, s.scaling.Errs))
+		stall = workload.FindStall(s.Plan, slices.Concat(s.Updating.Errs, s.Scaling.Errs))
 	}
 	progressing := findCondition(s.set.Status.Conditions, appsv1beta1.ConditionProgressing)
 	if !stall.Stalled && progressing != nil && progressing.Reason == appsv1beta1.ReasonProgressDeadlineExceeded {
@@ -127,7 +127,7 @@ func setCondition(s *scope, conditionType string, isTrue bool, reason, message s
 // putCondition puts a condition into the status. Unless it says when it was
 // updated, that is now, if it says something else than before.
 func putCondition(s *scope, condition appsv1beta1.CloneSetCondition) {
-	now := metav1.NewTime(s.now).Rfc3339Copy()
+	now := metav1.NewTime(s.Now).Rfc3339Copy()
 	isDated := !condition.LastUpdateTime.IsZero()
 	if !isDated {
 		condition.LastUpdateTime = now

@@ -12,8 +12,6 @@ package cloneset
 
 import (
 	"context"
-	"errors"
-	"slices"
 
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -21,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/engine"
 	"github.com/insitu-dev/insitu/controllers/executor"
 	"github.com/insitu-dev/insitu/controllers/history"
 	"github.com/insitu-dev/insitu/controllers/workload"
@@ -86,59 +85,24 @@ func (r *Reconciler) WriteInOrder() {
 
 // Reconcile brings the pods of one CloneSet one step nearer to its spec.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	set := &appsv1beta1.CloneSet{}
-	if err := r.client.Get(ctx, request.NamespacedName, set); err != nil {
-		r.metrics.ForgetIfGone(request.NamespacedName, err)
-		return ctrl.Result{}, client.IgnoreNotFound(err)
-	}
-	if set.DeletionTimestamp != nil {
-		// The garbage collector deletes the pods, by their owner reference.
-		r.metrics.Forget(request.NamespacedName)
-		return ctrl.Result{}, nil
-	}
-	s := newScope(set, r.clock.Now())
-	s.cannotResize = !r.Capabilities.CanResize(ctx)
-	err := r.runPhases(ctx, s)
-	if statusErr := r.patchStatus(ctx, s, err); statusErr != nil {
-		err = errors.Join(err, statusErr)
-	}
-	if workload.IgnoreConflict(err) != nil {
-		return ctrl.Result{}, workload.IgnoreConflict(err)
-	}
-	if err != nil {
-		s.requeue.AfterConflict()
-	}
-	// What failed with single pods is no error of the reconciliation: the wait
-	// after an error grows to minutes, and other pods may be in their grace period.
-	if failures := slices.Concat(s.scaling.Errs, s.updating.Errs); len(failures) > 0 {
-		ctrl.LoggerFrom(ctx).Error(errors.Join(failures...), "Failed to move pods")
-	}
-	s.requeue.After(s.scaling, s.updating)
-	return s.requeue.Result(), nil
+	return r.shell().Reconcile(ctx, request.NamespacedName, &appsv1beta1.CloneSet{})
 }
 
-// phase is one part of a reconciliation.
-type phase func(context.Context, *scope) error
-
-// runPhases runs the phases in order. The first error ends them. What goes wrong
-// with single pods is collected in the scope, so that it does not keep others
-// from being updated.
-func (r *Reconciler) runPhases(ctx context.Context, s *scope) error {
-	phases := []phase{
-		r.adopt,
-		r.observePods,
-		r.release,
-		r.ensureRevisions,
-		r.observeClaims,
-		r.assess,
-		r.scale,
-		r.update,
-		r.truncateHistory,
+func (r *Reconciler) shell() *engine.Shell[*appsv1beta1.CloneSet, *scope] {
+	return &engine.Shell[*appsv1beta1.CloneSet, *scope]{
+		Client: r.client, Metrics: r.metrics, Capabilities: r.Capabilities,
+		Begin:  func(set *appsv1beta1.CloneSet) *scope { return newScope(set, r.clock.Now()) },
+		Report: r.patchStatus,
+		Phases: []engine.Phase[*scope]{
+			r.adopt,
+			r.observePods,
+			r.release,
+			r.ensureRevisions,
+			r.observeClaims,
+			r.assess,
+			r.scale,
+			r.update,
+			r.truncateHistory,
+		},
 	}
-	for _, run := range phases {
-		if err := run(ctx, s); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -41,11 +41,11 @@ func TestPredecessors(t *testing.T) {
 		"the next pods have no claims": {func(s *scope) { s.set.Spec.VolumeClaimTemplates = nil }, nil},
 		"kept pods have claims, whose template was removed": {func(s *scope) {
 			s.set.Spec.VolumeClaimTemplates = nil
-			s.revisions.Current = &history.Revision{Content: history.Content{Claims: []corev1.PersistentVolumeClaim{{}}}}
+			s.Revisions.Current = &history.Revision{Content: history.Content{Claims: []corev1.PersistentVolumeClaim{{}}}}
 		}, []string{"sample-00001", "sample-00002"}},
 		"kept pods may have claims, of which their revision does not speak": {func(s *scope) {
 			s.set.Spec.VolumeClaimTemplates = nil
-			s.revisions.Current = &history.Revision{}
+			s.Revisions.Current = &history.Revision{}
 		}, []string{"sample-00001", "sample-00002"}},
 		"one is lost": {
 			func(s *scope) { s.leaving[0].DeletionTimestamp.Time = now.Add(-time.Hour) }, []string{"sample-00002"},
@@ -63,8 +63,8 @@ func TestPredecessors(t *testing.T) {
 			set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}}
 			s := newScope(set, now)
 			s.scaled.atUpdate = 2
-			s.revisions.Update = &history.Revision{Content: history.Content{Claims: []corev1.PersistentVolumeClaim{}}}
-			s.revisions.Current = s.revisions.Update
+			s.Revisions.Update = &history.Revision{Content: history.Content{Claims: []corev1.PersistentVolumeClaim{}}}
+			s.Revisions.Current = s.Revisions.Update
 			s.leaving = []*corev1.Pod{leaving("sample-00001", now), leaving("sample-00002", now)}
 			change.of(s)
 

@@ -32,10 +32,10 @@ func setProgressing(s *scope, before appsv1beta1.CloneSetStatus) {
 		}
 		return
 	}
-	since := progressedAt(before, s.set.Status, s.now)
+	since := progressedAt(before, s.set.Status, s.Now)
 	condition.Reason, condition.Message = appsv1beta1.ReasonCloneSetUpdated, appsv1beta1.MessageCloneSetUpdated
-	if end := since.Add(deadline); s.now.Before(end) {
-		s.requeue.Within(end.Sub(s.now))
+	if end := since.Add(deadline); s.Now.Before(end) {
+		s.Requeue.Within(end.Sub(s.Now))
 	} else {
 		condition.Status, condition.Reason = metav1.ConditionFalse, appsv1beta1.ReasonProgressDeadlineExceeded
 		condition.Message = fmt.Sprintf(appsv1beta1.MessageProgressDeadlineExceeded, s.set.Status.UpdateRevision)

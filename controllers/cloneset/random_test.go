@@ -56,7 +56,7 @@ func (m *model) newPod(revision *history.Revision) {
 // scope observes the set as the phases before scale do.
 func (m *model) scope() *scope {
 	s := newScope(m.set, m.now)
-	s.revisions = workload.Revisions{History: &history.History{}, Update: m.update, Current: m.current}
+	s.Revisions = workload.Revisions{History: &history.History{}, Update: m.update, Current: m.current}
 	for _, pod := range m.pods {
 		s.members = append(s.members, &member{
 			Pod: pod.DeepCopy(), broken: inplace.IsBroken(pod), turn: workload.TurnOf(pod, m.update.Name(), m.current.Name(), m.now),

@@ -6,7 +6,6 @@ package cloneset
 import (
 	"context"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -22,7 +21,7 @@ func (r *Reconciler) assess(ctx context.Context, s *scope) error {
 		return err
 	}
 	w := s.workload(s.members)
-	plan := inplace.MakePlan(w, s.now)
+	plan := inplace.MakePlan(w, s.Now)
 	for i, state := range plan.Pods {
 		s.members[i].serves, s.members[i].available, s.members[i].surges = state.Serves, state.Available, s.needsSurge(state)
 		s.members[i].returns = state.Step.TakesOutNext || state.Step.LeadsToPatch()
@@ -38,7 +37,7 @@ func (r *Reconciler) readFacts(ctx context.Context, s *scope) error {
 	named, priorityOf := s.namedForDeletion(), inplace.Priorities(s.set.GetPriorityStrategy())
 	for _, m := range s.members {
 		var err error
-		if m.facts, err = workload.Facts(ctx, r.client, s.revisions, m.Pod, s.now); err != nil {
+		if m.facts, err = workload.Facts(ctx, r.client, s.Revisions, m.Pod, s.Now); err != nil {
 			return err
 		}
 		m.facts.Asked = named.Has(m.Name)
@@ -68,45 +67,32 @@ func (s *scope) needsSurge(pod inplace.PodState) bool {
 // next: it was given up by its hook, or goes on only as the budgets allow.
 func (s *scope) yields(pod inplace.PodState) bool {
 	lifecycle, minReady := s.set.Spec.Lifecycle.OrNil(), s.set.GetMinReadySeconds()
-	return workload.Yields(pod.Pod, lifecycle, minReady, s.now) ||
-		(pod.Undrained || s.isBetweenBatches(pod)) && workload.IsHealthy(pod.Pod, lifecycle, minReady, s.now)
+	return workload.Yields(pod.Pod, lifecycle, minReady, s.Now) ||
+		(pod.Undrained || s.isBetweenBatches(pod)) && workload.IsHealthy(pod.Pod, lifecycle, minReady, s.Now)
 }
 
 // isBetweenBatches reports whether a pod serves while some of its containers are
 // still to be changed: it is not available, and goes on only as the budget allows.
 func (s *scope) isBetweenBatches(pod inplace.PodState) bool {
-	return pod.Ready && !pod.Proved && inplace.Observe(pod.Pod, s.now).Reason == inplace.ReasonNextBatch
+	return pod.Ready && !pod.Proved && inplace.Observe(pod.Pod, s.Now).Reason == inplace.ReasonNextBatch
 }
 
 // update lets the pods that stay take their next steps towards their revisions.
 func (r *Reconciler) update(ctx context.Context, s *scope) error {
-	s.asked = s.workload(s.staying())
-	for _, pod := range s.asked.Pods {
+	asked := s.workload(s.staying())
+	for _, pod := range asked.Pods {
 		if pod.Held {
 			delete(s.claimSteps, pod.Pod.Name)
 		}
 	}
 	s.claimCounts = s.countClaims()
-	plan, tried := r.executor.Preflight(ctx, s.set, s.asked, s.now,
-		slices.Concat(s.away, blockersOf(s.scaled.waiting), s.successorsWait())...)
-	s.plan, s.planned = plan, true
+	s.Decide(ctx, r.executor, asked, slices.Concat(s.away, blockersOf(s.scaled.waiting), s.successorsWait())...)
 	if s.isUpdated() {
-		s.revisions.Current = s.revisions.Update
+		s.Revisions.Current = s.Revisions.Update
 	}
-	if !s.plan.Recheck.IsZero() {
-		s.requeue.Within(max(s.plan.Recheck.Sub(s.now), time.Millisecond))
-	}
-	result, err := r.executor.RunHandedOver(ctx, s.set, s.asked.Target.Revision.Name, s.plan.Moves, func(ctx context.Context, going []*corev1.Pod) (sets.Set[string], error) {
+	return s.Carry(ctx, r.executor, s.Plan.Moves, func(ctx context.Context, going []*corev1.Pod) (sets.Set[string], error) {
 		return r.handOver(ctx, s, going)
 	})
-	if err != nil {
-		return err
-	}
-	if result = tried.With(result); result.IsUnfinished() {
-		s.requeue.AfterConflict()
-	}
-	s.failedMoves, s.updating.Errs = result.Failed, append(s.updating.Errs, result.Errors()...)
-	return nil
 }
 
 // staying returns the members that are not to go for good.
@@ -134,7 +120,7 @@ func (s *scope) successorsWait() []inplace.Blocker {
 		if pod.DeletionTimestamp == nil {
 			continue // it is deleted now
 		}
-		step := inplace.Terminate(pod, s.now)
+		step := inplace.Terminate(pod, s.Now)
 		blockers = append(blockers, inplace.Blocker{
 			Pod: pod, State: step.State, Reason: step.Reason, Since: step.Since,
 			Message: step.Message + ", and the next pod takes over its claims",
@@ -168,7 +154,7 @@ func (s *scope) workload(members []*member) inplace.Workload {
 	}
 	return inplace.Workload{
 		Target:               s.target(),
-		Current:              new(s.revisions.InPlace(s.revisions.Current)),
+		Current:              new(s.Revisions.InPlace(s.Revisions.Current)),
 		Replicas:             int(s.set.GetReplicas()),
 		Withheld:             s.scaled.withheld,
 		MaxUnavailable:       int(s.set.GetMaxUnavailable()),
@@ -203,13 +189,13 @@ func (s *scope) changingElsewhere(told []inplace.PodFacts) int {
 
 func (s *scope) target() inplace.Target {
 	target := workload.TargetOf(s.set.GetInPlaceUpdateStrategy())
-	target.Revision = s.revisions.InPlace(s.revisions.Update)
+	target.Revision = s.Revisions.InPlace(s.Revisions.Update)
 	target.Revision.Hash = hashOf(s.set.Name, target.Revision.Name)
 	if !s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates() {
 		target.IgnoresClaims, target.ClaimTemplates = true, templateNames(s.set.Spec.VolumeClaimTemplates)
 	}
 	target.ClaimsGoWithPods = !s.set.ReusesClaims()
-	target.CannotResize = s.cannotResize
+	target.CannotResize = s.CannotResize
 	target.Policy, target.Lifecycle, target.ShowsState = s.set.GetPodUpdatePolicy(), s.set.Spec.Lifecycle.OrNil(), true
 	return target
 }

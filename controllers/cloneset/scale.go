@@ -25,7 +25,7 @@ func (r *Reconciler) scale(ctx context.Context, s *scope) error {
 		unwanted = append(unwanted, m.Pod)
 	}
 	gated, err := r.settleClaims(ctx, s, slices.DeleteFunc(slices.Clone(unwanted), func(pod *corev1.Pod) bool {
-		return inplace.Remove(pod, s.target(), s.now).Action != inplace.Recreate // a hook holds it
+		return inplace.Remove(pod, s.target(), s.Now).Action != inplace.Recreate // a hook holds it
 	}))
 	if err != nil {
 		return err
@@ -36,12 +36,12 @@ func (r *Reconciler) scale(ctx context.Context, s *scope) error {
 	workload.ReportWithheld(r.recorder, s.set, s.scaled.withheld)
 	for _, m := range s.members {
 		if m.Status.Phase == corev1.PodPending {
-			s.scaling.Add(r.ensureClaimsOf(ctx, s, m.Pod))
+			s.Scaling.Add(r.ensureClaimsOf(ctx, s, m.Pod))
 		}
 	}
 	for _, pod := range unwanted {
 		if !gated.Has(pod.Name) {
-			s.scaling.Add(r.pods.Remove(ctx, s.owner, pod, s.target(), s.now))
+			s.Scaling.Add(r.pods.Remove(ctx, s.Owner, pod, s.target(), s.Now))
 		}
 	}
 	return nil
@@ -75,18 +75,18 @@ func (r *Reconciler) createPods(ctx context.Context, s *scope) error {
 	for _, revision := range s.revisionsOfNew(away) {
 		templates, err := s.recalledTemplates(revision, ids.claims)
 		if err != nil {
-			s.scaling.Add(err)
+			s.Scaling.Add(err)
 			break
 		}
 		pod, err := newPod(s.set, revision, templates, ids.next())
 		if err != nil {
-			s.scaling.Add(err)
+			s.Scaling.Add(err)
 			break
 		}
-		inplace.PrepareNew(pod.Pod, target, s.now)
+		inplace.PrepareNew(pod.Pod, target, s.Now)
 		pods = append(pods, pod)
 	}
-	s.scaling.Errs = append(s.scaling.Errs, r.pods.Create(ctx, s.owner, pods)...)
+	s.Scaling.Errs = append(s.Scaling.Errs, r.pods.Create(ctx, s.Owner, pods)...)
 	return nil
 }
 
@@ -99,8 +99,8 @@ func (s *scope) revisionsOfNew(away int) []*history.Revision {
 	atUpdate = min(max(atUpdate-away, 0), workload.MaxCreations)
 	atCurrent = min(max(atCurrent, 0), workload.MaxCreations-atUpdate)
 	return slices.Concat(
-		slices.Repeat([]*history.Revision{s.revisions.Update}, atUpdate),
-		slices.Repeat([]*history.Revision{s.revisions.Current}, atCurrent))
+		slices.Repeat([]*history.Revision{s.Revisions.Update}, atUpdate),
+		slices.Repeat([]*history.Revision{s.Revisions.Current}, atCurrent))
 }
 
 // predecessors returns the pods that are being deleted and whose instance IDs and claims
@@ -108,21 +108,21 @@ func (s *scope) revisionsOfNew(away int) []*history.Revision {
 // spec names to be deleted, since no pod takes over their claims, and pods in s.awaited,
 // which are waited for until their volumes have grown.
 func (s *scope) predecessors() []*corev1.Pod {
-	wanted := len(s.claimTemplates(s.revisions.Update)) + len(s.claimTemplates(s.revisions.Current))
-	mayWant := wanted > 0 || s.revisions.Current.Claims == nil // of what is recalled
+	wanted := len(s.claimTemplates(s.Revisions.Update)) + len(s.claimTemplates(s.Revisions.Current))
+	mayWant := wanted > 0 || s.Revisions.Current.Claims == nil // of what is recalled
 	if !s.set.ReusesClaims() || !mayWant || !s.scaled.lacksPods() {
 		return nil
 	}
 	named, found := s.namedForDeletion(), []*corev1.Pod{}
 	for _, pod := range slices.Concat(s.leaving, s.outgoing) {
-		isGoing := pod.DeletionTimestamp != nil || inplace.Remove(pod, s.target(), s.now).Action == inplace.Recreate // no hook holds it
+		isGoing := pod.DeletionTimestamp != nil || inplace.Remove(pod, s.target(), s.Now).Action == inplace.Recreate // no hook holds it
 		id, _ := idOf(s.set.Name, pod.Name)
-		if !isGoing || !workload.HasOwnClaims(pod) || inplace.IsLost(pod, s.now) || named.Has(pod.Name) || s.awaited.Has(id) {
+		if !isGoing || !workload.HasOwnClaims(pod) || inplace.IsLost(pod, s.Now) || named.Has(pod.Name) || s.awaited.Has(id) {
 			continue
 		}
 		found = append(found, pod)
 		if pod.DeletionTimestamp != nil {
-			s.requeue.Within(inplace.LostAt(pod).Sub(s.now))
+			s.Requeue.Within(inplace.LostAt(pod).Sub(s.Now))
 		}
 	}
 	return found
@@ -133,10 +133,10 @@ func (s *scope) predecessors() []*corev1.Pod {
 func (r *Reconciler) ensureClaimsOf(ctx context.Context, s *scope, pod *corev1.Pod) error {
 	id, _ := idOf(s.set.Name, pod.Name)
 	templates := s.set.Spec.VolumeClaimTemplates
-	if revision := s.revisions.Of(pod); revision != nil {
+	if revision := s.Revisions.Of(pod); revision != nil {
 		templates = s.claimTemplates(revision)
 	}
-	return workload.EnsureClaims(ctx, r.client, s.owner, workload.ClaimsOf(pod, newClaims(s.set, templates, id)), nil)
+	return workload.EnsureClaims(ctx, r.client, s.Owner, workload.ClaimsOf(pod, newClaims(s.set, templates, id)), nil)
 }
 
 // newIDs returns the source of the instance IDs of new pods. Where claims are
@@ -146,7 +146,7 @@ func (r *Reconciler) ensureClaimsOf(ctx context.Context, s *scope, pod *corev1.P
 func (r *Reconciler) newIDs(ctx context.Context, s *scope) (*idSource, error) {
 	ids := &idSource{taken: sets.New[string](), random: r.random}
 	names := s.namedForDeletion().UnsortedList()
-	for _, pod := range slices.Concat(s.allPods(), s.strays) {
+	for _, pod := range slices.Concat(s.allPods(), s.Strays) {
 		names = append(names, pod.Name)
 	}
 	for _, name := range names {
@@ -171,7 +171,7 @@ func (r *Reconciler) newIDs(ctx context.Context, s *scope) (*idSource, error) {
 			dying.Insert(id)
 		default:
 			free.Insert(id)
-			if volumes.IsAway(claim, s.now) {
+			if volumes.IsAway(claim, s.Now) {
 				away.Insert(id)
 			}
 		}

@@ -127,7 +127,7 @@ func TestPodsWithoutNumber(t *testing.T) {
 	members := membersOf("o", "n")
 	s := &scope{set: &appsv1beta1.CloneSet{}, scaled: planScale(scaleFacts{members: members, replicas: math.MaxInt32, partition: 3, limit: -1})}
 	g.Expect([]int{s.scaled.atUpdate, s.scaled.atCurrent}).To(Equal([]int{math.MaxInt32 - 4, 2}))
-	s.revisions.Update, s.revisions.Current = &history.Revision{}, &history.Revision{}
+	s.Revisions.Update, s.Revisions.Current = &history.Revision{}, &history.Revision{}
 	g.Expect(s.revisionsOfNew(1)).To(HaveLen(workload.MaxCreations))
 
 	for _, tc := range []struct{ atUpdate, atCurrent, away, update, current int }{
@@ -135,7 +135,7 @@ func TestPodsWithoutNumber(t *testing.T) {
 	} {
 		s.scaled.atUpdate, s.scaled.atCurrent = tc.atUpdate, tc.atCurrent
 		made := s.revisionsOfNew(tc.away)
-		atUpdate := slices.DeleteFunc(slices.Clone(made), func(r *history.Revision) bool { return r != s.revisions.Update })
+		atUpdate := slices.DeleteFunc(slices.Clone(made), func(r *history.Revision) bool { return r != s.Revisions.Update })
 		g.Expect([]int{len(atUpdate), len(made) - len(atUpdate)}).To(Equal([]int{tc.update, tc.current}), "%+v", tc)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/engine"
 	"github.com/insitu-dev/insitu/controllers/history"
 	"github.com/insitu-dev/insitu/controllers/podcache"
 	"github.com/insitu-dev/insitu/controllers/workload"
@@ -27,11 +28,8 @@ import (
 // scope is what one reconciliation knows of a CloneSet. Each part is read once,
 // by the phase that needs it first.
 type scope struct {
-	set   *appsv1beta1.CloneSet
-	owner workload.Owner
-	now   time.Time
-	// cannotResize is true when the API server does not serve pods/resize.
-	cannotResize bool
+	engine.Round
+	set *appsv1beta1.CloneSet
 
 	// members are the pods that count as replicas, in the order of updates.
 	members []*member
@@ -41,11 +39,9 @@ type scope struct {
 	outgoing, leaving []*corev1.Pod
 	// excluded is how many of the outgoing a hook holds.
 	excluded int32
-	// selector is spec.selector; strays are the pods that it no longer selects.
+	// selector is spec.selector.
 	selector labels.Selector
-	strays   []*corev1.Pod
 
-	revisions workload.Revisions
 	// claims are those of the members, and claimSteps what those need that are to
 	// follow their templates, by the names of the pods. awaited are the IDs of pods
 	// that are kept away while their volumes grow, and away names them.
@@ -56,19 +52,9 @@ type scope struct {
 	// scaled is what was decided on the number of pods.
 	scaled scalePlan
 
-	// asked is what the planner was told; plan, counts and claimCounts are what came of
-	// it. They are valid when planned is true.
-	asked       inplace.Workload
-	plan        inplace.Plan
-	planned     bool
+	// counts and claimCounts are what came of the plan.
 	counts      counts
 	claimCounts workload.ClaimCounts
-	// failedMoves holds the errors of moves, by pod name.
-	failedMoves map[string]error
-
-	// scaling and updating are what went wrong with single pods.
-	scaling, updating workload.Failures
-	requeue           workload.Requeue
 }
 
 // member is a pod of the set that counts as a replica.
@@ -96,7 +82,7 @@ func ownerOf(set *appsv1beta1.CloneSet) workload.Owner {
 }
 
 func newScope(set *appsv1beta1.CloneSet, now time.Time) *scope {
-	return &scope{set: set, owner: ownerOf(set), now: now}
+	return &scope{Round: engine.Round{Owner: ownerOf(set), Now: now}, set: set}
 }
 
 // adopt takes over pods and revisions without a controller that have the labels of
@@ -104,7 +90,7 @@ func newScope(set *appsv1beta1.CloneSet, now time.Time) *scope {
 func (r *Reconciler) adopt(ctx context.Context, s *scope) error {
 	var err error
 	if s.selector, err = metav1.LabelSelectorAsSelector(s.set.Spec.Selector); err != nil {
-		return workload.SpecError{Err: fmt.Errorf("read spec.selector of %s: %w", s.owner, err)}
+		return workload.SpecError{Err: fmt.Errorf("read spec.selector of %s: %w", s.Owner, err)}
 	}
 	// The set would delete a pod that has ended, and its logs with it. So it adopts only
 	// those that it has made itself.
@@ -114,7 +100,7 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	_, s.updating, err = workload.Adopt(ctx, r.client, r.live, s.owner, orphans)
+	_, s.Updating, err = workload.Adopt(ctx, r.client, r.live, s.Owner, orphans)
 	return err
 }
 
@@ -130,7 +116,7 @@ func (r *Reconciler) observePods(ctx context.Context, s *scope) error {
 		isPreparing := pod.Labels[appsv1beta1.LifecycleStateKey] == string(appsv1beta1.LifecycleStatePreparingDelete)
 		switch {
 		case workload.IsStray(pod, s.selector):
-			s.strays = append(s.strays, pod)
+			s.Strays = append(s.Strays, pod)
 		case pod.DeletionTimestamp != nil:
 			s.leaving = append(s.leaving, pod)
 		case inplace.HasEnded(pod):
@@ -152,7 +138,7 @@ func (r *Reconciler) observePods(ctx context.Context, s *scope) error {
 func (r *Reconciler) ensureRevisions(ctx context.Context, s *scope) error {
 	content, err := history.NewContent(s.set.Spec.Template, s.set.Spec.VolumeClaimTemplates)
 	if err != nil {
-		return workload.SpecError{Err: fmt.Errorf("read templates of %s: %w", s.owner, err)}
+		return workload.SpecError{Err: fmt.Errorf("read templates of %s: %w", s.Owner, err)}
 	}
 	follows := s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates()
 	content.IgnoresClaims, content.SpeaksOfClaims = !follows, follows && len(content.Claims) > 0
@@ -160,12 +146,12 @@ func (r *Reconciler) ensureRevisions(ctx context.Context, s *scope) error {
 		Object: s.set, Kind: kind,
 		Labels: s.set.Spec.Template.Labels, Collisions: ptr.Deref(s.set.Status.CollisionCount, 0),
 	}
-	s.revisions, err = workload.EnsureRevisions(ctx, r.keeper, owner, content, s.set.Status.CurrentRevision)
+	s.Revisions, err = workload.EnsureRevisions(ctx, r.keeper, owner, content, s.set.Status.CurrentRevision)
 	if err != nil {
 		return err
 	}
 	for _, m := range s.members {
-		m.turn = workload.TurnOf(m.Pod, s.revisions.MarkOf(s.revisions.Update), s.revisions.MarkOf(s.revisions.Current), s.now)
+		m.turn = workload.TurnOf(m.Pod, s.Revisions.MarkOf(s.Revisions.Update), s.Revisions.MarkOf(s.Revisions.Current), s.Now)
 	}
 	return nil
 }
@@ -173,7 +159,7 @@ func (r *Reconciler) ensureRevisions(ctx context.Context, s *scope) error {
 // truncateHistory deletes revisions that no pod and no status needs any more. That one
 // stays does not keep the set from being reported.
 func (r *Reconciler) truncateHistory(ctx context.Context, s *scope) error {
-	s.updating.Add(s.revisions.Truncate(ctx, r.keeper, s.allPods(), int(s.set.GetRevisionHistoryLimit())))
+	s.Updating.Add(s.Revisions.Truncate(ctx, r.keeper, s.allPods(), int(s.set.GetRevisionHistoryLimit())))
 	return nil
 }
 
@@ -194,7 +180,7 @@ func (s *scope) isStopped() bool {
 // partition returns how many pods stay at the current revision. When the update
 // is back at that, there is nothing else to keep pods at.
 func (s *scope) partition() int {
-	if s.revisions.Update.Name() == s.revisions.Current.Name() {
+	if s.Revisions.Update.Name() == s.Revisions.Current.Name() {
 		return 0
 	}
 	return int(s.set.GetPartition())

@@ -22,18 +22,18 @@ import (
 func (r *Reconciler) patchStatus(ctx context.Context, s *scope, failure error) error {
 	before := s.set.DeepCopy()
 	status := &s.set.Status
-	if s.planned {
+	if s.Planned {
 		setCounts(s, status)
-		status.Resize = workload.ResizeStatus(s.plan)
-		status.Blockers = workload.Blockers(s.plan, s.failedMoves, before.Status.Blockers, s.now)
+		status.Resize = workload.ResizeStatus(s.Plan)
+		status.Blockers = workload.Blockers(s.Plan, s.Result.Failed, before.Status.Blockers, s.Now)
 	}
 	// That nothing can come of a spec is an observation, too: who compares generations
 	// would wait for ever.
-	if workload.IsInvalidSpec(failure) || s.planned && failure == nil {
+	if workload.IsInvalidSpec(failure) || s.Planned && failure == nil {
 		status.ObservedGeneration = s.set.Generation
 	}
 	setConditions(s, before.Status, failure)
-	r.metrics.Report(client.ObjectKeyFromObject(s.set), s.rollout(), s.now)
+	r.metrics.Report(client.ObjectKeyFromObject(s.set), s.rollout(), s.Now)
 	if apiequality.Semantic.DeepEqual(before.Status, *status) {
 		return nil
 	}
@@ -41,10 +41,10 @@ func (r *Reconciler) patchStatus(ctx context.Context, s *scope, failure error) e
 	// does not get the status of the one before.
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := r.client.Status().Patch(ctx, s.set, patch); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("patch status of %s: %w", s.owner, err)
+		return fmt.Errorf("patch status of %s: %w", s.Owner, err)
 	}
-	workload.ReportStuck(r.recorder, s.set, s.plan, before.Status.Blockers, status.Blockers)
-	if !s.planned {
+	workload.ReportStuck(r.recorder, s.set, s.Plan, before.Status.Blockers, status.Blockers)
+	if !s.Planned {
 		workload.ReportStall(r.recorder, s.set, failure)
 	}
 	return nil
@@ -58,9 +58,9 @@ func setCounts(s *scope, status *appsv1beta1.CloneSetStatus) {
 	status.UpdatedReplicas, status.UpdatedReadyReplicas, status.UpdatedAvailableReplicas = c.updated, c.updatedReady, c.updatedAvailable
 	status.ExpectedUpdatedReplicas = s.set.GetReplicas() - s.set.GetPartition()
 	status.InPlaceUpdated, status.Recreated = c.inPlace, c.updated-c.inPlace
-	status.UpdateRevision, status.CurrentRevision = s.revisions.Update.Name(), s.revisions.Current.Name()
-	if s.revisions.Collisions > 0 {
-		status.CollisionCount = ptr.To(s.revisions.Collisions)
+	status.UpdateRevision, status.CurrentRevision = s.Revisions.Update.Name(), s.Revisions.Current.Name()
+	if s.Revisions.Collisions > 0 {
+		status.CollisionCount = ptr.To(s.Revisions.Collisions)
 	}
 	status.LabelSelector = s.selector.String()
 	// Others have none: their status is what it was before claims could follow.

@@ -18,7 +18,7 @@ import (
 func (r *Reconciler) adopt(ctx context.Context, s *scope) error {
 	var err error
 	if s.selector, err = metav1.LabelSelectorAsSelector(s.set.Spec.Selector); err != nil {
-		return workload.SpecError{Err: fmt.Errorf("read spec.selector of %s: %w", s.owner, err)}
+		return workload.SpecError{Err: fmt.Errorf("read spec.selector of %s: %w", s.Owner, err)}
 	}
 	orphans, err := workload.ListOrphans(ctx, r.client, r.live, s.set, workload.Own{Selector: s.selector, IsPod: func(pod *corev1.Pod) bool {
 		_, ours := ordinalOf(s.set.Name, pod.Name)
@@ -27,14 +27,14 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	left, failures, err := workload.Adopt(ctx, r.client, r.live, s.owner, orphans)
-	s.gated, s.updating = s.gated.Union(left), failures // their names are taken
+	left, failures, err := workload.Adopt(ctx, r.client, r.live, s.Owner, orphans)
+	s.gated, s.Updating = s.gated.Union(left), failures // their names are taken
 	return err
 }
 
 // release lets the strays go. They were not observed as pods of the set, so none
 // of them is counted or changed, also if its release fails.
 func (r *Reconciler) release(ctx context.Context, s *scope) error {
-	s.updating.Join(workload.Release(ctx, r.client, s.owner, s.strays))
+	s.Updating.Join(workload.Release(ctx, r.client, s.Owner, s.Strays))
 	return nil
 }

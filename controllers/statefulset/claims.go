@@ -30,7 +30,7 @@ func (r *Reconciler) observeClaims(ctx context.Context, s *scope) error {
 	}
 	r.refuseToShrink(s)
 	s.claimSteps = map[string]volumes.Claims{}
-	session := r.recreate.Open(s.owner, s.set.Spec.VolumeClaimUpdateStrategy, s.now)
+	session := r.recreate.Open(s.Owner, s.set.Spec.VolumeClaimUpdateStrategy, s.Now)
 	session.NotPermitted = r.NamespaceScope
 	pods := byOrdinal(s.members)
 	for _, ordinal := range s.ordinals {
@@ -63,7 +63,7 @@ func (r *Reconciler) refuseToShrink(s *scope) {
 	if !s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates() || s.set.Status.ObservedGeneration == s.set.Generation {
 		return
 	}
-	before := s.revisions.Current.Claims
+	before := s.Revisions.Current.Claims
 	for i := range s.set.Spec.VolumeClaimTemplates {
 		template := &s.set.Spec.VolumeClaimTemplates[i]
 		earlier := slices.IndexFunc(before, func(other corev1.PersistentVolumeClaim) bool { return other.Name == template.Name })
@@ -91,7 +91,7 @@ func (r *Reconciler) stepClaims(ctx context.Context, s *scope, session *recreate
 	}
 	r.judgeClaims(ctx, s, session, ordinal, m)
 	pod := s.podOfClaims(ordinal, m)
-	steps, err := s.claims.Steps(ctx, pod, templates, s.now)
+	steps, err := s.claims.Steps(ctx, pod, templates, s.Now)
 	s.claimSteps[pod.Name] = steps
 	return err
 }
@@ -122,14 +122,14 @@ func (r *Reconciler) awaitVolumes(ctx context.Context, s *scope, ordinal int) er
 	if !s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates() {
 		return nil
 	}
-	until, steps, err := s.claims.Await(ctx, pod, s.claimTemplates(ordinal), s.now)
+	until, steps, err := s.claims.Await(ctx, pod, s.claimTemplates(ordinal), s.Now)
 	if err != nil || until.IsZero() {
 		return err
 	}
 	s.gated.Insert(pod.Name)
 	s.away = append(s.away, workload.Away(pod.Name, s.set.Namespace, steps))
-	s.requeue.Within(max(until.Sub(s.now), time.Second))
-	s.updating.Add(r.executor.ChangeClaims(ctx, s.set, steps.In(volumes.Changing)))
+	s.Requeue.Within(max(until.Sub(s.Now), time.Second))
+	s.Updating.Add(r.executor.ChangeClaims(ctx, s.set, steps.In(volumes.Changing)))
 	return nil
 }
 

@@ -21,7 +21,7 @@ import (
 // A reconciliation that failed before it had a plan says only that. If that needs
 // somebody, nothing is ready: Ready=True would be of the spec before.
 func setConditions(s *scope, failure error) {
-	if !s.planned {
+	if !s.Planned {
 		if stall, known := workload.StallBeforePlan(failure); known {
 			setReady(s, progress{reason: stall.Reason, message: stall.Message})
 			setProgressing(s, progress{reason: stall.Reason, message: stall.Message})
@@ -33,8 +33,8 @@ func setConditions(s *scope, failure error) {
 	setReady(s, p)
 	setProgressing(s, p)
 	setStalled(s, failure)
-	setFailed(s, appsv1beta1.ConditionFailedCreatePod, appsv1beta1.ReasonFailedCreate, s.scaling.Errs)
-	setFailed(s, appsv1beta1.ConditionFailedUpdatePod, appsv1beta1.ReasonFailedUpdatePodInPlace, slices.Concat(s.updating.Errs, workload.Denials(s.plan)))
+	setFailed(s, appsv1beta1.ConditionFailedCreatePod, appsv1beta1.ReasonFailedCreate, s.Scaling.Errs)
+	setFailed(s, appsv1beta1.ConditionFailedUpdatePod, appsv1beta1.ReasonFailedUpdatePodInPlace, slices.Concat(s.Updating.Errs, workload.Denials(s.Plan)))
 }
 
 // progress says in one word and a sentence how far the set has come.
@@ -58,8 +58,8 @@ func progressOf(s *scope) progress {
 		return progress{reason: appsv1beta1.ReasonPaused, message: "paused with " + inplace.Pods(c.pending) + " to update"}
 	case c.pending > 0:
 		return progress{moving: true, reason: appsv1beta1.ReasonUpdating,
-			message: fmt.Sprintf("%d of %d pods are to be updated to revision %s", c.pending, wanted-c.kept, s.revisions.Update.Name()) +
-				workload.Undrained(s.plan) + workload.FirstBlocker(s.plan)}
+			message: fmt.Sprintf("%d of %d pods are to be updated to revision %s", c.pending, wanted-c.kept, s.Revisions.Update.Name()) +
+				workload.Undrained(s.Plan) + workload.FirstBlocker(s.Plan)}
 	case claims.Moving > 0:
 		return progress{moving: true, reason: appsv1beta1.ReasonUpdatingClaims,
 			message: fmt.Sprintf("%d claims are on their way to their templates, %d are blocked", claims.Moving, claims.Blocked)}
@@ -80,7 +80,7 @@ func (s *scope) resting(c counts, reason, message string) progress {
 		return progress{ready: true, reason: reason, message: message}
 	}
 	return progress{moving: true, reason: appsv1beta1.ReasonUpdating,
-		message: fmt.Sprintf("%d of %d pods are available", c.available, s.replicas) + workload.FirstBlocker(s.plan)}
+		message: fmt.Sprintf("%d of %d pods are available", c.available, s.replicas) + workload.FirstBlocker(s.Plan)}
 }
 
 func setReady(s *scope, p progress) {
@@ -100,7 +100,7 @@ func setStalled(s *scope, failure error) {
 	case failure != nil:
 		return // it passes by itself; what was reported stands
 	default:
-		stall = workload.FindStall(s.plan, slices.Concat(s.updating.Errs, s.scaling.Errs))
+		stall = workload.FindStall(s.Plan, slices.Concat(s.Updating.Errs, s.Scaling.Errs))
 	}
 	setCondition(s, appsv1beta1.ConditionStalled, stall.Stalled, stall.Reason, stall.Message)
 }
@@ -121,6 +121,6 @@ func setCondition(s *scope, conditionType string, isTrue bool, reason, message s
 	}
 	meta.SetStatusCondition(&s.set.Status.Conditions, metav1.Condition{
 		Type: conditionType, Status: status, Reason: reason, Message: message,
-		ObservedGeneration: s.set.Generation, LastTransitionTime: metav1.NewTime(s.now).Rfc3339Copy(),
+		ObservedGeneration: s.set.Generation, LastTransitionTime: metav1.NewTime(s.Now).Rfc3339Copy(),
 	})
 }

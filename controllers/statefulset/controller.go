@@ -12,16 +12,15 @@ package statefulset
 
 import (
 	"context"
-	"errors"
-	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/engine"
 	"github.com/insitu-dev/insitu/controllers/executor"
 	"github.com/insitu-dev/insitu/controllers/history"
 	"github.com/insitu-dev/insitu/controllers/recreate"
@@ -91,66 +90,35 @@ func (r *Reconciler) WriteInOrder() {
 
 // Reconcile brings the pods of one StatefulSet one step nearer to its spec.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	set := &appsv1beta1.StatefulSet{}
-	if err := r.client.Get(ctx, request.NamespacedName, set); err != nil {
-		r.metrics.ForgetIfGone(request.NamespacedName, err)
-		if apierrors.IsNotFound(err) {
-			r.recreate.Metrics.Forget(kind.GroupKind().String(), request.NamespacedName)
-		}
-		if apierrors.IsNotFound(err) && !r.NamespaceScope {
-			err = r.recreate.Unprotect(ctx, request.Namespace)
-		}
-		return ctrl.Result{}, client.IgnoreNotFound(err)
-	}
-	if set.DeletionTimestamp != nil {
-		// The garbage collector deletes the pods, by their owner reference.
-		r.metrics.Forget(request.NamespacedName)
-		return ctrl.Result{}, nil
-	}
-	s := newScope(set, r.clock.Now())
-	s.cannotResize = !r.Capabilities.CanResize(ctx)
-	err := r.runPhases(ctx, s)
-	if statusErr := r.patchStatus(ctx, s, err); statusErr != nil {
-		err = errors.Join(err, statusErr)
-	}
-	if workload.IgnoreConflict(err) != nil {
-		return ctrl.Result{}, workload.IgnoreConflict(err)
-	}
-	if err != nil {
-		s.requeue.AfterConflict()
-	}
-	// What failed with single pods is no error of the reconciliation: the wait
-	// after an error grows to minutes, and other pods may be in their grace period.
-	if failures := slices.Concat(s.scaling.Errs, s.updating.Errs); len(failures) > 0 {
-		ctrl.LoggerFrom(ctx).Error(errors.Join(failures...), "Failed to move pods")
-	}
-	s.requeue.After(s.scaling, s.updating)
-	return s.requeue.Result(), nil
+	return r.shell().Reconcile(ctx, request.NamespacedName, &appsv1beta1.StatefulSet{})
 }
 
-// phase is one part of a reconciliation.
-type phase func(context.Context, *scope) error
+func (r *Reconciler) shell() *engine.Shell[*appsv1beta1.StatefulSet, *scope] {
+	return &engine.Shell[*appsv1beta1.StatefulSet, *scope]{
+		Client: r.client, Metrics: r.metrics, Capabilities: r.Capabilities,
+		Begin:  func(set *appsv1beta1.StatefulSet) *scope { return newScope(set, r.clock.Now()) },
+		Report: r.patchStatus,
+		Gone:   r.forget,
+		Phases: []engine.Phase[*scope]{
+			r.adopt,
+			r.observePods,
+			r.release,
+			r.repairIdentity,
+			r.ensureRevisions,
+			r.observeClaims,
+			r.ensureClaimOwners,
+			r.scale,
+			r.update,
+			r.truncateHistory,
+		},
+	}
+}
 
-// runPhases runs the phases in order. The first error ends them. What goes wrong
-// with single pods is collected in the scope, so that it does not keep others
-// from being updated.
-func (r *Reconciler) runPhases(ctx context.Context, s *scope) error {
-	phases := []phase{
-		r.adopt,
-		r.observePods,
-		r.release,
-		r.repairIdentity,
-		r.ensureRevisions,
-		r.observeClaims,
-		r.ensureClaimOwners,
-		r.scale,
-		r.update,
-		r.truncateHistory,
+// forget drops what is kept of a set that is gone.
+func (r *Reconciler) forget(ctx context.Context, key types.NamespacedName) error {
+	r.recreate.Metrics.Forget(kind.GroupKind().String(), key)
+	if r.NamespaceScope {
+		return nil
 	}
-	for _, run := range phases {
-		if err := run(ctx, s); err != nil {
-			return err
-		}
-	}
-	return nil
+	return r.recreate.Unprotect(ctx, key.Namespace)
 }

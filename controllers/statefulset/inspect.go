@@ -14,14 +14,7 @@ import (
 // the API server has. Nothing is written.
 func Inspect(ctx context.Context, eyes workload.Eyes, set *appsv1beta1.StatefulSet) workload.Inspection {
 	r := NewReconciler(eyes.Client, eyes.Live, workload.SilentRecorder(), eyes.Clock)
-	s := newScope(set.DeepCopy(), eyes.Clock.Now())
-	s.cannotResize = !eyes.Capabilities.CanResize(ctx)
-	failure := r.runPhases(ctx, s)
-	found := workload.Inspection{
-		Workload: s.asked, Plan: s.plan, Planned: s.planned, Failure: failure, Failed: s.failedMoves, History: s.revisions.History,
-	}
-	if s.revisions.Update != nil {
-		found.Update, found.Current = s.revisions.Update.Name(), s.revisions.Current.Name()
-	}
-	return found
+	r.Capabilities = eyes.Capabilities
+	s, failure := r.shell().Advance(ctx, set.DeepCopy())
+	return s.Inspection(failure)
 }

@@ -33,14 +33,14 @@ func (r *Reconciler) observeKept(ctx context.Context, s *scope, session *recreat
 	}
 	var err error
 	if s.kept, err = session.Kept(ctx, find, func(claim string) bool { return s.templateOf(claim) != "" }); err != nil {
-		s.updating.Add(fmt.Errorf("see what is kept of recreated claims: %w", err))
+		s.Updating.Add(fmt.Errorf("see what is kept of recreated claims: %w", err))
 		return
 	}
 	if len(s.kept) > 0 || session.LooksAgain() {
-		s.requeue.Within(recreate.KeptPeriod)
+		s.Requeue.Within(recreate.KeptPeriod)
 	}
 	if s.hasClaim(session.HasGone) {
-		s.requeue.Within(gonePeriod) // its record is to say so
+		s.Requeue.Within(gonePeriod) // its record is to say so
 	}
 }
 

@@ -20,13 +20,8 @@ func (r *Reconciler) Measure(m metrics.Metrics) {
 
 // rollout returns what the metrics tell of the reconciliation, as the status does.
 func (s *scope) rollout() workload.Rollout {
-	rollout := workload.Rollout{
-		Planned: s.planned, Plan: s.plan, Failed: s.failedMoves, Claims: s.claimSteps,
-		Incomplete: len(s.members) != s.replicas || len(s.condemned) > 0,
-	}
-	if s.planned {
-		rollout.Revision = s.revisions.Update.Name()
-	}
+	rollout := s.Rollout()
+	rollout.Claims, rollout.Incomplete = s.claimSteps, len(s.members) != s.replicas || len(s.condemned) > 0
 	conditions := s.set.Status.Conditions
 	if stalled := meta.FindStatusCondition(conditions, appsv1beta1.ConditionStalled); stalled != nil && stalled.Status == metav1.ConditionTrue {
 		rollout.Stalled = stalled.Reason

@@ -62,14 +62,14 @@ func (s *scope) heldOrdinals() sets.Set[int] {
 // revision, there is nothing else to keep pods at.
 func (s *scope) heldByNumber() sets.Set[int] {
 	held := sets.New[int]()
-	update, current := s.revisions.MarkOf(s.revisions.Update), s.revisions.MarkOf(s.revisions.Current)
+	update, current := s.Revisions.MarkOf(s.Revisions.Update), s.Revisions.MarkOf(s.Revisions.Current)
 	if update == current {
 		return held
 	}
 	var ordinals []int
 	var turns []workload.Turn
 	for _, m := range s.inUpdateOrder() {
-		ordinals, turns = append(ordinals, m.ordinal), append(turns, workload.TurnOf(m.Pod, update, current, s.now))
+		ordinals, turns = append(ordinals, m.ordinal), append(turns, workload.TurnOf(m.Pod, update, current, s.Now))
 	}
 	pods := byOrdinal(s.members)
 	for _, ordinal := range slices.Backward(s.ordinals) {

@@ -58,7 +58,7 @@ func updateOf(t *testing.T, partition int32, strategy *appsv1beta1.UnorderedUpda
 	set := builders.StatefulSet("default", "sample", "nginx:alpine").Replicas(int32(len(at))).Partition(partition).Build()
 	set.Spec.UpdateStrategy.RollingUpdate.UnorderedUpdate = strategy
 	s := newScope(set, builders.Start)
-	s.revisions.Current, s.revisions.Update = revisionOf(t, "old", set.Spec.Template), revisionOf(t, "new", set.Spec.Template)
+	s.Revisions.Current, s.Revisions.Update = revisionOf(t, "old", set.Spec.Template), revisionOf(t, "new", set.Spec.Template)
 	for i, kind := range at {
 		if kind != "" {
 			s.members = append(s.members, podOfKind(kind, i))
@@ -143,7 +143,7 @@ func TestHeldByNumberKeepsTheNumber(t *testing.T) {
 // never left it, and there is no older one to stay at.
 func TestHeldByNumberHoldsNothingBackFromTheCurrentRevision(t *testing.T) {
 	s := updateOf(t, 2, byTier(), "old", "old", "other")
-	s.revisions.Update = s.revisions.Current
+	s.Revisions.Update = s.Revisions.Current
 	NewWithT(t).Expect(s.heldOrdinals()).To(BeEmpty())
 }
 

@@ -44,7 +44,7 @@ func (r *Reconciler) renewClaims(ctx context.Context, s *scope, session *recreat
 			continue
 		}
 		if !result.Again.IsZero() {
-			s.requeue.Within(max(result.Again.Sub(s.now), time.Millisecond))
+			s.Requeue.Within(max(result.Again.Sub(s.Now), time.Millisecond))
 		}
 		if result.Action == claims.Wait {
 			s.awaitRenewal(ordinal, m, name, result)
@@ -62,7 +62,7 @@ func (s *scope) templatesOf(ordinal int, m *member) []corev1.PersistentVolumeCla
 	if m == nil || m.Status.Phase != corev1.PodPending {
 		return templates
 	}
-	revision := s.revisions.Of(m.Pod)
+	revision := s.Revisions.Of(m.Pod)
 	if revision == nil {
 		return templates
 	}
@@ -106,10 +106,10 @@ func (s *scope) needsRenewal(
 	case s.claims.BelongsToOthers(found) || session.NotPermitted:
 		return volumes.RecordOf(found).Recreate != nil, nil
 	}
-	busy, until := claims.IsBusy(found, s.set.Spec.VolumeClaimUpdateStrategy, s.now)
+	busy, until := claims.IsBusy(found, s.set.Spec.VolumeClaimUpdateStrategy, s.Now)
 	busy = busy || session.HasGone(found)
 	if !until.IsZero() {
-		s.requeue.Within(max(until.Sub(s.now), time.Second))
+		s.Requeue.Within(max(until.Sub(s.Now), time.Second))
 	}
 	if !busy && found.Status.Phase == corev1.ClaimPending {
 		isNew, err := session.IsNew(ctx, name, template)
@@ -130,7 +130,7 @@ func (s *scope) failRenewal(ordinal int, m *member, name string, err error) {
 // unanswered returns what is known of a claim when a request has failed: it may be made
 // anew, so its pod waits. The request is made again.
 func (s *scope) unanswered(err error) *volumes.Recreation {
-	s.updating.Add(err)
+	s.Updating.Add(err)
 	return &volumes.Recreation{State: volumes.UnderWay, Reason: claims.ReasonClaimRecreating, Message: err.Error()}
 }
 

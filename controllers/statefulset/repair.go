@@ -42,7 +42,7 @@ func (r *Reconciler) repairIdentity(ctx context.Context, s *scope) error {
 		case err == nil:
 			m.Pod = repaired
 		case client.IgnoreNotFound(err) != nil:
-			s.updating.Add(fmt.Errorf("label pod %s/%s with its identity: %w", m.Namespace, m.Name, err))
+			s.Updating.Add(fmt.Errorf("label pod %s/%s with its identity: %w", m.Namespace, m.Name, err))
 		}
 	}
 	return nil

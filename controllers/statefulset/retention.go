@@ -73,10 +73,10 @@ func (r *Reconciler) ensureClaimOwners(ctx context.Context, s *scope) error {
 	if err != nil || len(changes) == 0 {
 		return err
 	}
-	if err := s.owner.Confirm(ctx, r.live); err != nil {
+	if err := s.Owner.Confirm(ctx, r.live); err != nil {
 		return err
 	}
-	for len(changes) > 0 && len(s.scaling.Errs) < workload.MaxFailures {
+	for len(changes) > 0 && len(s.Scaling.Errs) < workload.MaxFailures {
 		batch := changes[:min(len(changes), r.pods.Parallelism)]
 		changes = changes[len(batch):]
 		r.changeOwners(ctx, s, batch)
@@ -100,7 +100,7 @@ func (r *Reconciler) changeOwners(ctx context.Context, s *scope, changes []owner
 			r.recorder.Eventf(s.set, claim, corev1.EventTypeWarning, appsv1beta1.ReasonFailedUpdateClaim, workload.ActionUpdate,
 				"set the owners of claim %s: %v", claim.Name, err)
 		}
-		s.scaling.Add(fmt.Errorf("set the owners of claim %s/%s: %w", claim.Namespace, claim.Name, err))
+		s.Scaling.Add(fmt.Errorf("set the owners of claim %s/%s: %w", claim.Namespace, claim.Name, err))
 		s.gate(changes[i])
 	}
 }
@@ -178,7 +178,7 @@ func (r *Reconciler) appendLeftovers(ctx context.Context, changes []ownerChange,
 func (r *Reconciler) claimsOfOrdinal(ctx context.Context, s *scope, ordinal int, m *member) ([]*corev1.PersistentVolumeClaim, error) {
 	revision := s.revisionFor(ordinal)
 	if m != nil {
-		revision = s.revisions.Of(m.Pod)
+		revision = s.Revisions.Of(m.Pod)
 	}
 	templates := s.set.Spec.VolumeClaimTemplates
 	if revision != nil {

@@ -6,7 +6,6 @@ package statefulset
 import (
 	"context"
 	"slices"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -21,32 +20,20 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	s.asked = s.workload(facts)
+	asked := s.workload(facts)
 	for _, m := range s.lingering {
-		f, err := workload.Facts(ctx, r.client, s.revisions, m.Pod, s.now)
+		f, err := workload.Facts(ctx, r.client, s.Revisions, m.Pod, s.Now)
 		if err != nil {
 			return err
 		}
-		s.asked.Lingering = append(s.asked.Lingering, f)
+		asked.Lingering = append(asked.Lingering, f)
 	}
-	plan, tried := r.executor.Preflight(ctx, s.set, s.asked, s.now, slices.Concat(s.away, s.waiting)...)
-	s.plan, s.planned = plan, true
+	s.Decide(ctx, r.executor, asked, slices.Concat(s.away, s.waiting)...)
 	s.counts, s.claimCounts = countPods(s), s.countClaims()
 	if s.isUpdated() {
-		s.revisions.Current, s.counts.current = s.revisions.Update, s.counts.updated
+		s.Revisions.Current, s.counts.current = s.Revisions.Update, s.counts.updated
 	}
-	if !s.plan.Recheck.IsZero() {
-		s.requeue.Within(max(s.plan.Recheck.Sub(s.now), time.Millisecond))
-	}
-	result, err := r.executor.RunHandedOver(ctx, s.set, s.asked.Target.Revision.Name, s.plan.Moves, s.handOver)
-	if err != nil {
-		return err
-	}
-	if result = tried.With(result); result.IsUnfinished() {
-		s.requeue.AfterConflict()
-	}
-	s.failedMoves, s.updating.Errs = result.Failed, append(s.updating.Errs, result.Errors()...)
-	return nil
+	return s.Carry(ctx, r.executor, s.Plan.Moves, s.handOver)
 }
 
 // isUpdated reports whether no pod needs the current revision any more: there are pods, all
@@ -65,7 +52,7 @@ func (s *scope) workload(facts []inplace.PodFacts) inplace.Workload {
 	}
 	return inplace.Workload{
 		Target:               s.target(),
-		Current:              new(s.revisions.InPlace(s.revisions.Current)),
+		Current:              new(s.Revisions.InPlace(s.Revisions.Current)),
 		Replicas:             s.replicas,
 		Withheld:             s.withheld,
 		MaxUnavailable:       int(s.set.GetMaxUnavailable()),
@@ -83,10 +70,10 @@ func (s *scope) workload(facts []inplace.PodFacts) inplace.Workload {
 // target is what the pods that are not kept at an earlier revision become.
 func (s *scope) target() inplace.Target {
 	target := workload.TargetOf(s.set.GetInPlaceUpdateStrategy())
-	target.Revision = s.revisions.InPlace(s.revisions.Update)
+	target.Revision = s.Revisions.InPlace(s.Revisions.Update)
 	// Claims are the user's business otherwise, and pods get them when they are made.
 	target.IgnoresClaims = !s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates()
-	target.CannotResize = s.cannotResize
+	target.CannotResize = s.CannotResize
 	target.Policy, target.Lifecycle = s.set.GetPodUpdatePolicy(), s.set.GetLifecycle()
 	return target
 }
@@ -95,7 +82,7 @@ func (s *scope) target() inplace.Target {
 func (r *Reconciler) podFacts(ctx context.Context, s *scope) ([]inplace.PodFacts, error) {
 	facts := make([]inplace.PodFacts, 0, len(s.members))
 	for _, m := range s.inUpdateOrder() {
-		f, err := workload.Facts(ctx, r.client, s.revisions, m.Pod, s.now)
+		f, err := workload.Facts(ctx, r.client, s.Revisions, m.Pod, s.Now)
 		if err != nil {
 			return nil, err
 		}

@@ -159,7 +159,7 @@ func (r *Reconciler) scale(ctx context.Context, s *scope) error {
 	}
 	plan := planScale(scaleFacts{
 		ordinals: s.ordinals, members: s.members, condemned: s.condemned, gated: gated, limit: limit,
-		ordered: s.set.GetPodManagementPolicy() == appsv1.OrderedReadyPodManagement, now: s.now,
+		ordered: s.set.GetPodManagementPolicy() == appsv1.OrderedReadyPodManagement, now: s.Now,
 	})
 	if plan.waits != nil {
 		s.lingering = []*member{plan.awaited, plan.waits}
@@ -176,11 +176,11 @@ func (r *Reconciler) scale(ctx context.Context, s *scope) error {
 	r.createPods(ctx, s, plan.create)
 	for _, m := range s.members {
 		if m.Status.Phase == corev1.PodPending && m.DeletionTimestamp == nil {
-			s.scaling.Add(r.ensureClaimsOf(ctx, s, m))
+			s.Scaling.Add(r.ensureClaimsOf(ctx, s, m))
 		}
 	}
 	for _, m := range plan.remove {
-		s.scaling.Add(r.pods.Remove(ctx, s.owner, m.Pod, s.target(), s.now))
+		s.Scaling.Add(r.pods.Remove(ctx, s.Owner, m.Pod, s.target(), s.Now))
 	}
 	return nil
 }
@@ -192,24 +192,24 @@ func (r *Reconciler) createPods(ctx context.Context, s *scope, ordinals []int) {
 		revision := s.revisionFor(ordinal)
 		pod, err := newPod(s.set, revision, ordinal)
 		if err != nil {
-			s.scaling.Add(err)
+			s.Scaling.Add(err)
 			continue
 		}
-		inplace.PrepareNew(pod, target, s.now)
+		inplace.PrepareNew(pod, target, s.Now)
 		pods = append(pods, workload.NewPod{Pod: pod, Claims: newClaims(s.set, revision, ordinal), MayMake: s.cleared.Has})
 	}
-	s.scaling.Errs = append(s.scaling.Errs, r.pods.Create(ctx, s.owner, pods)...)
+	s.Scaling.Errs = append(s.Scaling.Errs, r.pods.Create(ctx, s.Owner, pods)...)
 }
 
 // ensureClaimsOf makes the claims again that a pod waits for: one that was
 // deleted would keep its pod pending for ever.
 func (r *Reconciler) ensureClaimsOf(ctx context.Context, s *scope, m *member) error {
-	revision := s.revisions.Of(m.Pod)
+	revision := s.Revisions.Of(m.Pod)
 	if revision == nil {
-		revision = s.revisions.Update
+		revision = s.Revisions.Update
 	}
 	wanted := slices.DeleteFunc(workload.ClaimsOf(m.Pod, newClaims(s.set, revision, m.ordinal)), func(claim *corev1.PersistentVolumeClaim) bool {
 		return s.claims.Get(claim.Name) == nil && !s.cleared.Has(claim.Name) // see renewClaims
 	})
-	return workload.EnsureClaims(ctx, r.client, s.owner, wanted, s.cleared.Has)
+	return workload.EnsureClaims(ctx, r.client, s.Owner, wanted, s.cleared.Has)
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/engine"
 	"github.com/insitu-dev/insitu/controllers/history"
 	"github.com/insitu-dev/insitu/controllers/podcache"
 	"github.com/insitu-dev/insitu/controllers/workload"
@@ -27,11 +28,8 @@ import (
 // scope is what one reconciliation knows of a StatefulSet. Each part is read
 // once, by the phase that needs it first.
 type scope struct {
-	set   *appsv1beta1.StatefulSet
-	owner workload.Owner
-	now   time.Time
-	// cannotResize is true when the API server does not serve pods/resize.
-	cannotResize bool
+	engine.Round
+	set *appsv1beta1.StatefulSet
 
 	// replicas is how many pods are wanted, and wanted their ordinals. ordinals are those
 	// that are looked at, ascending: all that have a pod, and so many others as pods can
@@ -46,9 +44,8 @@ type scope struct {
 	// withheld is how many pods are missing that scaleStrategy.maxUnavailable does not allow
 	// yet.
 	withheld int
-	// selector is spec.selector; strays are the pods that it no longer selects.
+	// selector is spec.selector.
 	selector labels.Selector
-	strays   []*corev1.Pod
 	// claims are those of the wanted pods, and claimSteps what those need that are to
 	// follow their templates, by the names of the pods. away are the pods that are kept
 	// away while their volumes grow, or their claims are made anew; waiting is what
@@ -65,26 +62,15 @@ type scope struct {
 	// now, see ensureClaimOwners and awaitVolumes.
 	gated sets.Set[string]
 
-	revisions workload.Revisions
 	// held are the wanted ordinals that the partition keeps at the current
 	// revision, whether they have a pod or not.
 	held sets.Set[int]
 	// priorities gives pods with the labels their priority; nil until it is needed.
 	priorities func(labels.Set) inplace.Priority
 
-	// asked is what the planner was told; plan, counts and claimCounts are what came of
-	// it. They are valid when planned is true.
-	asked       inplace.Workload
-	plan        inplace.Plan
-	planned     bool
+	// counts and claimCounts are what came of the plan.
 	counts      counts
 	claimCounts workload.ClaimCounts
-	// failedMoves holds the errors of moves, by pod name.
-	failedMoves map[string]error
-
-	// scaling and updating are what went wrong with single pods.
-	scaling, updating workload.Failures
-	requeue           workload.Requeue
 }
 
 // member is a pod of the set.
@@ -114,9 +100,8 @@ func ownerOf(set *appsv1beta1.StatefulSet) workload.Owner {
 
 func newScope(set *appsv1beta1.StatefulSet, now time.Time) *scope {
 	return &scope{
+		Round:    engine.Round{Owner: ownerOf(set), Now: now},
 		set:      set,
-		owner:    ownerOf(set),
-		now:      now,
 		replicas: int(set.GetReplicas()),
 		wanted:   set.GetWantedOrdinals(),
 		gated:    sets.New[string](),
@@ -140,17 +125,17 @@ func (r *Reconciler) observePods(ctx context.Context, s *scope) error {
 			continue // a pod that somebody gave our owner reference: not ours to touch
 		}
 		if workload.IsStray(pod, s.selector) {
-			s.strays = append(s.strays, pod)
+			s.Strays = append(s.Strays, pod)
 			continue
 		}
-		m := newMember(pod, ordinal, s.set.GetLifecycle(), s.set.GetMinReadySeconds(), s.now)
+		m := newMember(pod, ordinal, s.set.GetLifecycle(), s.set.GetMinReadySeconds(), s.Now)
 		if s.wanted.Has(ordinal) {
 			s.members = append(s.members, m)
 		} else {
 			s.condemned = append(s.condemned, m)
 			// Nothing but time makes it healthy, which others may wait for.
-			if at := workload.HealthyAt(pod, s.set.GetMinReadySeconds()); at.After(s.now) {
-				s.requeue.Within(at.Sub(s.now))
+			if at := workload.HealthyAt(pod, s.set.GetMinReadySeconds()); at.After(s.Now) {
+				s.Requeue.Within(at.Sub(s.Now))
 			}
 		}
 	}
@@ -182,13 +167,13 @@ func (s *scope) ordinalsInView() []int {
 func (r *Reconciler) ensureRevisions(ctx context.Context, s *scope) error {
 	content, err := history.NewContent(s.set.Spec.Template, s.set.Spec.VolumeClaimTemplates)
 	if err != nil {
-		return workload.SpecError{Err: fmt.Errorf("read templates of %s: %w", s.owner, err)}
+		return workload.SpecError{Err: fmt.Errorf("read templates of %s: %w", s.Owner, err)}
 	}
 	owner := history.Owner{
 		Object: s.set, Kind: kind,
 		Labels: s.set.Spec.Template.Labels, Collisions: ptr.Deref(s.set.Status.CollisionCount, 0),
 	}
-	s.revisions, err = workload.EnsureRevisions(ctx, r.keeper, owner, content, s.set.Status.CurrentRevision)
+	s.Revisions, err = workload.EnsureRevisions(ctx, r.keeper, owner, content, s.set.Status.CurrentRevision)
 	if err != nil {
 		return err
 	}
@@ -203,7 +188,7 @@ func (r *Reconciler) truncateHistory(ctx context.Context, s *scope) error {
 	for _, m := range slices.Concat(s.members, s.condemned) {
 		pods = append(pods, m.Pod)
 	}
-	s.updating.Add(s.revisions.Truncate(ctx, r.keeper, pods, int(s.set.GetRevisionHistoryLimit())))
+	s.Updating.Add(s.Revisions.Truncate(ctx, r.keeper, pods, int(s.set.GetRevisionHistoryLimit())))
 	return nil
 }
 
@@ -211,7 +196,7 @@ func (r *Reconciler) truncateHistory(ctx context.Context, s *scope) error {
 // partition keeps comes back at the current revision, also while an update runs.
 func (s *scope) revisionFor(ordinal int) *history.Revision {
 	if s.held.Has(ordinal) {
-		return s.revisions.Current
+		return s.Revisions.Current
 	}
-	return s.revisions.Update
+	return s.Revisions.Update
 }

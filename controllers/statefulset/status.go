@@ -23,20 +23,20 @@ import (
 func (r *Reconciler) patchStatus(ctx context.Context, s *scope, failure error) error {
 	before := s.set.DeepCopy()
 	status := &s.set.Status
-	if s.planned {
+	if s.Planned {
 		if err := computeCounts(s, status); err != nil {
 			return err
 		}
-		status.Resize = workload.ResizeStatus(s.plan)
-		status.Blockers = workload.Blockers(s.plan, s.failedMoves, before.Status.Blockers, s.now)
+		status.Resize = workload.ResizeStatus(s.Plan)
+		status.Blockers = workload.Blockers(s.Plan, s.Result.Failed, before.Status.Blockers, s.Now)
 	}
 	// That nothing can come of a spec is an observation, too: who compares generations
 	// would wait for ever.
-	if workload.IsInvalidSpec(failure) || s.planned && failure == nil {
+	if workload.IsInvalidSpec(failure) || s.Planned && failure == nil {
 		status.ObservedGeneration = s.set.Generation
 	}
 	setConditions(s, failure)
-	r.metrics.Report(client.ObjectKeyFromObject(s.set), s.rollout(), s.now)
+	r.metrics.Report(client.ObjectKeyFromObject(s.set), s.rollout(), s.Now)
 	r.recreate.Metrics.Keep(kind.GroupKind().String(), client.ObjectKeyFromObject(s.set), status.VolumeClaims)
 	if apiequality.Semantic.DeepEqual(before.Status, *status) {
 		return nil
@@ -47,8 +47,8 @@ func (r *Reconciler) patchStatus(ctx context.Context, s *scope, failure error) e
 	if err := r.client.Status().Patch(ctx, s.set, patch); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("patch status of StatefulSet %s/%s: %w", before.Namespace, before.Name, err)
 	}
-	workload.ReportStuck(r.recorder, s.set, s.plan, before.Status.Blockers, status.Blockers)
-	if !s.planned {
+	workload.ReportStuck(r.recorder, s.set, s.Plan, before.Status.Blockers, status.Blockers)
+	if !s.Planned {
 		workload.ReportStall(r.recorder, s.set, failure)
 	}
 	return nil
@@ -66,9 +66,9 @@ func computeCounts(s *scope, status *appsv1beta1.StatefulSetStatus) error {
 	status.CurrentReplicas, status.UpdatedReplicas = c.current, c.updated
 	status.UpdatedReadyReplicas, status.UpdatedAvailableReplicas = c.updatedReady, c.updatedAvailable
 	status.InPlaceUpdated, status.Recreated = c.inPlace, c.updated-c.inPlace
-	status.UpdateRevision, status.CurrentRevision = s.revisions.Update.Name(), s.revisions.Current.Name()
-	if s.revisions.Collisions > 0 {
-		status.CollisionCount = ptr.To(s.revisions.Collisions)
+	status.UpdateRevision, status.CurrentRevision = s.Revisions.Update.Name(), s.Revisions.Current.Name()
+	if s.Revisions.Collisions > 0 {
+		status.CollisionCount = ptr.To(s.Revisions.Collisions)
 	}
 	status.LabelSelector = selector.String()
 	status.VolumeClaims = s.claimCounts.Status
@@ -91,7 +91,7 @@ func countPods(s *scope) counts {
 			c.replicas++
 		}
 	}
-	for _, pod := range s.plan.Pods {
+	for _, pod := range s.Plan.Pods {
 		if pod.Pod.DeletionTimestamp != nil {
 			continue
 		}
@@ -107,7 +107,7 @@ func countPods(s *scope) counts {
 		} else if !pod.Updated {
 			c.pending++
 		}
-		add(&c.current, pod.Proved && s.revisions.Of(pod.Pod) == s.revisions.Current)
+		add(&c.current, pod.Proved && inplace.RevisionOf(pod.Pod) == s.Revisions.MarkOf(s.Revisions.Current))
 	}
 	return c
 }

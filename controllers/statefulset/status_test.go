@@ -33,16 +33,16 @@ type seen string
 func scopeOf(t *testing.T, set *appsv1beta1.StatefulSet, pods ...seen) *scope {
 	t.Helper()
 	s := newScope(set, now)
-	s.revisions.Update = revisionOf(t, "sample-new", set.Spec.Template)
-	s.revisions.Current = revisionOf(t, "sample-old", set.Spec.Template)
-	s.planned = true
+	s.Revisions.Update = revisionOf(t, "sample-new", set.Spec.Template)
+	s.Revisions.Current = revisionOf(t, "sample-old", set.Spec.Template)
+	s.Planned = true
 	for ordinal, how := range pods {
 		if how == "" {
 			continue
 		}
 		state := stateOf(ordinal, how)
 		s.members = append(s.members, &member{Pod: state.Pod, ordinal: ordinal})
-		s.plan.Pods = append(s.plan.Pods, state)
+		s.Plan.Pods = append(s.Plan.Pods, state)
 	}
 	s.ordinals = s.ordinalsInView()
 	s.held = s.heldOrdinals()
@@ -162,8 +162,8 @@ func TestProgressNamesPodsThatCannotBeDrained(t *testing.T) {
 		setConditions(s, nil)
 		return meta.FindStatusCondition(set.Status.Conditions, appsv1beta1.ConditionProgressing).Message
 	}
-	g.Expect(message()).To(HaveSuffix("are to be updated to revision " + s.revisions.Update.Name()))
-	s.plan.CannotDrain = &inplace.Refusal{Reason: inplace.ReasonCannotDrain, Message: "no policy acts in namespace default"}
+	g.Expect(message()).To(HaveSuffix("are to be updated to revision " + s.Revisions.Update.Name()))
+	s.Plan.CannotDrain = &inplace.Refusal{Reason: inplace.ReasonCannotDrain, Message: "no policy acts in namespace default"}
 	g.Expect(message()).To(HaveSuffix("; pods without a readiness gate are restarted in service: no policy acts in namespace default"))
 }
 
@@ -171,7 +171,7 @@ func TestFailuresAreConditionsWhileTheyLast(t *testing.T) {
 	g := NewWithT(t)
 	set := builders.StatefulSet("default", "sample", "nginx:alpine").Build()
 	s := scopeOf(t, set, "ua", "ua", "ua")
-	s.scaling.Errs, s.updating.Errs = []error{errors.New("quota exceeded")}, []error{errors.New("denied by a webhook")}
+	s.Scaling.Errs, s.Updating.Errs = []error{errors.New("quota exceeded")}, []error{errors.New("denied by a webhook")}
 	setConditions(s, nil)
 	for conditionType, words := range map[string]string{
 		appsv1beta1.ConditionFailedCreatePod: "quota exceeded", appsv1beta1.ConditionFailedUpdatePod: "denied by a webhook",
@@ -181,7 +181,7 @@ func TestFailuresAreConditionsWhileTheyLast(t *testing.T) {
 		g.Expect(condition.Status).To(Equal(metav1.ConditionTrue))
 		g.Expect(condition.Message).To(ContainSubstring(words))
 	}
-	s.scaling.Errs, s.updating.Errs = nil, nil
+	s.Scaling.Errs, s.Updating.Errs = nil, nil
 	setConditions(s, nil)
 	g.Expect(set.Status.Conditions).To(HaveLen(3), "Ready, Progressing and Stalled")
 }
@@ -196,7 +196,7 @@ func TestMessagesOfManyFailuresFit(t *testing.T) {
 	for i := range 500 {
 		all = append(all, fmt.Errorf("create pod default/sample-%d: pods \"sample-%d\" is forbidden: exceeded quota: few, requested: pods=1, used: pods=0, limited: pods=0", i, i))
 	}
-	s.scaling.Errs = all
+	s.Scaling.Errs = all
 	setConditions(s, nil)
 	condition := meta.FindStatusCondition(set.Status.Conditions, appsv1beta1.ConditionFailedCreatePod)
 	g.Expect(len(condition.Message)).To(BeNumerically("<=", 32768))

@@ -134,9 +134,9 @@ var mutants = []mutant{
 	},
 	{
 		// Nobody comes back to a pod whose update takes time.
-		"no-recheck", "controllers/statefulset/rollout.go",
-		"if !s.plan.Recheck.IsZero() {",
-		"if false && !s.plan.Recheck.IsZero() {",
+		"no-recheck", "controllers/engine/round.go",
+		"if !r.Plan.Recheck.IsZero() {",
+		"if false && !r.Plan.Recheck.IsZero() {",
 	},
 	{
 		// A conflict is taken for the end of it.
@@ -273,8 +273,8 @@ var mutants = []mutant{
 	{
 		// The claims of a pod that was deleted while nobody looked stay for ever.
 		"clones-claims-left", "controllers/cloneset/claims.go",
-		"if !ok || pods.Has(pod) || claim.DeletionTimestamp != nil || volumes.IsAway(claim, s.now) {",
-		"if true || !ok || pods.Has(pod) || claim.DeletionTimestamp != nil || volumes.IsAway(claim, s.now) {",
+		"if !ok || pods.Has(pod) || claim.DeletionTimestamp != nil || volumes.IsAway(claim, s.Now) {",
+		"if true || !ok || pods.Has(pod) || claim.DeletionTimestamp != nil || volumes.IsAway(claim, s.Now) {",
 	},
 	{
 		// What an autoscaler has set is taken for an unfinished resize.
@@ -370,7 +370,7 @@ var mutants = []mutant{
 	{
 		// Nothing says that the server refuses pods.
 		"wider-refusal-unsaid", "controllers/statefulset/conditions.go",
-		"appsv1beta1.ReasonFailedCreate, s.scaling.Errs)",
+		"appsv1beta1.ReasonFailedCreate, s.Scaling.Errs)",
 		"appsv1beta1.ReasonFailedCreate, nil)",
 	},
 	{

@@ -1,0 +1,108 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package engine holds what the reconciliations of all kinds of workloads have in common:
+// what is known of one, and the way from its plan to its status.
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/insitu-dev/insitu/controllers/executor"
+	"github.com/insitu-dev/insitu/controllers/workload"
+	"github.com/insitu-dev/insitu/inplace"
+)
+
+// Round is one reconciliation of one workload. What a kind knows besides embeds it.
+type Round struct {
+	// Owner is the workload.
+	Owner workload.Owner
+	// Now is when the reconciliation began.
+	Now time.Time
+	// CannotResize is true when the API server does not serve pods/resize.
+	CannotResize bool
+	// Strays are the pods that the selector of the workload selects no longer.
+	Strays []*corev1.Pod
+	// Revisions are those of the workload; their Update is nil until they are known.
+	Revisions workload.Revisions
+
+	// Asked is what the planner was told, and Plan what came of it; both are valid where
+	// Planned is true. Result is what came of the moves.
+	Asked   inplace.Workload
+	Plan    inplace.Plan
+	Planned bool
+	Result  executor.Result
+
+	// Scaling and Updating are what went wrong with single pods. It does not keep others
+	// from being worked on.
+	Scaling, Updating workload.Failures
+	// Requeue is when to reconcile again if no event comes before.
+	Requeue workload.Requeue
+}
+
+// Decide plans the next steps of the pods, by what the API server says to them. others are
+// blockers that the planner does not know of.
+func (r *Round) Decide(ctx context.Context, e *executor.Executor, asked inplace.Workload, others ...inplace.Blocker) {
+	r.Asked, r.Planned = asked, true
+	r.Plan, r.Result = e.Preflight(ctx, r.Owner.Object, asked, r.Now, others...)
+	if !r.Plan.Recheck.IsZero() {
+		r.Requeue.Within(max(r.Plan.Recheck.Sub(r.Now), time.Millisecond))
+	}
+}
+
+// Carry carries out moves of the plan. Pods that are to be recreated are handed over before. An
+// error says that nothing was done.
+func (r *Round) Carry(ctx context.Context, e *executor.Executor, moves []inplace.Move, handOver executor.HandOver) error {
+	result, err := e.RunHandedOver(ctx, r.Owner.Object, r.Asked.Target.Revision.Name, moves, handOver)
+	if err != nil {
+		return err
+	}
+	if r.Result = r.Result.With(result); r.Result.IsUnfinished() {
+		r.Requeue.AfterConflict()
+	}
+	r.Updating.Errs = append(r.Updating.Errs, r.Result.Errors()...)
+	return nil
+}
+
+// Inspection returns what was decided, for who looks at it. failure is what ended the round.
+func (r *Round) Inspection(failure error) workload.Inspection {
+	found := workload.Inspection{
+		Workload: r.Asked, Plan: r.Plan, Planned: r.Planned, Failure: failure, Failed: r.Result.Failed, History: r.Revisions.History,
+	}
+	if r.Revisions.Update != nil {
+		found.Update, found.Current = r.Revisions.Update.Name(), r.Revisions.Current.Name()
+	}
+	return found
+}
+
+// Rollout returns what the metrics tell of the round.
+func (r *Round) Rollout() workload.Rollout {
+	rollout := workload.Rollout{Planned: r.Planned, Plan: r.Plan, Failed: r.Result.Failed}
+	if r.Planned {
+		rollout.Revision = r.Revisions.Update.Name()
+	}
+	return rollout
+}
+
+// end returns the result of a round that err has ended, if it is not nil.
+func (r *Round) end(ctx context.Context, err error) (ctrl.Result, error) {
+	if lasting := workload.IgnoreConflict(err); lasting != nil {
+		return ctrl.Result{}, lasting
+	}
+	if err != nil {
+		r.Requeue.AfterConflict()
+	}
+	// What failed with single pods is no error of the reconciliation: the wait
+	// after an error grows to minutes, and other pods may be in their grace period.
+	if failures := slices.Concat(r.Scaling.Errs, r.Updating.Errs); len(failures) > 0 {
+		ctrl.LoggerFrom(ctx).Error(errors.Join(failures...), "Failed to move pods")
+	}
+	r.Requeue.After(r.Scaling, r.Updating)
+	return r.Requeue.Result(), nil
+}
