@@ -49,7 +49,7 @@ var alone = map[string]string{
 }
 
 // inShortRun are the pages that make test runs.
-var inShortRun = []string{"docs/native.md", "docs/quickstart.md", "docs/statefulset.md", "docs/volumes.md"}
+var inShortRun = []string{"docs/quickstart.md", "docs/statefulset.md"}
 
 func TestDocs(t *testing.T) {
 	RegisterFailHandler(Fail)

@@ -23,7 +23,6 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/test/builders"
-	"github.com/insitu-dev/insitu/test/short"
 )
 
 // makeVolumes makes volumes for the claims of one namespace, in a class that is
@@ -118,7 +117,7 @@ var _ = Describe("Claims", func() {
 		Consistently(ctx, current).WithTimeout(8 * time.Second).Should(Equal(want))
 	}
 
-	It("go with the pod that a scale-down removes, if the policy says so", short.Spec, func(ctx context.Context) {
+	It("go with the pod that a scale-down removes, if the policy says so", func(ctx context.Context) {
 		set := create(ctx, claiming(namespace, keep, remove))
 		before := current(ctx)
 		Expect(before).To(HaveLen(2))

@@ -262,7 +262,7 @@ var _ = Describe("A CloneSet", func() {
 		expectInPlace(before, c.pods(ctx), 1)
 	})
 
-	It("replaces pods with two beyond replicas, and none out of service", short.Spec, func(ctx context.Context) {
+	It("replaces pods with two beyond replicas, and none out of service", func(ctx context.Context) {
 		c := newClones(ctx, four().MaxUnavailable(0).MaxSurge(2).Policy(appsv1beta1.RecreatePodUpdateStrategyType))
 		gone := map[types.UID]bool{}
 		for _, pod := range c.pods(ctx) {
@@ -284,7 +284,7 @@ var _ = Describe("A CloneSet", func() {
 		}
 	})
 
-	It("goes down by the pods that the spec names", short.Spec, func(ctx context.Context) {
+	It("goes down by the pods that the spec names", func(ctx context.Context) {
 		c := newClones(ctx, four())
 		before := c.names(ctx)
 		c.change(ctx, func(set *appsv1beta1.CloneSet) {

@@ -24,7 +24,6 @@ import (
 	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/test/labtools"
 	"github.com/insitu-dev/insitu/test/policies"
-	"github.com/insitu-dev/insitu/test/short"
 	"github.com/insitu-dev/insitu/test/stage"
 )
 
@@ -120,7 +119,7 @@ var _ = Describe("Drained pods", Serial, func() {
 
 	// The operator is killed, and what it drained stays so, whatever its kubelet says, until
 	// the switch is gone.
-	It("are ready within 15 s when nobody is there and the switch is gone", short.Spec, func(ctx context.Context) {
+	It("are ready within 15 s when nobody is there and the switch is gone", func(ctx context.Context) {
 		web := builtin{kind: deployment, namespace: newNamespace(ctx)}
 		web.start(ctx, web.waiting(nginxAlpine, 3600))
 		web.setImage(ctx, nginxLatest)

@@ -199,7 +199,7 @@ var _ = Describe("Lifecycle hooks", func() {
 		Expect([]int32{after[0].Restarts, after[1].Restarts, after[2].Restarts}).To(Equal([]int32{1, 1, 2}))
 	})
 
-	It("hold a pod before its deletion by a scale-down, and give it back to a scale-up", short.Spec, func(ctx context.Context) {
+	It("hold a pod before its deletion by a scale-down, and give it back to a scale-up", func(ctx context.Context) {
 		set := create(ctx, hooked(namespace, appsv1beta1.Lifecycle{PreDelete: blockerHook(false)}))
 		before := pods(ctx, set)
 		change(ctx, set, scaledTo(1))

@@ -47,7 +47,7 @@ var _ = Describe("An update in place", func() {
 		expectEvent(ctx, namespace, "Pod", appsv1beta1.ReasonSuccessfulUpdatePodInPlace, "back in service")
 	})
 
-	It("changes labels and annotations without a restart", short.Spec, func(ctx context.Context) {
+	It("changes labels and annotations without a restart", func(ctx context.Context) {
 		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine))
 		before := pods(ctx, set)
 
@@ -64,7 +64,7 @@ var _ = Describe("An update in place", func() {
 	})
 
 	// Two tags of one digest: neither imageID nor status.image tells them apart.
-	It("completes when the new tag has the digest of the old one", short.Spec, func(ctx context.Context) {
+	It("completes when the new tag has the digest of the old one", func(ctx context.Context) {
 		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxLatest).MaxUnavailable(3))
 		before := pods(ctx, set)
 		imageID := getPod(ctx, set, 0).Status.ContainerStatuses[0].ImageID

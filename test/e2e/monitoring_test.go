@@ -30,7 +30,6 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/test/builders"
 	"github.com/insitu-dev/insitu/test/monitoring"
-	"github.com/insitu-dev/insitu/test/short"
 )
 
 // huge is a size that no node has.
@@ -148,7 +147,7 @@ func expectBoard(ctx context.Context, prometheus prometheusv1.API, since time.Ti
 }
 
 var _ = Describe("Prometheus, with the alerts and the Grafana board", func() {
-	It("names what is stuck, until it is freed, and fills the board", short.Spec, func(ctx context.Context) {
+	It("names what is stuck, until it is freed, and fills the board", func(ctx context.Context) {
 		namespace := newRecreateNamespace(ctx)
 		began := time.Now()
 		prometheus := startPrometheus(ctx, namespace)

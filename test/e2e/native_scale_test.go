@@ -128,7 +128,7 @@ var _ = Describe("A Deployment", func() {
 	var web builtin
 	BeforeEach(func(ctx context.Context) { web = builtin{kind: deployment, namespace: newNamespace(ctx)} })
 
-	It("is waited for by kubectl rollout status, from the very write that changes it", short.Spec, func(ctx context.Context) {
+	It("is waited for by kubectl rollout status, from the very write that changes it", func(ctx context.Context) {
 		before := web.start(ctx, web.gated(nginxAlpine))
 		web.setImage(ctx, nginxLatest)
 		web.rolledOut(ctx)
@@ -170,7 +170,7 @@ var _ = Describe("A Deployment", func() {
 		Expect(web.wish(ctx)).To(Equal(wish))
 	})
 
-	It("proves an image by a pod more, and touches no other before that serves", short.Spec, func(ctx context.Context) {
+	It("proves an image by a pod more, and touches no other before that serves", func(ctx context.Context) {
 		before := web.start(ctx, web.manifest(nginxAlpine))
 		wish := web.wish(ctx)
 		web.setImage(ctx, nginxMissing)

@@ -20,7 +20,6 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/test/builders"
-	"github.com/insitu-dev/insitu/test/short"
 )
 
 // enoughRequests is how many requests a workload answers while it is rolled out.
@@ -110,7 +109,7 @@ var _ = Describe("Traffic of a workload of Kubernetes", Serial, func() {
 			Expect(pod.Labels).NotTo(HaveKey(appsv1beta1.DrainedLabel))
 		}
 	},
-		Entry("of a Deployment", short.Spec, deployment),
+		Entry("of a Deployment", deployment),
 		Entry("of a StatefulSet", statefulSet),
 		Entry("of a DaemonSet", daemonSet),
 	)

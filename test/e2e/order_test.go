@@ -27,7 +27,6 @@ import (
 	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/test/builders"
 	"github.com/insitu-dev/insitu/test/observe"
-	"github.com/insitu-dev/insitu/test/short"
 )
 
 // lab runs a command of the lab.
@@ -98,7 +97,7 @@ var _ = Describe("The order of pods", func() {
 	var namespace string
 	BeforeEach(func(ctx context.Context) { namespace = newNamespace(ctx) })
 
-	It("is that of the weights, and the partition is a number", short.Spec, func(ctx context.Context) {
+	It("is that of the weights, and the partition is a number", func(ctx context.Context) {
 		tier := func(weight int32, name string) appsv1beta1.UpdatePriorityWeightTerm {
 			return appsv1beta1.UpdatePriorityWeightTerm{Weight: weight, MatchSelector: metav1.LabelSelector{MatchLabels: map[string]string{"tier": name}}}
 		}
@@ -158,7 +157,7 @@ var _ = Describe("The order of pods", func() {
 		Expect(deleted).To(Equal([]string{"delete pods/ sample-2", "delete pods/ sample-1", "delete pods/ sample-0"}))
 	})
 
-	It("is interrupted by a label that asks for pods to be deleted", short.Spec, func(ctx context.Context) {
+	It("is interrupted by a label that asks for pods to be deleted", func(ctx context.Context) {
 		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine))
 		before := pods(ctx, set)
 		change(ctx, set, func(s *appsv1beta1.StatefulSet) { s.Spec.UpdateStrategy.RollingUpdate.Paused = true })

@@ -288,7 +288,7 @@ var _ = Describe("An update that is overtaken", func() {
 			by: edits(environment, args()), sample0: recreated, sample1: recreated,
 		}),
 		// Whether the kubelet starts the second image before the third is its own affair.
-		Entry("in Restarting, by a third revision", short.Spec, overtaken{
+		Entry("in Restarting, by a third revision", overtaken{
 			given: stopsSlowly, update: image(sleeperV2), when: in(inplace.Restarting),
 			by: image(sleeperV3), sample0: restartedOnce, sample1: kept(BeNumerically("~", 1.5, 0.5)),
 		}),

@@ -24,7 +24,6 @@ import (
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/commands"
 	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/test/labtools"
-	"github.com/insitu-dev/insitu/test/short"
 	"github.com/insitu-dev/insitu/volumes"
 )
 
@@ -86,7 +85,7 @@ var _ = Describe("The kubectl plugin", func() {
 		return podsByUID(ctx, namespace)
 	}
 
-	It("names what four rollouts wait for, and undo frees each", short.Spec, func(ctx context.Context) {
+	It("names what four rollouts wait for, and undo frees each", func(ctx context.Context) {
 		before := start(ctx)
 		for _, rollout := range stuckRollouts() {
 			output, err := kubectl(ctx, "patch", "-n", namespace, rollout.workload, "--type=json", "-p", "["+rollout.patch+"]")

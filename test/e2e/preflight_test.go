@@ -23,7 +23,6 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/test/builders"
-	"github.com/insitu-dev/insitu/test/short"
 )
 
 // podUpdates matches updates of pods in a namespace.
@@ -85,7 +84,7 @@ func tryImage(ctx context.Context, pod *corev1.Pod, image string) (string, error
 }
 
 var _ = Describe("A policy that approves images", func() {
-	It("is named before a pod is taken out of service, and the rollout goes on when it is gone", short.Spec, func(ctx context.Context) {
+	It("is named before a pod is taken out of service, and the rollout goes on when it is gone", func(ctx context.Context) {
 		namespace := newNamespace(ctx)
 		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine).MaxUnavailable(2))
 		before := pods(ctx, set)

@@ -23,7 +23,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
-	"github.com/insitu-dev/insitu/test/short"
 )
 
 // withSnapshotClass lets snapshots be of a class, and take so long at most.
@@ -272,7 +271,7 @@ var _ = Describe("Claims that cannot be made anew", func() {
 		notStalled(set)
 		Expect(contents(ctx, set)).To(Equal(data))
 	},
-		Entry("they never become ready", short.Spec, snapshotNeverReady),
+		Entry("they never become ready", snapshotNeverReady),
 		Entry("the driver fails", snapshotFailing),
 	)
 

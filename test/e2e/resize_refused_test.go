@@ -80,7 +80,7 @@ var _ = Describe("A resize that the API server refuses", func() {
 		},
 		Entry("99 CPUs", nil, to(size{cpu: "99", memory: "64Mi"}),
 			inplace.ReasonResizeInfeasible, "node didn't have enough allocatable resources: cpu, requested: 99000"),
-		Entry("a quota", short.Spec, quota("300m"), to(size{cpu: "300m", memory: "64Mi"}),
+		Entry("a quota", quota("300m"), to(size{cpu: "300m", memory: "64Mi"}),
 			inplace.ReasonResizeDenied, "exceeded quota: rule, requested: requests.cpu=250m"),
 		Entry("the maximum of a LimitRange", limitRange("128Mi"), to(size{cpu: "50m", memory: "256Mi"}),
 			inplace.ReasonResizeDenied, "maximum memory usage per Container is 128Mi, but limit is 256Mi"),

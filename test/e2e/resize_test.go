@@ -326,7 +326,7 @@ var _ = Describe("A resize", func() {
 
 	// It is the CPU that goes down: a kubelet lowers no memory limit of a container
 	// that was restarted, since it misses the memory usage of the one before.
-	It("up and down beside another image takes one restart, up before it and down after it", short.Spec, func(ctx context.Context) {
+	It("up and down beside another image takes one restart, up before it and down after it", func(ctx context.Context) {
 		from, target := size{cpu: large.cpu, memory: small.memory}, size{cpu: small.cpu, memory: large.memory}
 		set := create(ctx, sized(namespace, from))
 		before, seen, written := pods(ctx, set), watchPods(ctx, namespace), len(operatorWrites(namespace))

@@ -19,7 +19,6 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/test/builders"
-	"github.com/insitu-dev/insitu/test/short"
 )
 
 // Annotations of a claim template, and of a claim that was made from a snapshot.
@@ -101,7 +100,7 @@ var _ = Describe("Claims restored from snapshots, each from that of its ordinal"
 		Expect(content(ctx, namespace, fmt.Sprintf("%s-%d", set.Name, ordinal))).To(Equal(data[fmt.Sprintf("sample-%d", from)]))
 	}
 
-	It("by a pattern, in a class that waits for the pod; a replica that has none is refused until it has", short.Spec, func(ctx context.Context) {
+	It("by a pattern, in a class that waits for the pod; a replica that has none is refused until it has", func(ctx context.Context) {
 		set := create(ctx, restored(classWait, restoringFrom("nightly-$(claim)-$(ordinal)"), toSize("2Gi")))
 		for i := range 2 {
 			expectRestored(ctx, set, i, i, fmt.Sprintf("nightly-data-%d", i))

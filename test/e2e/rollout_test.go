@@ -82,7 +82,7 @@ var _ = Describe("A rollout", func() {
 		expectInPlace(before[1:], pods(ctx, set)[1:], 1)
 	})
 
-	It("waits while it is paused", short.Spec, func(ctx context.Context) {
+	It("waits while it is paused", func(ctx context.Context) {
 		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine))
 		before := pods(ctx, set)
 		change(ctx, set, func(s *appsv1beta1.StatefulSet) {
@@ -100,7 +100,7 @@ var _ = Describe("A rollout", func() {
 		expectInPlace(before, pods(ctx, set), 1)
 	})
 
-	It("recreates what cannot go in place, and names the field", short.Spec, func(ctx context.Context) {
+	It("recreates what cannot go in place, and names the field", func(ctx context.Context) {
 		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine))
 		before := pods(ctx, set)
 		change(ctx, set, func(s *appsv1beta1.StatefulSet) {
@@ -131,7 +131,7 @@ var _ = Describe("A rollout", func() {
 		expectInPlace(before, pods(ctx, set), 0)
 	})
 
-	It("creates and deletes in order under OrderedReady", short.Spec, func(ctx context.Context) {
+	It("creates and deletes in order under OrderedReady", func(ctx context.Context) {
 		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine).OrderedReady())
 		found := pods(ctx, set)
 		Expect(found[1].Created.Time).To(BeTemporally(">=", found[0].Created.Time))

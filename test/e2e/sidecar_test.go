@@ -188,7 +188,7 @@ var _ = Describe("keepReady", func() {
 	BeforeEach(func(ctx context.Context) { namespace = newNamespace(ctx) })
 
 	// The grace period of ten minutes shows that nothing waits for it.
-	It("changes a container that it names while the pod stays in service", short.Spec, func(ctx context.Context) {
+	It("changes a container that it names while the pod stays in service", func(ctx context.Context) {
 		set := create(ctx, sidecarSet(namespace).With(keepReady("proxy")))
 		before := getPods(ctx, set)
 		gates := watchGates(ctx, set)

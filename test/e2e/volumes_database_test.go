@@ -13,7 +13,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
-	"github.com/insitu-dev/insitu/test/short"
 )
 
 // attributes returns the classes of attributes that the claims of a namespace
@@ -71,7 +70,7 @@ var _ = Describe("Volumes of a database", func() {
 
 		writers.expectAllStored(ctx)
 	},
-		Entry("Redis", short.Spec, redis),
+		Entry("Redis", redis),
 		Entry("PostgreSQL", postgres),
 	)
 

@@ -24,7 +24,7 @@ import (
 	"github.com/insitu-dev/insitu/test/short"
 )
 
-var _ = Describe("An uninstall in the middle of rollouts", short.Spec, Ordered, func() {
+var _ = Describe("An uninstall in the middle of rollouts", Ordered, func() {
 	var held workloads
 	var settled calm
 
@@ -37,7 +37,7 @@ var _ = Describe("An uninstall in the middle of rollouts", short.Spec, Ordered, 
 		settled = all.rest(ctx)
 	})
 
-	It("releases what is held: Kubernetes goes on with it", func(ctx context.Context) {
+	It("releases what is held: Kubernetes goes on with it", short.Spec, func(ctx context.Context) {
 		// The rollouts stay in their middle, however late that is looked at. A StatefulSet has
 		// no annotation for that, and its field would hold up Kubernetes, too: a
 		// PodDisruptionBudget does not.
@@ -69,13 +69,13 @@ var _ = Describe("An uninstall in the middle of rollouts", short.Spec, Ordered, 
 		Expect(traces).NotTo(Or(ContainSubstring(native.HeldLabel), ContainSubstring(native.StatusAnnotation)))
 	})
 
-	It("leaves the workloads and their pods as they are, and the definitions of their kinds", func(ctx context.Context) {
+	It("leaves the workloads and their pods as they are, and the definitions of their kinds", short.Spec, func(ctx context.Context) {
 		settled.expectUntouched(ctx)
 		Expect(kubectl(ctx, "get", "crds", "-o", "name")).To(And(
 			ContainSubstring("/statefulsets.apps.kruise.io\n"), ContainSubstring("/clonesets.apps.kruise.io\n")))
 	})
 
-	It("leaves nothing else of the chart", func(ctx context.Context) {
+	It("leaves nothing else of the chart", short.Spec, func(ctx context.Context) {
 		const chartLabel = "app.kubernetes.io/instance=" + release
 		stay := []string{
 			"customresourcedefinition.apiextensions.k8s.io/statefulsets.apps.kruise.io",

@@ -52,6 +52,9 @@ func TestLife(t *testing.T) {
 				"replacement":       (*user).replace,
 			} {
 				t.Run(kind+"/"+words+"/"+way, func(t *testing.T) {
+					if testing.Short() && way == "client-side apply" && words != "a whole wish" {
+						t.Skip("make test-all runs it: kubectl takes a second for each write")
+					}
 					l := life{user: newUser(t), write: write, kind: kind, spec: spec}
 
 					NewWithT(t).Expect(l.held()).To(Equal(l.free()))

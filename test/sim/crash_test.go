@@ -245,7 +245,10 @@ func (r rollout) crashEverywhere(g Gomega, fates func(k int) []fate) {
 
 // A manager that never survives a write gets there as well.
 func TestCrashAfterEveryWriteInARow(t *testing.T) {
-	for _, r := range slices.Concat(rollouts, cloneRollouts, resizeRollouts, volumeRollouts, widerRollouts) {
+	for k, r := range slices.Concat(rollouts, cloneRollouts, resizeRollouts, volumeRollouts, widerRollouts) {
+		if isLeftOut(k, 3) {
+			continue
+		}
 		t.Run(r.name, func(t *testing.T) {
 			g := NewWithT(t)
 			w := r.begin(g)

@@ -169,7 +169,10 @@ func TestNativeCrashAtEveryWrite(t *testing.T) {
 
 // A manager that never survives a write gets there as well.
 func TestNativeCrashAfterEveryWriteInARow(t *testing.T) {
-	for _, r := range nativeRollouts {
+	for k, r := range nativeRollouts {
+		if isLeftOut(k, 3) {
+			continue
+		}
 		t.Run(r.name, func(t *testing.T) {
 			g := NewWithT(t)
 			w, before := r.begin(g)

@@ -109,6 +109,9 @@ func (r rootfs) start(t *testing.T, args ...string) func(os.Signal) error {
 }
 
 func TestRedisKeepsWhatItAcknowledged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make test-all runs it, with the databases that are updated")
+	}
 	g := NewWithT(t)
 	opts := SetOptions{CacheDir: t.TempDir()}
 	root := unpackDatabase(t, opts, "redis:alpine")
@@ -146,6 +149,9 @@ func TestRedisKeepsWhatItAcknowledged(t *testing.T) {
 }
 
 func TestPostgresKeepsWhatItAcknowledged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make test-all runs it, with the databases that are updated")
+	}
 	g := NewWithT(t)
 	root := unpackDatabase(t, SetOptions{CacheDir: t.TempDir()}, "postgres:alpine")
 	root.volume(t, "var/lib/postgresql/data")
