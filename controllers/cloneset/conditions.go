@@ -4,14 +4,13 @@
 package cloneset
 
 import (
-	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/engine"
 	"github.com/insitu-dev/insitu/controllers/workload"
-	"github.com/insitu-dev/insitu/inplace"
 )
 
 // setConditions sets every condition of the status, one function each. before is
@@ -31,59 +30,31 @@ func setConditions(s *scope, before appsv1beta1.CloneSetStatus, failure error) {
 	setProgressing(s, before)
 	setStalled(s, failure)
 	setFailed(s, appsv1beta1.ConditionFailedScale, s.Scaling.Errs)
-	setFailed(s, appsv1beta1.ConditionFailedUpdate, slices.Concat(s.Updating.Errs, workload.Denials(s.Plan)))
+	setFailed(s, appsv1beta1.ConditionFailedUpdate, s.FailedUpdates())
 }
 
 // setReady says how far the set has come, in one word and a sentence.
 func setReady(s *scope) {
-	c, claims, replicas := s.counts, s.claimCounts, s.set.GetReplicas()
-	var reason, message string
-	switch {
-	case int(c.replicas) != s.scaled.wanted || len(s.outgoing) > 0:
-		reason = appsv1beta1.ReasonScaling
-		message = inplace.Scaling(int(c.replicas), s.scaled.wanted, len(s.outgoing)) + workload.WithheldMessage(s.scaled.withheld)
-	case c.pending > 0 && s.set.GetUpdateStrategyType() == appsv1beta1.OnDeleteCloneSetUpdateStrategyType:
-		reason = appsv1beta1.ReasonOnDelete
-		message = inplace.WhenDeleted(c.pending)
-	case c.pending > 0 && s.set.IsPaused():
-		reason = appsv1beta1.ReasonPaused
-		message = "paused with " + inplace.Pods(c.pending) + " to update"
-	case c.pending > 0:
-		reason = appsv1beta1.ReasonUpdating
-		message = fmt.Sprintf("%d of %d pods are to be updated to revision %s", c.pending, replicas-c.kept, s.Revisions.Update.Name()) +
-			workload.Undrained(s.Plan) + workload.FirstBlocker(s.Plan)
-	case c.available < replicas:
-		reason = appsv1beta1.ReasonUpdating
-		message = fmt.Sprintf("%d of %d pods are available", c.available, replicas) + workload.FirstBlocker(s.Plan)
-	case claims.Moving > 0:
-		reason = appsv1beta1.ReasonUpdatingClaims
-		message = fmt.Sprintf("%d claims are on their way to their templates, %d are blocked", claims.Moving, claims.Blocked)
-	case claims.Blocked > 0:
-		reason = appsv1beta1.ReasonClaimsBlocked
-		message = fmt.Sprintf("%d claims do not follow their templates: %s", claims.Blocked, claims.Message)
-	case c.kept > 0:
-		reason = appsv1beta1.ReasonPartitionReached
-		message = "partition keeps " + inplace.PodsThat(c.kept, "at its revision", "at their revision")
-	default:
-		reason = appsv1beta1.ReasonAvailable
-		message = inplace.PodsThat(c.available, "is", "are") + " available"
-	}
-	isReady := c.available == replicas &&
-		slices.Contains([]string{appsv1beta1.ReasonAvailable, appsv1beta1.ReasonPartitionReached, appsv1beta1.ReasonOnDelete}, reason)
-	setCondition(s, appsv1beta1.ConditionReady, isReady, reason, message)
+	p := s.Progress(s.standing())
+	setCondition(s, appsv1beta1.ConditionReady, p.Ready, p.Reason, p.Message)
 }
 
-// setStalled reports what needs somebody: a spec that cannot be carried out, a
-// write that the server refuses, a pod that is stuck, or progressDeadlineSeconds
-// without progress, which setProgressing has found out before.
+// standing returns where the pods of the set stand.
+func (s *scope) standing() engine.Standing {
+	return engine.Standing{
+		Replicas: int(s.set.GetReplicas()), Wanted: s.scaled.wanted, Existing: int(s.counts.replicas), Leaving: len(s.outgoing), Withheld: s.scaled.withheld,
+		Available: int(s.counts.available), Pending: int(s.counts.pending), Kept: int(s.counts.kept),
+		OnDelete: s.set.GetUpdateStrategyType() == appsv1beta1.OnDeleteCloneSetUpdateStrategyType, Paused: s.set.IsPaused(),
+		Claims: s.claimCounts,
+	}
+}
+
+// setStalled reports what needs somebody, or progressDeadlineSeconds without progress, which
+// setProgressing has found out before.
 func setStalled(s *scope, failure error) {
-	stall, known := workload.StallBeforePlan(failure)
-	switch {
-	case known:
-	case failure != nil:
-		return // it passes by itself; what was reported stands
-	default:
-		stall = workload.FindStall(s.Plan, slices.Concat(s.Updating.Errs, s.Scaling.Errs))
+	stall, known := s.Stall(failure)
+	if !known {
+		return
 	}
 	progressing := findCondition(s.set.Status.Conditions, appsv1beta1.ConditionProgressing)
 	if !stall.Stalled && progressing != nil && progressing.Reason == appsv1beta1.ReasonProgressDeadlineExceeded {

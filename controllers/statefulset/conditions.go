@@ -4,16 +4,13 @@
 package statefulset
 
 import (
-	"fmt"
-	"slices"
-
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/engine"
 	"github.com/insitu-dev/insitu/controllers/workload"
-	"github.com/insitu-dev/insitu/inplace"
 )
 
 // setConditions sets every condition of the status, one function each.
@@ -23,86 +20,44 @@ import (
 func setConditions(s *scope, failure error) {
 	if !s.Planned {
 		if stall, known := workload.StallBeforePlan(failure); known {
-			setReady(s, progress{reason: stall.Reason, message: stall.Message})
-			setProgressing(s, progress{reason: stall.Reason, message: stall.Message})
+			p := engine.Progress{Reason: stall.Reason, Message: stall.Message}
+			setReady(s, p)
+			setProgressing(s, p)
 		}
 		setStalled(s, failure)
 		return
 	}
-	p := progressOf(s)
+	p := s.Progress(s.standing())
 	setReady(s, p)
 	setProgressing(s, p)
 	setStalled(s, failure)
 	setFailed(s, appsv1beta1.ConditionFailedCreatePod, appsv1beta1.ReasonFailedCreate, s.Scaling.Errs)
-	setFailed(s, appsv1beta1.ConditionFailedUpdatePod, appsv1beta1.ReasonFailedUpdatePodInPlace, slices.Concat(s.Updating.Errs, workload.Denials(s.Plan)))
+	setFailed(s, appsv1beta1.ConditionFailedUpdatePod, appsv1beta1.ReasonFailedUpdatePodInPlace, s.FailedUpdates())
 }
 
-// progress says in one word and a sentence how far the set has come.
-type progress struct {
-	// ready: everything is as wanted; moving: the operator is at work on it.
-	ready, moving bool
-	reason        string
-	message       string
-}
-
-func progressOf(s *scope) progress {
-	c, claims := s.counts, s.claimCounts
-	wanted := s.replicas
-	switch {
-	case len(s.members) != wanted || len(s.condemned) > 0:
-		return progress{moving: true, reason: appsv1beta1.ReasonScaling,
-			message: inplace.Scaling(len(s.members), wanted, len(s.condemned)) + workload.WithheldMessage(s.withheld)}
-	case c.pending > 0 && s.set.GetUpdateStrategyType() == appsv1.OnDeleteStatefulSetStrategyType:
-		return s.resting(c, appsv1beta1.ReasonOnDelete, inplace.WhenDeleted(c.pending))
-	case c.pending > 0 && s.set.IsPaused():
-		return progress{reason: appsv1beta1.ReasonPaused, message: "paused with " + inplace.Pods(c.pending) + " to update"}
-	case c.pending > 0:
-		return progress{moving: true, reason: appsv1beta1.ReasonUpdating,
-			message: fmt.Sprintf("%d of %d pods are to be updated to revision %s", c.pending, wanted-c.kept, s.Revisions.Update.Name()) +
-				workload.Undrained(s.Plan) + workload.FirstBlocker(s.Plan)}
-	case claims.Moving > 0:
-		return progress{moving: true, reason: appsv1beta1.ReasonUpdatingClaims,
-			message: fmt.Sprintf("%d claims are on their way to their templates, %d are blocked", claims.Moving, claims.Blocked)}
-	case claims.Blocked > 0:
-		return progress{reason: appsv1beta1.ReasonClaimsBlocked,
-			message: fmt.Sprintf("%d claims do not follow their templates: %s", claims.Blocked, claims.Message)}
-	case c.kept > 0:
-		return s.resting(c, appsv1beta1.ReasonPartitionReached, "partition keeps "+inplace.PodsThat(c.kept, "at its revision", "at their revision"))
-	default:
-		return s.resting(c, appsv1beta1.ReasonAvailable, inplace.PodsThat(c.available, "is", "are")+" available")
+// standing returns where the pods of the set stand.
+func (s *scope) standing() engine.Standing {
+	return engine.Standing{
+		Replicas: s.replicas, Wanted: s.replicas, Existing: len(s.members), Leaving: len(s.condemned), Withheld: s.withheld,
+		Available: int(s.counts.available), Pending: s.counts.pending, Kept: s.counts.kept,
+		OnDelete: s.set.GetUpdateStrategyType() == appsv1.OnDeleteStatefulSetStrategyType, Paused: s.set.IsPaused(),
+		Claims: s.claimCounts, ClaimsFirst: true,
 	}
 }
 
-// resting is the progress of a set with nothing left to update: it is ready when
-// all pods are available.
-func (s *scope) resting(c counts, reason, message string) progress {
-	if int(c.available) == s.replicas {
-		return progress{ready: true, reason: reason, message: message}
-	}
-	return progress{moving: true, reason: appsv1beta1.ReasonUpdating,
-		message: fmt.Sprintf("%d of %d pods are available", c.available, s.replicas) + workload.FirstBlocker(s.Plan)}
+func setReady(s *scope, p engine.Progress) {
+	setCondition(s, appsv1beta1.ConditionReady, p.Ready, p.Reason, p.Message)
 }
 
-func setReady(s *scope, p progress) {
-	setCondition(s, appsv1beta1.ConditionReady, p.ready, p.reason, p.message)
+func setProgressing(s *scope, p engine.Progress) {
+	setCondition(s, appsv1beta1.ConditionProgressing, p.Moving, p.Reason, p.Message)
 }
 
-func setProgressing(s *scope, p progress) {
-	setCondition(s, appsv1beta1.ConditionProgressing, p.moving, p.reason, p.message)
-}
-
-// setStalled reports what needs somebody: a spec that cannot be carried out, a
-// write that the server refuses, or a pod that is stuck.
+// setStalled reports what needs somebody.
 func setStalled(s *scope, failure error) {
-	stall, known := workload.StallBeforePlan(failure)
-	switch {
-	case known:
-	case failure != nil:
-		return // it passes by itself; what was reported stands
-	default:
-		stall = workload.FindStall(s.Plan, slices.Concat(s.Updating.Errs, s.Scaling.Errs))
+	if stall, known := s.Stall(failure); known {
+		setCondition(s, appsv1beta1.ConditionStalled, stall.Stalled, stall.Reason, stall.Message)
 	}
-	setCondition(s, appsv1beta1.ConditionStalled, stall.Stalled, stall.Reason, stall.Message)
 }
 
 // setFailed sets a condition that is only there while something fails.
