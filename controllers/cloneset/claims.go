@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
@@ -40,21 +39,11 @@ import (
 //     created or deleted.
 //   - A pod that is released takes its claims with it: they have no owner then.
 
-// claimChange is a write that makes the controller of a claim the one that it
-// should have.
-type claimChange struct {
-	claim *corev1.PersistentVolumeClaim
-	// pod is the name of the pod that the claim is for.
-	pod string
-	// references are entries of a strategic merge patch.
-	references []any
-}
-
 // settleClaims gives every claim of the set the owner that it should have. going
 // are the pods that are about to be deleted. It returns the names of the pods whose
 // claims could not be changed: they are not to be deleted now.
 func (r *Reconciler) settleClaims(ctx context.Context, s *scope, going []*corev1.Pod) (sets.Set[string], error) {
-	var changes []claimChange
+	var changes []workload.OwnerChange
 	known := sets.New[string]()
 	isGoing := sets.New[string]()
 	for _, pod := range slices.Concat(going, s.leaving) {
@@ -74,13 +63,13 @@ func (r *Reconciler) settleClaims(ctx context.Context, s *scope, going []*corev1
 	if err != nil {
 		return nil, err
 	}
-	return r.changeClaims(ctx, s, append(changes, leftovers...))
+	return r.setClaimOwners(ctx, s, append(changes, leftovers...))
 }
 
 // handOver gives the claims of pods that are about to be recreated to them, and returns the
 // names of those for which that failed.
 func (r *Reconciler) handOver(ctx context.Context, s *scope, going []*corev1.Pod) (sets.Set[string], error) {
-	var changes []claimChange
+	var changes []workload.OwnerChange
 	for _, pod := range going {
 		found, err := r.changesOf(ctx, s, pod, true)
 		if err != nil {
@@ -88,12 +77,19 @@ func (r *Reconciler) handOver(ctx context.Context, s *scope, going []*corev1.Pod
 		}
 		changes = append(changes, found...)
 	}
-	return r.changeClaims(ctx, s, changes)
+	return r.setClaimOwners(ctx, s, changes)
+}
+
+// setClaimOwners writes changes, and returns the names of the pods of which that failed.
+func (r *Reconciler) setClaimOwners(ctx context.Context, s *scope, changes []workload.OwnerChange) (sets.Set[string], error) {
+	gated, failures, err := r.pods.SetClaimOwners(ctx, r.live, s.Owner, changes)
+	s.Scaling.Join(failures)
+	return gated, err
 }
 
 // changesOf returns the changes that the claims of a pod need. Those of a pod that the set
 // has not made are not the set's.
-func (r *Reconciler) changesOf(ctx context.Context, s *scope, pod *corev1.Pod, isGoing bool) ([]claimChange, error) {
+func (r *Reconciler) changesOf(ctx context.Context, s *scope, pod *corev1.Pod, isGoing bool) ([]workload.OwnerChange, error) {
 	if !isPodName(s.set.Name, pod.Name) {
 		return nil, nil
 	}
@@ -101,7 +97,7 @@ func (r *Reconciler) changesOf(ctx context.Context, s *scope, pod *corev1.Pod, i
 	if isGoing && !s.set.ReusesClaims() {
 		desired = podOwner(pod.Name, pod.UID)
 	}
-	var changes []claimChange
+	var changes []workload.OwnerChange
 	for _, volume := range pod.Spec.Volumes {
 		if volume.PersistentVolumeClaim == nil || volume.PersistentVolumeClaim.ClaimName != volumes.ClaimName(volume.Name, pod.Name) {
 			continue
@@ -115,7 +111,7 @@ func (r *Reconciler) changesOf(ctx context.Context, s *scope, pod *corev1.Pod, i
 			return nil, fmt.Errorf("get claim %s: %w", key, err)
 		}
 		if references := ownerPatch(s.set, claim, desired); claim.DeletionTimestamp == nil && len(references) > 0 {
-			changes = append(changes, claimChange{claim: claim, pod: pod.Name, references: references})
+			changes = append(changes, workload.OwnerChange{Claim: claim, Pod: pod.Name, References: references, Gates: true})
 		}
 	}
 	return changes, nil
@@ -123,7 +119,7 @@ func (r *Reconciler) changesOf(ctx context.Context, s *scope, pod *corev1.Pod, i
 
 // leftovers returns the changes of claims that have no pod and are not kept for
 // the next one: those of a pod that was deleted while nobody looked.
-func (r *Reconciler) leftovers(ctx context.Context, s *scope, pods sets.Set[string]) ([]claimChange, error) {
+func (r *Reconciler) leftovers(ctx context.Context, s *scope, pods sets.Set[string]) ([]workload.OwnerChange, error) {
 	if s.set.ReusesClaims() {
 		return nil, nil
 	}
@@ -131,7 +127,7 @@ func (r *Reconciler) leftovers(ctx context.Context, s *scope, pods sets.Set[stri
 	if err != nil {
 		return nil, err
 	}
-	var changes []claimChange
+	var changes []workload.OwnerChange
 	for _, claim := range claims {
 		id, ok := idOf(s.set.Name, claim.Name)
 		pod := podName(s.set.Name, id)
@@ -147,7 +143,7 @@ func (r *Reconciler) leftovers(ctx context.Context, s *scope, pods sets.Set[stri
 		}
 		// No UID of a pod looks like this.
 		nobody := podOwner(pod, "gone-"+claim.UID)
-		changes = append(changes, claimChange{claim: claim, pod: pod, references: ownerPatch(s.set, claim, nobody)})
+		changes = append(changes, workload.OwnerChange{Claim: claim, Pod: pod, References: ownerPatch(s.set, claim, nobody), Gates: true})
 	}
 	return changes, nil
 }
@@ -194,35 +190,6 @@ func podOwner(name string, uid types.UID) *metav1.OwnerReference {
 	// gain nothing.
 	owner.BlockOwnerDeletion = nil
 	return owner
-}
-
-// changeClaims writes changes, and returns the names of the pods for which that
-// failed.
-func (r *Reconciler) changeClaims(ctx context.Context, s *scope, changes []claimChange) (sets.Set[string], error) {
-	gated := sets.New[string]()
-	if len(changes) == 0 {
-		return gated, nil
-	}
-	if err := s.Owner.Confirm(ctx, r.live); err != nil {
-		return nil, err
-	}
-	errs := make([]error, len(changes))
-	workqueue.ParallelizeUntil(ctx, r.pods.Parallelism, len(changes), func(i int) {
-		errs[i] = workload.PatchOwners(ctx, r.client, changes[i].claim, changes[i].references...)
-	})
-	for i, err := range errs {
-		if client.IgnoreNotFound(err) == nil {
-			continue
-		}
-		claim := changes[i].claim
-		gated.Insert(changes[i].pod)
-		if !apierrors.IsConflict(err) {
-			r.recorder.Eventf(s.set, claim, corev1.EventTypeWarning, appsv1beta1.ReasonFailedUpdateClaim, workload.ActionUpdate,
-				"set the owners of claim %s: %v", claim.Name, err)
-		}
-		s.Scaling.Add(fmt.Errorf("set the owners of claim %s/%s: %w", claim.Namespace, claim.Name, err))
-	}
-	return gated, nil
 }
 
 // release lets the strays go, with their claims: what is done to a pod from now on

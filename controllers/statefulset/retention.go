@@ -9,11 +9,9 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -54,60 +52,22 @@ import (
 // the set blocks the deletion of its owner; for pods, that would need access to
 // pods/finalizers and gain nothing.
 
-// ownerChange is a write that makes the owners of a claim those it should have.
-type ownerChange struct {
-	claim *corev1.PersistentVolumeClaim
-	// pod is the name of the pod that uses the claim, empty if there is none.
-	pod string
-	// references are entries of a strategic merge patch.
-	references []any
-	// gates: a reference to a pod comes or goes, so the pod must neither be
-	// created nor deleted before this is written.
-	gates bool
-}
-
 // ensureClaimOwners makes the owners of all claims those that the policy wants.
 // What fails with one claim holds up its pod only.
 func (r *Reconciler) ensureClaimOwners(ctx context.Context, s *scope) error {
 	changes, err := r.ownerChanges(ctx, s)
-	if err != nil || len(changes) == 0 {
+	if err != nil {
 		return err
 	}
-	if err := s.Owner.Confirm(ctx, r.live); err != nil {
-		return err
-	}
-	for len(changes) > 0 && len(s.Scaling.Errs) < workload.MaxFailures {
-		batch := changes[:min(len(changes), r.pods.Parallelism)]
-		changes = changes[len(batch):]
-		r.changeOwners(ctx, s, batch)
-	}
-	s.gate(changes...)
-	return nil
-}
-
-// changeOwners writes some changes at the same time.
-func (r *Reconciler) changeOwners(ctx context.Context, s *scope, changes []ownerChange) {
-	errs := make([]error, len(changes))
-	workqueue.ParallelizeUntil(ctx, len(changes), len(changes), func(i int) {
-		errs[i] = workload.PatchOwners(ctx, r.client, changes[i].claim, changes[i].references...)
-	})
-	for i, err := range errs {
-		claim := changes[i].claim
-		if client.IgnoreNotFound(err) == nil {
-			continue
-		}
-		if !apierrors.IsConflict(err) {
-			r.recorder.Eventf(s.set, claim, corev1.EventTypeWarning, appsv1beta1.ReasonFailedUpdateClaim, workload.ActionUpdate,
-				"set the owners of claim %s: %v", claim.Name, err)
-		}
-		s.Scaling.Add(fmt.Errorf("set the owners of claim %s/%s: %w", claim.Namespace, claim.Name, err))
-		s.gate(changes[i])
-	}
+	gated, failures, err := r.pods.SetClaimOwners(ctx, r.live, s.Owner, changes)
+	s.gated = s.gated.Union(gated)
+	s.Scaling.Join(failures)
+	return err
 }
 
 // ownerChanges compares every claim of the set with what the policy wants.
-func (r *Reconciler) ownerChanges(ctx context.Context, s *scope) ([]ownerChange, error) {
-	var changes []ownerChange
+func (r *Reconciler) ownerChanges(ctx context.Context, s *scope) ([]workload.OwnerChange, error) {
+	var changes []workload.OwnerChange
 	pods := byOrdinal(s.members)
 	for _, ordinal := range s.ordinals {
 		found, err := r.claimsOfOrdinal(ctx, s, ordinal, pods[ordinal])
@@ -132,12 +92,12 @@ func (r *Reconciler) ownerChanges(ctx context.Context, s *scope) ([]ownerChange,
 // appendChanges appends the changes that the claims of an ordinal need.
 // condemned is the pod that a scale-down removes, nil if the claims stay.
 func (r *Reconciler) appendChanges(
-	changes []ownerChange, s *scope, ordinal int, claims []*corev1.PersistentVolumeClaim, condemned *corev1.Pod,
-) []ownerChange {
+	changes []workload.OwnerChange, s *scope, ordinal int, claims []*corev1.PersistentVolumeClaim, condemned *corev1.Pod,
+) []workload.OwnerChange {
 	desired := claimOwner(s.set, condemned)
 	for _, claim := range claims {
 		change, other := compareOwners(s.set, ordinal, claim, desired)
-		if len(change.references) > 0 {
+		if len(change.References) > 0 {
 			changes = append(changes, change)
 		}
 		// Once for every spec: nothing else tells what was told before.
@@ -151,7 +111,7 @@ func (r *Reconciler) appendChanges(
 
 // appendLeftovers appends the changes of claims that the set owns and should
 // not. Their pods may be gone since an earlier scale-down.
-func (r *Reconciler) appendLeftovers(ctx context.Context, changes []ownerChange, s *scope) ([]ownerChange, error) {
+func (r *Reconciler) appendLeftovers(ctx context.Context, changes []workload.OwnerChange, s *scope) ([]workload.OwnerChange, error) {
 	if claimOwner(s.set, nil) != nil {
 		return changes, nil
 	}
@@ -161,12 +121,12 @@ func (r *Reconciler) appendLeftovers(ctx context.Context, changes []ownerChange,
 	}
 	seen := sets.New[types.UID]()
 	for _, change := range changes {
-		seen.Insert(change.claim.UID)
+		seen.Insert(change.Claim.UID)
 	}
 	for i := range owned.Items {
 		claim := &owned.Items[i]
 		if !seen.Has(claim.UID) && claim.DeletionTimestamp == nil {
-			changes = append(changes, ownerChange{claim: claim, references: []any{workload.WithoutOwner(s.set.UID)}})
+			changes = append(changes, workload.OwnerChange{Claim: claim, References: []any{workload.WithoutOwner(s.set.UID)}})
 		}
 	}
 	return changes, nil
@@ -224,38 +184,28 @@ func claimOwner(set *appsv1beta1.StatefulSet, condemned *corev1.Pod) *metav1.Own
 // needs none, and the owner that keeps it from being ours, if there is one.
 func compareOwners(
 	set *appsv1beta1.StatefulSet, ordinal int, claim *corev1.PersistentVolumeClaim, desired *metav1.OwnerReference,
-) (ownerChange, *metav1.OwnerReference) {
-	change := ownerChange{claim: claim, pod: podName(set.Name, ordinal)}
+) (workload.OwnerChange, *metav1.OwnerReference) {
+	change := workload.OwnerChange{Claim: claim, Pod: podName(set.Name, ordinal)}
 	var other *metav1.OwnerReference
 	isOwned := false
 	for i := range claim.OwnerReferences {
 		owner := &claim.OwnerReferences[i]
-		isPod := owner.APIVersion == "v1" && owner.Kind == "Pod" && owner.Name == change.pod
+		isPod := owner.APIVersion == "v1" && owner.Kind == "Pod" && owner.Name == change.Pod
 		switch {
 		case desired != nil && owner.UID == desired.UID:
 			isOwned = ptr.Deref(owner.Controller, false)
 		case isPod, owner.UID == set.UID:
-			change.references = append(change.references, workload.WithoutOwner(owner.UID))
-			change.gates = change.gates || isPod
+			change.References = append(change.References, workload.WithoutOwner(owner.UID))
+			change.Gates = change.Gates || isPod
 		case ownerOf(set).IsEarlier(owner), ptr.Deref(owner.Controller, false):
 			other = owner
 		}
 	}
 	if desired != nil && !isOwned && other == nil {
-		change.references = append(change.references, desired)
-		change.gates = change.gates || desired.UID != set.UID
+		change.References = append(change.References, desired)
+		change.Gates = change.Gates || desired.UID != set.UID
 	}
 	return change, other
-}
-
-// gate keeps pods from being created or deleted while a change is not written
-// that moves their claims to or from a pod.
-func (s *scope) gate(unwritten ...ownerChange) {
-	for _, change := range unwritten {
-		if change.gates {
-			s.gated.Insert(change.pod)
-		}
-	}
 }
 
 // ungatedScale returns a plan without the pods that are gated.
