@@ -22,6 +22,9 @@ func setConditions(s *scope, before appsv1beta1.CloneSetStatus, failure error) {
 	if !s.Planned {
 		if stall, known := workload.StallBeforePlan(failure); known {
 			setCondition(s, appsv1beta1.ConditionReady, false, stall.Reason, stall.Message)
+			if _, limited := s.set.GetProgressDeadline(); limited {
+				setCondition(s, appsv1beta1.ConditionProgressing, false, stall.Reason, stall.Message)
+			}
 		}
 		setStalled(s, failure)
 		return
@@ -45,7 +48,7 @@ func (s *scope) standing() engine.Standing {
 		Replicas: int(s.set.GetReplicas()), Wanted: s.scaled.wanted, Existing: int(s.counts.replicas), Leaving: len(s.outgoing), Withheld: s.scaled.withheld,
 		Available: int(s.counts.available), Pending: int(s.counts.pending), Kept: int(s.counts.kept),
 		OnDelete: s.set.GetUpdateStrategyType() == appsv1beta1.OnDeleteCloneSetUpdateStrategyType, Paused: s.set.IsPaused(),
-		Claims: s.claimCounts,
+		Revision: s.Revisions.Update.Name(), Claims: s.claimCounts,
 	}
 }
 

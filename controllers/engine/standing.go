@@ -18,14 +18,13 @@ type Standing struct {
 	// Existing is how many there are; Leaving ones do not count, and are to go. Withheld is
 	// how many of the missing ones are made when others have started.
 	Replicas, Wanted, Existing, Leaving, Withheld int
-	// Available pods serve. Pending ones are to be updated; the partition keeps others.
+	// Available pods serve. Pending ones are to be updated to Revision; the partition keeps others.
 	Available, Pending, Kept int
+	Revision                 string
 	// OnDelete: users update pods by deleting them. Paused: no pod may begin its update.
 	OnDelete, Paused bool
 	// Claims counts those that follow their templates.
 	Claims workload.ClaimCounts
-	// claimsFirst: claims are told of before pods that are not available.
-	ClaimsFirst bool
 }
 
 // Progress says in one word and a sentence how far a workload has come.
@@ -42,16 +41,16 @@ func (r *Round) Progress(s Standing) Progress {
 	switch {
 	case s.Existing != s.Wanted || s.Leaving > 0:
 		return moving(appsv1beta1.ReasonScaling, inplace.Scaling(s.Existing, s.Wanted, s.Leaving)+workload.WithheldMessage(s.Withheld))
-	case s.Pending > 0 && s.OnDelete && (isServing || !s.ClaimsFirst):
-		return Progress{Ready: isServing, Reason: appsv1beta1.ReasonOnDelete, Message: inplace.WhenDeleted(s.Pending)}
+	case s.Pending > 0 && s.OnDelete && isServing:
+		return Progress{Ready: true, Reason: appsv1beta1.ReasonOnDelete, Message: inplace.WhenDeleted(s.Pending)}
 	case s.Pending > 0 && s.OnDelete:
 		return r.becomingAvailable(s)
 	case s.Pending > 0 && s.Paused:
 		return Progress{Reason: appsv1beta1.ReasonPaused, Message: "paused with " + inplace.Pods(s.Pending) + " to update"}
 	case s.Pending > 0:
-		return moving(appsv1beta1.ReasonUpdating, fmt.Sprintf("%d of %d pods are to be updated to revision %s", s.Pending, s.Replicas-s.Kept, r.Revisions.Update.Name())+
+		return moving(appsv1beta1.ReasonUpdating, fmt.Sprintf("%d of %d pods are to be updated to revision %s", s.Pending, s.Replicas-s.Kept, s.Revision)+
 			workload.Undrained(r.Plan)+workload.FirstBlocker(r.Plan))
-	case !isServing && !s.ClaimsFirst:
+	case !isServing:
 		return r.becomingAvailable(s)
 	case s.Claims.Moving > 0:
 		return moving(appsv1beta1.ReasonUpdatingClaims,
@@ -59,8 +58,6 @@ func (r *Round) Progress(s Standing) Progress {
 	case s.Claims.Blocked > 0:
 		return Progress{Reason: appsv1beta1.ReasonClaimsBlocked,
 			Message: fmt.Sprintf("%d claims do not follow their templates: %s", s.Claims.Blocked, s.Claims.Message)}
-	case !isServing:
-		return r.becomingAvailable(s)
 	case s.Kept > 0:
 		return Progress{Ready: true, Reason: appsv1beta1.ReasonPartitionReached,
 			Message: "partition keeps " + inplace.PodsThat(s.Kept, "at its revision", "at their revision")}

@@ -41,7 +41,7 @@ func (s *scope) standing() engine.Standing {
 		Replicas: s.replicas, Wanted: s.replicas, Existing: len(s.members), Leaving: len(s.condemned), Withheld: s.withheld,
 		Available: int(s.counts.available), Pending: s.counts.pending, Kept: s.counts.kept,
 		OnDelete: s.set.GetUpdateStrategyType() == appsv1.OnDeleteStatefulSetStrategyType, Paused: s.set.IsPaused(),
-		Claims: s.claimCounts, ClaimsFirst: true,
+		Revision: s.Revisions.Update.Name(), Claims: s.claimCounts,
 	}
 }
 
