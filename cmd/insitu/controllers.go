@@ -12,6 +12,8 @@ import (
 
 	configv1alpha1 "github.com/insitu-dev/insitu/apis/config/v1alpha1"
 	"github.com/insitu-dev/insitu/controllers/cloneset"
+	"github.com/insitu-dev/insitu/controllers/engine"
+	"github.com/insitu-dev/insitu/controllers/executor"
 	"github.com/insitu-dev/insitu/controllers/gates"
 	"github.com/insitu-dev/insitu/controllers/metrics"
 	"github.com/insitu-dev/insitu/controllers/native"
@@ -26,30 +28,20 @@ func addControllers(manager ctrl.Manager, all *configv1alpha1.InsituConfiguratio
 	if err != nil {
 		return err
 	}
-	err = cloneset.Add(manager, cloneset.Options{
-		MaxConcurrentReconciles: int(*config.CloneSet.MaxConcurrentReconciles),
-		NamespaceScope:          isNamespaced,
-		Capabilities:            capabilities,
-		Metrics:                 measured,
-	})
-	if err != nil {
+	turns := executor.NewTurns()
+	options := func(maxConcurrentReconciles *int32) engine.Options {
+		return engine.Options{
+			MaxConcurrentReconciles: int(*maxConcurrentReconciles), NamespaceScope: isNamespaced,
+			Capabilities: capabilities, Turns: turns, Metrics: measured,
+		}
+	}
+	if err := cloneset.Add(manager, options(config.CloneSet.MaxConcurrentReconciles)); err != nil {
 		return err
 	}
-	err = statefulset.Add(manager, statefulset.Options{
-		MaxConcurrentReconciles: int(*config.StatefulSet.MaxConcurrentReconciles),
-		NamespaceScope:          isNamespaced,
-		Capabilities:            capabilities,
-		Metrics:                 measured,
-	})
-	if err != nil {
+	if err := statefulset.Add(manager, options(config.StatefulSet.MaxConcurrentReconciles)); err != nil {
 		return err
 	}
-	err = native.Add(manager, native.Options{
-		MaxConcurrentReconciles: int(*config.Native.MaxConcurrentReconciles),
-		Capabilities:            capabilities,
-		Metrics:                 measured,
-	})
-	if err != nil {
+	if err := native.Add(manager, options(config.Native.MaxConcurrentReconciles)); err != nil {
 		return err
 	}
 	return gates.Add(manager)

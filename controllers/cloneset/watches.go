@@ -4,6 +4,7 @@
 package cloneset
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -22,37 +23,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/engine"
 	"github.com/insitu-dev/insitu/controllers/executor"
-	"github.com/insitu-dev/insitu/controllers/metrics"
 	"github.com/insitu-dev/insitu/controllers/workload"
 )
 
 // controllerName names the controller in logs, metrics and events.
 const controllerName = "cloneset"
 
-// Options configures the controller.
-type Options struct {
-	// MaxConcurrentReconciles is how many CloneSets are reconciled at the same
-	// time; at least 1.
-	MaxConcurrentReconciles int
-
-	// NamespaceScope: there are rights in namespaces only, see [Reconciler].
-	NamespaceScope bool
-
-	// Capabilities tells what the API server can do; everything, if it is nil.
-	Capabilities *workload.Capabilities
-
-	// Metrics are what is measured; nothing is by those that are nil.
-	Metrics metrics.Metrics
-}
-
 // Add adds the controller to a manager, whose client must show its own writes
 // and whose cache must have the indexes of package podcache.
-func Add(mgr ctrl.Manager, options Options) error {
+func Add(mgr ctrl.Manager, options engine.Options) error {
 	recorder := mgr.GetEventRecorder("insitu-" + controllerName)
 	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), recorder, clock.RealClock{}, rand.String)
 	r.Capabilities, r.NamespaceScope = options.Capabilities, options.NamespaceScope
-	r.executor.DrainPause = executor.DrainPause
+	r.executor.DrainPause, r.executor.Turns = executor.DrainPause, cmp.Or(options.Turns, r.executor.Turns)
 	r.Measure(options.Metrics)
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,39 +21,9 @@ import (
 	"github.com/insitu-dev/insitu/inplace"
 )
 
-const (
-	// countingPause is the time that the disruption controller is given to count a
-	// pod that was reported not ready, before it is asked for the next one of the
-	// namespace. A dry run takes nothing off the budget.
-	countingPause = 5 * time.Second
-	// budgetPeriod is when the API server is asked again after it refused. What
-	// changes a budget need not be a pod of the workload.
-	budgetPeriod = 10 * time.Second
-)
-
-// permissions remembers when the last pod of a namespace was given up. What is
-// lost with the manager is a pause of seconds.
-type permissions struct {
-	mu   sync.Mutex
-	last map[string]time.Time
-}
-
-// next returns when the next pod of a namespace may be asked for.
-func (p *permissions) next(namespace string) time.Time {
-	return p.last[namespace].Add(countingPause)
-}
-
-func (p *permissions) give(namespace string, now time.Time) {
-	if p.last == nil {
-		p.last = map[string]time.Time{}
-	}
-	for other, at := range p.last {
-		if now.Sub(at) > countingPause {
-			delete(p.last, other)
-		}
-	}
-	p.last[namespace] = now
-}
+// budgetPeriod is when the API server is asked again after it refused an eviction. What
+// changes a budget need not be a pod of the workload.
+const budgetPeriod = 10 * time.Second
 
 // askBudgets returns a plan without those moves that take a serving pod out of
 // service, and that the PodDisruptionBudgets do not allow now. They go one after
@@ -66,15 +35,18 @@ func (e *Executor) askBudgets(ctx context.Context, plan inplace.Plan, now time.T
 		return plan
 	}
 	pod := plan.Moves[first].Pod
-	e.permissions.mu.Lock()
-	defer e.permissions.mu.Unlock()
-
 	if name := uncounted(plan, now); name != "" {
 		return withoutEvictions(plan, nil, fmt.Sprintf("pod %s was taken out of service, and is not reported not ready yet", name), time.Time{})
 	}
-	if next := latest(e.permissions.next(pod.Namespace), countedAt(plan, now)); now.Before(next) {
-		return withoutEvictions(plan, nil, "another pod of the namespace was taken out of service just now, and is to be counted first", next)
+	again := countedAt(plan, now)
+	if !now.Before(again) {
+		again = e.Turns.take(pod.Namespace, now)
 	}
+	if !again.IsZero() {
+		return withoutEvictions(plan, nil, "another pod of the namespace was taken out of service just now, and is to be counted first", again)
+	}
+	givesUp := false
+	defer func() { e.Turns.handBack(pod.Namespace, givesUp, now) }()
 	err := Evict(ctx, e.client, pod, client.DryRunAll)
 	if changedMeanwhile(err) {
 		return withoutEvictions(plan, nil, fmt.Sprintf("pod %s changed meanwhile", pod.Name), now.Add(time.Second))
@@ -82,7 +54,7 @@ func (e *Executor) askBudgets(ctx context.Context, plan inplace.Plan, now time.T
 	if err != nil {
 		return withoutEvictions(plan, nil, RefusalOf(err), now.Add(budgetPeriod))
 	}
-	e.permissions.give(pod.Namespace, now)
+	givesUp = true
 	return withoutEvictions(plan, pod, fmt.Sprintf("pod %s goes before", pod.Name), now.Add(countingPause))
 }
 

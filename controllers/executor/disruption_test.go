@@ -123,6 +123,35 @@ func TestBudgetsHaveTimeToCount(t *testing.T) {
 	g.Expect(moves).To(Equal([]string{"sample-0"}))
 }
 
+// A budget may protect pods of a StatefulSet and of a Deployment, which have an executor each: a
+// dry run of an eviction takes nothing off the budget, so both would be allowed.
+func TestKindsShareTheirTurns(t *testing.T) {
+	g, other := newGuard(t, inplace.MarkNotReady), newGuard(t, inplace.MarkNotReady)
+	other.executor.Turns = g.executor.Turns
+	moves, _ := g.ask()
+	g.Expect(moves).To(Equal([]string{"sample-0"}))
+	moves, why := other.ask()
+	g.Expect(moves).To(BeEmpty())
+	g.Expect(why).To(ContainSubstring("to be counted first"))
+	g.Expect(other.asked).To(BeEmpty())
+}
+
+// While a server does not answer about a pod of one namespace, nothing waits for it that is not of
+// the namespace, and nothing of the namespace is asked for meanwhile.
+func TestTurnsAreOfANamespace(t *testing.T) {
+	g := NewWithT(t)
+	turns, now := NewTurns(), builders.Start
+	g.Expect(turns.take("shop", now)).To(BeZero())
+	g.Expect(turns.take("bank", now)).To(BeZero())
+	g.Expect(turns.take("shop", now)).To(Equal(now.Add(turnPause)))
+
+	turns.handBack("shop", false, now)
+	g.Expect(turns.take("shop", now)).To(BeZero(), "no pod was given up")
+	turns.handBack("shop", true, now)
+	g.Expect(turns.take("shop", now.Add(countingPause-1))).To(Equal(now.Add(countingPause)))
+	g.Expect(turns.take("shop", now.Add(countingPause))).To(BeZero())
+}
+
 func TestARefusedEvictionIsExplained(t *testing.T) {
 	for name, tc := range map[string]struct {
 		err  error

@@ -44,6 +44,9 @@ type Executor struct {
 	// the API server says that they cannot when it is asked for the first time. With 0, it
 	// does not ask again.
 	DrainPause time.Duration
+	// Turns are those in which pods are taken out of service that PodDisruptionBudgets protect:
+	// its own, if no others are set.
+	Turns *Turns
 
 	client   client.Client
 	recorder events.EventRecorder
@@ -51,7 +54,6 @@ type Executor struct {
 	memory   memory
 	claims   claimMemory
 
-	permissions permissions
 	// firstDrain returns when it asked first whether pods can be drained.
 	firstDrain func() time.Time
 }
@@ -59,7 +61,7 @@ type Executor struct {
 // New returns an Executor that writes with the given client.
 func New(c client.Client, recorder events.EventRecorder, clock clock.PassiveClock) *Executor {
 	return &Executor{
-		Parallelism: DefaultParallelism, client: c, recorder: recorder, clock: clock, memory: newMemory(), claims: newClaimMemory(),
+		Parallelism: DefaultParallelism, Turns: NewTurns(), client: c, recorder: recorder, clock: clock, memory: newMemory(), claims: newClaimMemory(),
 		firstDrain: sync.OnceValue(clock.Now),
 	}
 }

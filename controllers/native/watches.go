@@ -4,6 +4,7 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -25,28 +26,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/insitu-dev/insitu/apis/native"
+	"github.com/insitu-dev/insitu/controllers/engine"
 	"github.com/insitu-dev/insitu/controllers/executor"
-	"github.com/insitu-dev/insitu/controllers/metrics"
 	"github.com/insitu-dev/insitu/controllers/podcache"
 	workloads "github.com/insitu-dev/insitu/controllers/workload"
 )
 
-// Options configures the controllers.
-type Options struct {
-	// MaxConcurrentReconciles is how many workloads of a kind are reconciled at the
-	// same time; at least 1.
-	MaxConcurrentReconciles int
-
-	// Capabilities tells what the API server can do; everything, if it is nil.
-	Capabilities *workloads.Capabilities
-
-	// Metrics are what is measured; nothing is by those that are nil.
-	Metrics metrics.Metrics
-}
-
 // Add adds the controllers of all kinds, and that of [Leftovers], to a manager, whose client must show its own
 // writes and whose cache must be as package podcache says.
-func Add(mgr ctrl.Manager, options Options) error {
+func Add(mgr ctrl.Manager, options engine.Options) error {
 	for _, kind := range Kinds() {
 		if err := add(mgr, kind, options); err != nil {
 			return fmt.Errorf("add controller of kind %s: %w", kind, err)
@@ -59,10 +47,11 @@ func Add(mgr ctrl.Manager, options Options) error {
 	return addLeftovers(mgr)
 }
 
-func add(mgr ctrl.Manager, kind Kind, options Options) error {
+func add(mgr ctrl.Manager, kind Kind, options engine.Options) error {
 	name := "native-" + strings.ToLower(string(kind))
 	r := NewReconciler(kind, mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("insitu-"+name), clock.RealClock{})
 	r.Capabilities, r.executor.DrainPause = options.Capabilities, executor.DrainPause
+	r.executor.Turns = cmp.Or(options.Turns, r.executor.Turns)
 	r.Measure(options.Metrics)
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).

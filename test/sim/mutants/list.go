@@ -200,7 +200,7 @@ var mutants = []mutant{
 	},
 	{
 		// Pods are taken out faster than a budget is counted.
-		"budget-not-counted", "controllers/executor/disruption.go",
+		"budget-not-counted", "controllers/executor/turns.go",
 		"countingPause = 5 * time.Second",
 		"countingPause = 0 * time.Second",
 	},
