@@ -90,7 +90,7 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 	if s.isUpdated() {
 		s.Revisions.Current = s.Revisions.Update
 	}
-	return s.Carry(ctx, r.executor, s.Plan.Moves, func(ctx context.Context, going []*corev1.Pod) (sets.Set[string], error) {
+	return s.CarryHandedOver(ctx, r.executor, func(ctx context.Context, going []*corev1.Pod) (sets.Set[string], error) {
 		return r.handOver(ctx, s, going)
 	})
 }

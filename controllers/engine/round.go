@@ -56,18 +56,28 @@ func (r *Round) Decide(ctx context.Context, e *executor.Executor, asked inplace.
 	}
 }
 
-// Carry carries out moves of the plan. Pods that are to be recreated are handed over before. An
-// error says that nothing was done.
-func (r *Round) Carry(ctx context.Context, e *executor.Executor, moves []inplace.Move, handOver executor.HandOver) error {
-	result, err := e.RunHandedOver(ctx, r.Owner.Object, r.Asked.Target.Revision.Name, moves, handOver)
+// Carry carries out moves of the plan.
+func (r *Round) Carry(ctx context.Context, e *executor.Executor, moves []inplace.Move) {
+	r.note(e.Run(ctx, r.Owner.Object, r.Asked.Target.Revision.Name, moves))
+}
+
+// CarryHandedOver carries out the moves of the plan. Pods that are to be recreated are handed over
+// before. An error says that nothing was done.
+func (r *Round) CarryHandedOver(ctx context.Context, e *executor.Executor, handOver executor.HandOver) error {
+	result, err := e.RunHandedOver(ctx, r.Owner.Object, r.Asked.Target.Revision.Name, r.Plan.Moves, handOver)
 	if err != nil {
 		return err
 	}
-	if r.Result = r.Result.With(result); r.Result.IsUnfinished() {
+	r.note(result)
+	return nil
+}
+
+// note notes what became of moves.
+func (r *Round) note(moved executor.Result) {
+	if r.Result = r.Result.With(moved); r.Result.IsUnfinished() {
 		r.Requeue.AfterConflict()
 	}
 	r.Updating.Errs = append(r.Updating.Errs, r.Result.Errors()...)
-	return nil
 }
 
 // Inspection returns what was decided, for who looks at it. failure is what ended the round.
@@ -90,8 +100,8 @@ func (r *Round) Rollout() workload.Rollout {
 	return rollout
 }
 
-// end returns the result of a round that err has ended, if it is not nil.
-func (r *Round) end(ctx context.Context, err error) (ctrl.Result, error) {
+// End returns the result of a round that err has ended, if it is not nil.
+func (r *Round) End(ctx context.Context, err error) (ctrl.Result, error) {
 	if lasting := workload.IgnoreConflict(err); lasting != nil {
 		return ctrl.Result{}, lasting
 	}

@@ -63,7 +63,7 @@ func (s *Shell[O, S]) Reconcile(ctx context.Context, key types.NamespacedName, o
 	if reportErr := s.Report(ctx, set, err); reportErr != nil {
 		err = errors.Join(err, reportErr)
 	}
-	return set.Base().end(ctx, err)
+	return set.Base().End(ctx, err)
 }
 
 // Advance runs the phases for an object, and returns what they have found and done.

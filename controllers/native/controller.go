@@ -21,7 +21,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -104,11 +103,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	s := newScope(obj, r.kind, r.clock.Now())
 	if held == "" {
-		return s.unlessConflict(s.tidy(ctx, r, s))
+		return s.End(ctx, s.tidy(ctx, r, s))
 	}
-	s.cannotResize = !r.Capabilities.CanResize(ctx)
+	s.CannotResize = !r.Capabilities.CanResize(ctx)
 	if held == native.Release {
-		return s.unlessConflict(r.unhold(ctx, s))
+		return s.End(ctx, r.unhold(ctx, s))
 	}
 	err := r.advance(ctx, s)
 	if s.failure = workloads.IgnoreConflict(err); s.ending == nil {
@@ -119,23 +118,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if reportErr := r.report(ctx, s); reportErr != nil {
 		err = errors.Join(err, reportErr)
 	}
-	if failures := s.result.Errors(); len(failures) > 0 {
-		ctrl.LoggerFrom(ctx).Error(errors.Join(failures...), "Failed to move pods")
-		s.requeue.After(workloads.Failures{Errs: failures})
-	}
-	return s.unlessConflict(err)
-}
-
-// unlessConflict returns the result of a reconciliation that ended with an error. A
-// conflict is none: what is there now is looked at again.
-func (s *scope) unlessConflict(err error) (ctrl.Result, error) {
-	if workloads.IgnoreConflict(err) != nil {
-		return ctrl.Result{}, workloads.IgnoreConflict(err)
-	}
-	if err != nil {
-		s.requeue.AfterConflict()
-	}
-	return s.requeue.Result(), nil
+	return s.End(ctx, err)
 }
 
 // advance lets the pods take their next steps, and ends the hold when they are done.
@@ -164,28 +147,20 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) error {
 
 // update carries out the plan.
 func (r *Reconciler) update(ctx context.Context, s *scope) error {
-	s.asked = s.workloadFacts()
-	plan, tried := r.executor.Preflight(ctx, s.object, s.asked, s.now)
-	s.plan, s.planned = plan, true
+	s.Decide(ctx, r.executor, s.workloadFacts())
 	s.nameNoRoom()
 	s.nameNoNewPod()
 	if s.ending = s.recreation(); s.ending != nil {
 		if !r.staysHeld(ctx, s) {
 			return r.release(ctx, s)
 		}
-		tried = r.keep(ctx, s)
+		r.keep(ctx, s)
 	}
 	s.nameKept()
-	if !s.plan.Recheck.IsZero() {
-		s.requeue.Within(max(s.plan.Recheck.Sub(s.now), time.Millisecond))
-	}
 	if s.invalid == nil && s.kept == nil && s.isDone() {
 		return r.finish(ctx, s)
 	}
-	s.result = tried.With(r.executor.Run(ctx, s.object, s.target.Name, s.moves()))
-	if s.result.IsUnfinished() {
-		s.requeue.AfterConflict()
-	}
+	s.Carry(ctx, r.executor, s.moves())
 	return nil
 }
 
@@ -205,10 +180,10 @@ func (s *scope) isDone() bool {
 	goes := func(pod *corev1.Pod) bool {
 		return s.spec.surges && s.keeper != nil && !metav1.IsControlledBy(pod, s.keeper)
 	}
-	if slices.ContainsFunc(s.plan.Moves, func(m inplace.Move) bool { return !goes(m.Pod) }) || s.isKeptBack() {
+	if slices.ContainsFunc(s.Plan.Moves, func(m inplace.Move) bool { return !goes(m.Pod) }) || s.isKeptBack() {
 		return false
 	}
-	for i, pod := range s.plan.Pods {
+	for i, pod := range s.Plan.Pods {
 		isOther := s.pods[i].Held
 		switch {
 		case goes(pod.Pod):
@@ -226,7 +201,7 @@ func (s *scope) isDone() bool {
 // keeps returns how many pods the option partition keeps at their revision.
 func (s *scope) keeps() int {
 	count := 0
-	for i, pod := range s.plan.Pods {
+	for i, pod := range s.Plan.Pods {
 		if s.options.partition != nil && s.pods[i].Held && !s.isOfOther(i) && !pod.Updated {
 			count++
 		}
@@ -270,8 +245,8 @@ func (s *scope) recreation() *ending {
 		return recreated(s, s.spec.recreates)
 	}
 	others, refused := 0, (*inplace.Step)(nil)
-	for i := range s.plan.Pods {
-		pod := &s.plan.Pods[i]
+	for i := range s.Plan.Pods {
+		pod := &s.Plan.Pods[i]
 		step := pod.Step
 		switch {
 		case s.pods[i].Held || pod.Updated && step.Action == inplace.Wait:

@@ -89,13 +89,13 @@ func (r *Reconciler) expire(ctx context.Context, s *scope) error {
 		return nil
 	}
 	since := r.patience.since(key, s.stagnation())
-	if left := since.Add(s.deadline()).Sub(s.now); left > 0 {
-		s.requeue.Within(left)
+	if left := since.Add(s.deadline()).Sub(s.Now); left > 0 {
+		s.Requeue.Within(left)
 		return nil
 	}
 	s.ending = &ending{
 		corev1.EventTypeWarning, reasonHoldTimedOut,
-		fmt.Sprintf("no progress for %s%s; Kubernetes goes on with %s, and may recreate its pods", s.deadline(), s.worst(), s.owner),
+		fmt.Sprintf("no progress for %s%s; Kubernetes goes on with %s, and may recreate its pods", s.deadline(), s.worst(), s.Owner),
 	}
 	if r.staysHeld(ctx, s) {
 		s.nameKept()
@@ -107,12 +107,12 @@ func (r *Reconciler) expire(ctx context.Context, s *scope) error {
 
 // stagnation returns what there is, as the beginning of a time without progress.
 func (s *scope) stagnation() stagnation {
-	found := stagnation{uid: s.object.GetUID(), since: s.now}
-	if !s.planned {
+	found := stagnation{uid: s.object.GetUID(), since: s.Now}
+	if !s.Planned {
 		return found
 	}
 	found.target = s.target.Name
-	for i, pod := range s.plan.Pods {
+	for i, pod := range s.Plan.Pods {
 		if pod.Updated && pod.Available && !s.isOfOther(i) {
 			found.reached++
 		}
@@ -123,18 +123,18 @@ func (s *scope) stagnation() stagnation {
 // mayExpire reports whether the hold ends if it makes no progress: something but the new
 // revision is in its way, Kubernetes can go on without it, and the user has not asked to wait.
 func (s *scope) mayExpire() bool {
-	isPlanned := s.planned && s.failure == nil
+	isPlanned := s.Planned && s.failure == nil
 	switch {
 	case s.options.policy != appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType, s.options.paused, s.deadline() == 0:
 		return false
-	case s.goesBack() && (!s.planned || !s.isDone()):
+	case s.goesBack() && (!s.Planned || !s.isDone()):
 		return false // nobody else would bring its pods back
-	case s.planned && (s.keeps() > 0 || s.isKeptBack() && s.isWhole()):
+	case s.Planned && (s.keeps() > 0 || s.isKeptBack() && s.isWhole()):
 		return false // Kubernetes would update those, too
-	case isPlanned && len(s.plan.Blockers) == 0:
-		return len(s.plan.Moves) == 0
+	case isPlanned && len(s.Plan.Blockers) == 0:
+		return len(s.Plan.Moves) == 0
 	case isPlanned:
-		return slices.ContainsFunc(s.plan.Blockers, s.isInTheWay)
+		return slices.ContainsFunc(s.Plan.Blockers, s.isInTheWay)
 	default:
 		return s.failure != nil
 	}
@@ -165,7 +165,7 @@ func (s *scope) isInTheWay(b inplace.Blocker) bool {
 	case inplace.ReasonResizeError:
 		return policy.OnError == ""
 	default:
-		return inplace.RevisionOf(b.Pod) != s.target.Name && !inplace.IsLost(b.Pod, s.now)
+		return inplace.RevisionOf(b.Pod) != s.target.Name && !inplace.IsLost(b.Pod, s.Now)
 	}
 }
 
@@ -174,8 +174,8 @@ func (s *scope) worst() string {
 	if s.failure != nil {
 		return ": " + s.failure.Error()
 	}
-	if i := slices.IndexFunc(s.plan.Blockers, s.isInTheWay); i >= 0 {
-		return fmt.Sprintf(": pod %s: %s", s.plan.Blockers[i].Pod.Name, s.plan.Blockers[i].Message)
+	if i := slices.IndexFunc(s.Plan.Blockers, s.isInTheWay); i >= 0 {
+		return fmt.Sprintf(": pod %s: %s", s.Plan.Blockers[i].Pod.Name, s.Plan.Blockers[i].Message)
 	}
 	return ""
 }

@@ -155,7 +155,7 @@ func (s *scope) ensureRevisions(ctx context.Context, r *Reconciler) error {
 	if s.keeper.isPromoted() {
 		goal = s.keeper.template
 	}
-	owner := history.Owner{Object: s.object, Kind: s.owner.Kind, Labels: s.spec.template.Labels}
+	owner := history.Owner{Object: s.object, Kind: s.Owner.Kind, Labels: s.spec.template.Labels}
 	keeper := history.NewKeeper(r.client)
 	if s.history.Find(s.keeper.template) == nil {
 		if _, _, err := keeper.Ensure(ctx, owner, s.history, history.Content{Template: s.keeper.template}); err != nil {

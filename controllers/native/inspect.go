@@ -34,15 +34,10 @@ func Inspect(ctx context.Context, eyes workloads.Eyes, kind Kind, obj client.Obj
 	r := NewReconciler(kind, eyes.Client, eyes.Live, workloads.SilentRecorder(), eyes.Clock)
 	obj, _ = obj.DeepCopyObject().(client.Object)
 	s := newScope(obj, kind, eyes.Clock.Now())
-	s.cannotResize, s.ahead = !eyes.Capabilities.CanResize(ctx), ahead
+	s.CannotResize, s.ahead = !eyes.Capabilities.CanResize(ctx), ahead
 	failure := r.advance(ctx, s)
-	found := Inspection{
-		Inspection: workloads.Inspection{
-			Workload: s.asked, Plan: s.plan, Planned: s.planned, Failure: failure, Failed: s.result.Failed, History: s.history,
-		},
-		Others:  sets.New[string](),
-		Invalid: s.invalid,
-	}
+	found := Inspection{Inspection: s.Inspection(failure), Others: sets.New[string](), Invalid: s.invalid}
+	found.History = s.history
 	for i, facts := range s.pods {
 		if s.isOfOther(i) {
 			found.Others.Insert(facts.Pod.Name)

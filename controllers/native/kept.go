@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/insitu-dev/insitu/controllers/executor"
 	"github.com/insitu-dev/insitu/inplace"
 )
 
@@ -28,12 +27,12 @@ func (r *Reconciler) staysHeld(ctx context.Context, s *scope) bool {
 	if pod == nil {
 		return false
 	}
-	s.kept = r.executor.RefusalToRecreate(ctx, s.object, s.workloadFacts(), pod, s.now)
+	s.kept = r.executor.RefusalToRecreate(ctx, s.object, s.workloadFacts(), pod, s.Now)
 	if s.kept == nil {
 		return false
 	}
 	s.ending = nil
-	s.requeue.Within(max(s.kept.Until.Sub(s.now), time.Millisecond))
+	s.Requeue.Within(max(s.kept.Until.Sub(s.Now), time.Millisecond))
 	return true
 }
 
@@ -58,28 +57,27 @@ func (s *scope) anyToGo() *corev1.Pod {
 // keep plans for a hold that stays since the API server would accept no new pods: those that
 // would be recreated stay as they are. What is to be recreated as the spec says does not begin
 // to change in place, either.
-func (r *Reconciler) keep(ctx context.Context, s *scope) executor.Result {
-	for i, pod := range s.plan.Pods {
+func (r *Reconciler) keep(ctx context.Context, s *scope) {
+	asked := s.Asked
+	for i, pod := range s.Plan.Pods {
 		if pod.Step.Deletes() {
-			s.asked.Pods[i].Irreplaceable = s.kept
+			asked.Pods[i].Irreplaceable = s.kept
 		}
 	}
-	s.asked.Stopped = s.asked.Stopped || s.spec.recreates != ""
-	plan, tried := r.executor.Preflight(ctx, s.object, s.asked, s.now)
-	s.plan = plan
+	asked.Stopped = asked.Stopped || s.spec.recreates != ""
+	s.Decide(ctx, r.executor, asked)
 	s.nameNoRoom()
 	s.nameNoNewPod()
-	return tried
 }
 
 // nameKept has one of the pods say why the hold stays, if none does.
 func (s *scope) nameKept() {
-	if s.kept == nil || !s.planned || slices.ContainsFunc(s.plan.Blockers, func(b inplace.Blocker) bool { return b.Reason == s.kept.Reason }) {
+	if s.kept == nil || !s.Planned || slices.ContainsFunc(s.Plan.Blockers, func(b inplace.Blocker) bool { return b.Reason == s.kept.Reason }) {
 		return
 	}
 	state := inplace.Waiting
 	if s.kept.Denied {
 		state = inplace.Stuck
 	}
-	s.plan = s.plan.With(inplace.Blocker{Pod: s.anyToGo(), State: state, Reason: s.kept.Reason, Message: s.kept.Message, Denied: s.kept.Denied})
+	s.Plan = s.Plan.With(inplace.Blocker{Pod: s.anyToGo(), State: state, Reason: s.kept.Reason, Message: s.kept.Message, Denied: s.kept.Denied})
 }

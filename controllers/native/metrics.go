@@ -21,8 +21,8 @@ func (r *Reconciler) Measure(m metrics.Metrics) {
 // rollout returns what the metrics tell of the reconciliation, as the report does.
 func (s *scope) rollout(status native.Status) workloads.Rollout {
 	return workloads.Rollout{
-		Planned: s.planned, Plan: s.plan, Failed: s.result.Failed, Revision: status.Revision,
-		Incomplete: len(s.condemned) > 0 || s.spec.replicas > len(s.plan.Pods),
+		Planned: s.Planned, Plan: s.Plan, Failed: s.Result.Failed, Revision: status.Revision,
+		Incomplete: len(s.condemned) > 0 || s.spec.replicas > len(s.Plan.Pods),
 		Stalled:    s.stalledReason(status.State), Since: status.ProgressTime.Time,
 	}
 }
@@ -30,7 +30,7 @@ func (s *scope) rollout(status native.Status) workloads.Rollout {
 // rolloutAtEnd returns what the metrics tell of a workload whose hold ends: nothing
 // more, but for what came of the pods.
 func (s *scope) rolloutAtEnd() workloads.Rollout {
-	rollout := workloads.Rollout{Planned: s.planned, Plan: s.plan, IsOver: true}
+	rollout := workloads.Rollout{Planned: s.Planned, Plan: s.Plan, IsOver: true}
 	if s.target != nil {
 		rollout.Revision = s.target.Name
 	}
@@ -41,7 +41,7 @@ func (s *scope) rolloutAtEnd() workloads.Rollout {
 func (s *scope) stalledReason(state native.State) string {
 	switch state {
 	case native.Stalled:
-		if stall := workloads.FindStall(s.plan, s.result.Errors()); s.failure == nil && stall.Stalled {
+		if stall := workloads.FindStall(s.Plan, s.Result.Errors()); s.failure == nil && stall.Stalled {
 			return stall.Reason
 		}
 		return string(state)

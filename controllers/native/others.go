@@ -23,7 +23,7 @@ const unfinishedTime = time.Minute
 // there is no such thing.
 func (s *scope) blockedByOthers() *ending {
 	stuck := s.stuckOther()
-	if stuck == "" || len(s.plan.Moves) > 0 || !s.waitsForRoom() {
+	if stuck == "" || len(s.Plan.Moves) > 0 || !s.waitsForRoom() {
 		return nil
 	}
 	return recreated(s, "pod "+stuck+" of an unfinished rollout is not ready, and takes the room of maxUnavailable")
@@ -34,15 +34,15 @@ func (s *scope) blockedByOthers() *ending {
 // the next template only. It returns nil if there is no such thing. What fails may mend
 // itself within a while, so it asks for another look then.
 func (s *scope) blockedByMissing() *ending {
-	if s.keeper == nil || len(s.plan.Moves) > 0 || !s.waitsForRoom() {
+	if s.keeper == nil || len(s.Plan.Moves) > 0 || !s.waitsForRoom() {
 		return nil
 	}
 	failure := s.keeper.failure()
 	if failure == nil {
 		return nil
 	}
-	if left := failure.LastTransitionTime.Add(unfinishedTime).Sub(s.now); left > 0 {
-		s.requeue.Within(left)
+	if left := failure.LastTransitionTime.Add(unfinishedTime).Sub(s.Now); left > 0 {
+		s.Requeue.Within(left)
 		return nil
 	}
 	return recreated(s, "ReplicaSet "+s.keeper.Name+" cannot make its pods, and what is missing takes the room of maxUnavailable: "+failure.Message)
@@ -59,11 +59,11 @@ func (s *scope) stuckOther() string {
 		if inplace.IsBroken(facts.Pod) {
 			return facts.Pod.Name
 		}
-		left := notReadySince(facts.Pod).Add(unfinishedTime).Sub(s.now)
+		left := notReadySince(facts.Pod).Add(unfinishedTime).Sub(s.Now)
 		if left <= 0 {
 			return facts.Pod.Name
 		}
-		s.requeue.Within(left)
+		s.Requeue.Within(left)
 	}
 	return ""
 }
@@ -81,12 +81,12 @@ func notReadySince(pod *corev1.Pod) time.Time {
 // maxUnavailable.
 func (s *scope) waitsForRoom() bool {
 	waiting := 0
-	for i, pod := range s.plan.Pods {
+	for i, pod := range s.Plan.Pods {
 		if !s.pods[i].Held && !pod.Updated {
 			waiting++
 		}
 	}
-	for _, blocker := range s.plan.Blockers {
+	for _, blocker := range s.Plan.Blockers {
 		if blocker.Reason == inplace.ReasonBudget {
 			waiting--
 		}

@@ -47,7 +47,7 @@ func (w deployment) conclude(ctx context.Context, r *Reconciler, s *scope) (bool
 	case !s.keeper.isPromoted() && w.isAboutToSurge(s):
 		// The controller of Deployments may be about to make a second ReplicaSet of the
 		// present template. No event tells when it has seen that.
-		s.requeue.Within(time.Second)
+		s.Requeue.Within(time.Second)
 		return false, nil
 	}
 	if s.spec.surges && !s.keeper.isPromoted() && !s.retireOthers(ctx, r) {

@@ -41,7 +41,7 @@ const (
 const actionRelease = "Release"
 
 func recreated(s *scope, why string) *ending {
-	return &ending{corev1.EventTypeNormal, reasonReleased, "not in place: " + why + "; Kubernetes recreates the pods of " + s.owner.String()}
+	return &ending{corev1.EventTypeNormal, reasonReleased, "not in place: " + why + "; Kubernetes recreates the pods of " + s.Owner.String()}
 }
 
 // undrained is the end of a hold whose pods cannot be taken out of service.
@@ -55,7 +55,7 @@ func undrained(s *scope, why string) *ending {
 func unreadable(s *scope) *ending {
 	return &ending{
 		corev1.EventTypeWarning, reasonInvalidOptions,
-		fmt.Sprintf("%s; so nothing is updated in place, and Kubernetes recreates the pods of %s", s.invalid, s.owner),
+		fmt.Sprintf("%s; so nothing is updated in place, and Kubernetes recreates the pods of %s", s.invalid, s.Owner),
 	}
 }
 
@@ -64,7 +64,7 @@ func updated(s *scope) *ending {
 		return &ending{corev1.EventTypeNormal, reasonUpdated, "there are no pods to update"}
 	}
 	count := 0
-	for i, pod := range s.plan.Pods {
+	for i, pod := range s.Plan.Pods {
 		if pod.Updated && !s.isOfOther(i) {
 			count++
 		}
@@ -75,7 +75,7 @@ func updated(s *scope) *ending {
 func lost(s *scope) *ending {
 	return &ending{
 		corev1.EventTypeWarning, reasonHoldLost,
-		"the spec does not hold " + s.owner.String() + " any more, though its label " + native.HeldLabel +
+		"the spec does not hold " + s.Owner.String() + " any more, though its label " + native.HeldLabel +
 			" says so: Kubernetes goes on. Are the admission policies of Insitu installed?",
 	}
 }
@@ -87,7 +87,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 		fields["annotations"] = map[string]any{native.PreviousRevisionAnnotation: nil}
 	}
 	if err := r.patchMetadata(ctx, s, fields); err != nil {
-		return fmt.Errorf("release %s: %w", s.owner, err)
+		return fmt.Errorf("release %s: %w", s.Owner, err)
 	}
 	r.metrics.Released(s.ending.reason)
 	r.recorder.Eventf(s.object, nil, s.ending.eventType, s.ending.reason, actionRelease, "%s", executor.Shorten(s.ending.note))
@@ -120,7 +120,7 @@ func (r *Reconciler) unhold(ctx context.Context, s *scope) error {
 		return err
 	}
 	if err := r.client.Patch(ctx, s.object, client.RawPatch(types.MergePatchType, body)); err != nil {
-		return fmt.Errorf("restore %s: %w", s.owner, err)
+		return fmt.Errorf("restore %s: %w", s.Owner, err)
 	}
 	return nil
 }

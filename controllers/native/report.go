@@ -29,31 +29,31 @@ const reportPeriod = 5 * time.Second
 // is refused says that. Where the answer was lost, it may have been released.
 func (r *Reconciler) report(ctx context.Context, s *scope) error {
 	if s.ending != nil && !executor.IsRefusal(s.failure) {
-		r.metrics.Report(client.ObjectKeyFromObject(s.object), s.rolloutAtEnd(), s.now)
+		r.metrics.Report(client.ObjectKeyFromObject(s.object), s.rolloutAtEnd(), s.Now)
 		return nil
 	}
-	if s.failure == nil && (s.isConcluding || !s.planned) {
+	if s.failure == nil && (s.isConcluding || !s.Planned) {
 		return nil
 	}
 	before := statusOf(s.object)
 	status := s.status(before)
-	r.metrics.Report(client.ObjectKeyFromObject(s.object), s.rollout(status), s.now)
+	r.metrics.Report(client.ObjectKeyFromObject(s.object), s.rollout(status), s.Now)
 	if apiequality.Semantic.DeepEqual(before, status) {
 		return nil
 	}
-	left := before.Time.Add(reportPeriod).Sub(s.now)
+	left := before.Time.Add(reportPeriod).Sub(s.Now)
 	if before.Revision == status.Revision && before.State == status.State && left > 0 {
-		s.requeue.Within(left)
+		s.Requeue.Within(left)
 		return nil
 	}
-	status.Time = metav1.NewTime(s.now).Rfc3339Copy()
+	status.Time = metav1.NewTime(s.Now).Rfc3339Copy()
 	after, err := json.Marshal(status)
 	if err != nil {
 		return err
 	}
 	err = r.patchMetadata(ctx, s, map[string]any{"annotations": map[string]any{native.StatusAnnotation: string(after)}})
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("report on %s: %w", s.owner, err)
+		return fmt.Errorf("report on %s: %w", s.Owner, err)
 	}
 	r.tell(s, before, status)
 	return nil
@@ -81,7 +81,7 @@ func (r *Reconciler) withdraw(ctx context.Context, s *scope) error {
 
 // tell records events for what was not reported before.
 func (r *Reconciler) tell(s *scope, before, after native.Status) {
-	workloads.ReportStuck(r.recorder, s.object, s.plan, before.Blockers, after.Blockers)
+	workloads.ReportStuck(r.recorder, s.object, s.Plan, before.Blockers, after.Blockers)
 	// That there was no progress is told once, whatever the pods wait for.
 	if before.State == after.State && (before.Message == after.Message || after.State == native.ProgressDeadlineExceeded) {
 		return
@@ -111,12 +111,12 @@ func statusOf(obj client.Object) native.Status {
 
 // status returns what is to be reported.
 func (s *scope) status(before native.Status) native.Status {
-	if !s.planned {
+	if !s.Planned {
 		before.State, before.Message = native.Stalled, workloads.Summary([]error{s.failure})
 		return before
 	}
 	status := native.Status{Revision: s.target.Name, Replicas: int32(s.spec.replicas)} //nolint:gosec // from an int32
-	for i, pod := range s.plan.Pods {
+	for i, pod := range s.Plan.Pods {
 		if pod.Available {
 			status.Available++
 		}
@@ -128,10 +128,10 @@ func (s *scope) status(before native.Status) native.Status {
 		before = native.Status{} // of another update; kubectl rollout undo brings back annotations, too
 	}
 	status.Time = before.Time
-	status.Blockers = workloads.Blockers(s.plan, s.result.Failed, before.Blockers, s.now)
+	status.Blockers = workloads.Blockers(s.Plan, s.Result.Failed, before.Blockers, s.Now)
 	status.ProgressTime = before.ProgressTime
 	if isAtRest(before.State) || status.Updated > before.Updated || status.Available > before.Available || before.ProgressTime.IsZero() {
-		status.ProgressTime = metav1.NewTime(s.now).Rfc3339Copy()
+		status.ProgressTime = metav1.NewTime(s.Now).Rfc3339Copy()
 	}
 	status.State, status.Message = s.state(status)
 	return status
@@ -150,7 +150,7 @@ func (s *scope) isOfOther(i int) bool {
 // state says in a word and a sentence where the update is.
 func (s *scope) state(status native.Status) (native.State, string) {
 	progress := fmt.Sprintf("%d of %d pods are updated", status.Updated, status.Replicas)
-	stall := workloads.FindStall(s.plan, s.result.Errors())
+	stall := workloads.FindStall(s.Plan, s.Result.Errors())
 	switch {
 	case s.failure != nil:
 		return native.Stalled, workloads.Summary([]error{s.failure})
@@ -163,24 +163,24 @@ func (s *scope) state(status native.Status) (native.State, string) {
 	case s.options.paused:
 		return native.Paused, progress + "; annotation " + native.PausedAnnotation + " keeps the others from starting"
 	case s.isOverdue(status):
-		return native.ProgressDeadlineExceeded, fmt.Sprintf("%s, and there was no progress for %s", progress, s.deadline()) + workloads.FirstBlocker(s.plan)
+		return native.ProgressDeadlineExceeded, fmt.Sprintf("%s, and there was no progress for %s", progress, s.deadline()) + workloads.FirstBlocker(s.Plan)
 	case s.isPartitionReached(int(status.Updated)):
 		kept := "the others"
 		if s.keeps() == 0 {
 			kept = "those that come"
 		}
 		return native.PartitionReached, fmt.Sprintf("%s; annotation %s keeps %s%s", progress, native.PartitionAnnotation, kept, s.besides())
-	case s.asked.WaitsFor != "" && s.hasWork():
-		return native.Updating, progress + "; " + s.asked.WaitsFor
+	case s.Asked.WaitsFor != "" && s.hasWork():
+		return native.Updating, progress + "; " + s.Asked.WaitsFor
 	default:
-		return native.Updating, progress + workloads.FirstBlocker(s.plan)
+		return native.Updating, progress + workloads.FirstBlocker(s.Plan)
 	}
 }
 
 // staying returns how many pods there are that stay.
 func (s *scope) staying() int {
 	count := 0
-	for i := range s.plan.Pods {
+	for i := range s.Plan.Pods {
 		if !s.isOfOther(i) {
 			count++
 		}
@@ -190,7 +190,7 @@ func (s *scope) staying() int {
 
 // hasWork reports whether a pod is on its way.
 func (s *scope) hasWork() bool {
-	for i, pod := range s.plan.Pods {
+	for i, pod := range s.Plan.Pods {
 		if !s.pods[i].Held && (!pod.Updated || pod.Step.State != inplace.Settled) {
 			return true
 		}
@@ -204,9 +204,9 @@ func (s *scope) isOverdue(status native.Status) bool {
 	if s.deadline() == 0 || s.isPartitionReached(int(status.Updated)) {
 		return false
 	}
-	left := status.ProgressTime.Add(s.deadline()).Sub(s.now)
+	left := status.ProgressTime.Add(s.deadline()).Sub(s.Now)
 	if left > 0 {
-		s.requeue.Within(left)
+		s.Requeue.Within(left)
 	}
 	return left <= 0
 }

@@ -24,15 +24,15 @@ import (
 // stays is only becoming ready, it waits for that. What is needed for longer serves until
 // Kubernetes has others.
 func (s *scope) retireOthers(ctx context.Context, r *Reconciler) bool {
-	target, areRetired := s.asked.Target, true
-	target.CannotDrain = s.plan.CannotDrain
+	target, areRetired := s.Asked.Target, true
+	target.CannotDrain = s.Plan.CannotDrain
 	spare, becoming := s.spareOthers()
 	var moves []inplace.Move
 	for i, facts := range s.pods {
 		if !s.isOfOther(i) {
 			continue
 		}
-		step, serves := facts.Retire(target, s.now), s.isAvailable(facts.Pod)
+		step, serves := facts.Retire(target, s.Now), s.isAvailable(facts.Pod)
 		switch {
 		case step == nil, step.State == inplace.Stuck, s.isDrainedTooLong(facts.Pod):
 			continue // Kubernetes deletes it as it is
@@ -47,15 +47,13 @@ func (s *scope) retireOthers(ctx context.Context, r *Reconciler) bool {
 			}
 		}
 		if !step.Until.IsZero() {
-			s.requeue.Within(max(step.Until.Sub(s.now), time.Millisecond))
+			s.Requeue.Within(max(step.Until.Sub(s.Now), time.Millisecond))
 		}
 	}
 	if !areRetired {
-		s.requeue.Within(unfinishedTime)
+		s.Requeue.Within(unfinishedTime)
 	}
-	if s.result = r.executor.Run(ctx, s.object, s.target.Name, moves); s.result.IsUnfinished() {
-		s.requeue.AfterConflict()
-	}
+	s.Carry(ctx, r.executor, moves)
 	return areRetired
 }
 
@@ -77,7 +75,7 @@ func (s *scope) spareOthers() (spare int, becoming bool) {
 // isDrainedTooLong reports whether a pod has been out of service for longer than it takes to
 // drain and to delete it: neither is waited for any more.
 func (s *scope) isDrainedTooLong(pod *corev1.Pod) bool {
-	return inplace.IsMarkedNotReady(pod) && s.isOverdueSince(unreadySince(pod).Add(s.asked.Target.GracePeriod))
+	return inplace.IsMarkedNotReady(pod) && s.isOverdueSince(unreadySince(pod).Add(s.Asked.Target.GracePeriod))
 }
 
 // unreadySince returns since when a pod that was marked not ready has been so.
@@ -93,7 +91,7 @@ func unreadySince(pod *corev1.Pod) time.Time {
 
 // isOverdueSince reports whether something has taken longer than it usually does.
 func (s *scope) isOverdueSince(since time.Time) bool {
-	return !s.now.Before(since.Add(unfinishedTime))
+	return !s.Now.Before(since.Add(unfinishedTime))
 }
 
 // dismissOthers has Kubernetes delete the pods that were taken out of service, while the
@@ -136,7 +134,7 @@ func (w deployment) dismissOthers(ctx context.Context, r *Reconciler, s *scope) 
 		}
 	}
 	if !isOver {
-		s.requeue.Within(unfinishedTime)
+		s.Requeue.Within(unfinishedTime)
 	}
 	return isOver, nil
 }

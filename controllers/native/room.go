@@ -21,20 +21,20 @@ func (s *scope) nameNoRoom() {
 		return
 	}
 	available := 0
-	for _, pod := range s.plan.Pods {
+	for _, pod := range s.Plan.Pods {
 		if pod.Available {
 			available++
 		}
 	}
-	if len(s.plan.Moves) > 0 || available < len(s.plan.Pods) || available > s.spec.replicas {
+	if len(s.Plan.Moves) > 0 || available < len(s.Plan.Pods) || available > s.spec.replicas {
 		return // something is in work that ends, or a pod more gives room
 	}
-	state, blockers := inplace.Stuck, slices.Clone(s.plan.Blockers)
+	state, blockers := inplace.Stuck, slices.Clone(s.Plan.Blockers)
 	for i := range blockers {
 		if blocker := &blockers[i]; blocker.Reason == inplace.ReasonBudget {
 			blocker.State, blocker.Reason, blocker.Message = state, inplace.ReasonNoRoom, neverRoom
 			state = inplace.Waiting
 		}
 	}
-	s.plan = s.plan.Reworded(blockers)
+	s.Plan = s.Plan.Reworded(blockers)
 }

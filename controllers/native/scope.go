@@ -17,7 +17,7 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/apis/native"
-	"github.com/insitu-dev/insitu/controllers/executor"
+	"github.com/insitu-dev/insitu/controllers/engine"
 	"github.com/insitu-dev/insitu/controllers/history"
 	"github.com/insitu-dev/insitu/controllers/podcache"
 	workloads "github.com/insitu-dev/insitu/controllers/workload"
@@ -27,14 +27,11 @@ import (
 // scope is what one reconciliation knows of a held workload.
 type scope struct {
 	workload
+	engine.Round
 	object  client.Object
 	kind    Kind
-	owner   workloads.Owner
 	spec    spec
 	options options
-	now     time.Time
-	// cannotResize is true when the API server does not serve pods/resize.
-	cannotResize bool
 
 	// template is that of the spec. ahead is true where nobody has seen it yet: it is
 	// looked at before it is applied.
@@ -60,12 +57,6 @@ type scope struct {
 	lastNumber    int
 	isNumberTwice bool
 
-	// asked is what the planner was told, plan what came of it, where planned is true.
-	asked   inplace.Workload
-	plan    inplace.Plan
-	planned bool
-	result  executor.Result
-	requeue workloads.Requeue
 	// invalid is what is not as accepted of the options.
 	invalid error
 	// failure is what ended the reconciliation; conflicts are none.
@@ -87,8 +78,8 @@ type ending struct {
 func newScope(obj client.Object, kind Kind, now time.Time) *scope {
 	w := workloadOf(obj)
 	return &scope{
-		workload: w, object: obj, kind: kind, spec: w.spec(), now: now,
-		owner:     workloads.Owner{Object: obj, Kind: kind.groupVersionKind()},
+		workload: w, object: obj, kind: kind, spec: w.spec(),
+		Round:     engine.Round{Owner: workloads.Owner{Object: obj, Kind: kind.groupVersionKind()}, Now: now},
 		revisions: map[string]*inplace.Revision{},
 	}
 }
@@ -116,7 +107,7 @@ func (s *scope) mustStop() bool {
 func (s *scope) readTemplate() error {
 	template, err := inplace.NewTemplate(s.spec.template)
 	if err != nil {
-		return fmt.Errorf("read template of %s: %w", s.owner, err)
+		return fmt.Errorf("read template of %s: %w", s.Owner, err)
 	}
 	s.template = template
 	if s.kind == Deployment {
@@ -207,7 +198,7 @@ func (s *scope) addPod(ctx context.Context, r *Reconciler, pod *corev1.Pod, from
 			return err
 		}
 	}
-	s.pods = append(s.pods, facts.Read(s.now))
+	s.pods = append(s.pods, facts.Read(s.Now))
 	return nil
 }
 
@@ -222,7 +213,7 @@ func (s *scope) keptByCount(pods []*corev1.Pod, from []*inplace.Revision) []bool
 	}
 	turns := make([]workloads.Turn, len(pods))
 	for i, pod := range pods {
-		turns[i] = workloads.TurnOf(pod, s.target.Name, inplace.RevisionOf(pod), s.now)
+		turns[i] = workloads.TurnOf(pod, s.target.Name, inplace.RevisionOf(pod), s.Now)
 		if from[i] != nil && from[i].Template.Equal(s.target.Template) {
 			turns[i] = workloads.Updated
 		}
@@ -260,7 +251,7 @@ func (s *scope) maxUnavailable() int {
 // workloadFacts returns what the planner has to know.
 func (s *scope) workloadFacts() inplace.Workload {
 	target := workloads.TargetOf(s.options.strategy)
-	target.Revision, target.Policy, target.CannotResize = *s.target, s.options.policy, s.cannotResize
+	target.Revision, target.Policy, target.CannotResize = *s.target, s.options.policy, s.CannotResize
 	target.MustDrain = true // Kubernetes would lose no request
 	facts := inplace.Workload{
 		Target:               target,

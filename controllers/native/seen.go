@@ -62,13 +62,13 @@ func (s *scope) isReturn(target *history.Revision) bool {
 func (s *scope) isSeen() bool {
 	var last time.Time
 	for _, pod := range s.allPods() {
-		if at := inplace.Observe(pod, s.now).Since; at.After(last) {
+		if at := inplace.Observe(pod, s.Now).Since; at.After(last) {
 			last = at
 		}
 	}
-	left := last.Add(seenTime).Sub(s.now)
+	left := last.Add(seenTime).Sub(s.Now)
 	if left > 0 {
-		s.requeue.Within(left)
+		s.Requeue.Within(left)
 	}
 	return left <= 0
 }

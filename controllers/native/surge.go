@@ -97,7 +97,7 @@ func (s *scope) hasSpare() bool {
 }
 
 func (s *scope) isAvailable(pod *corev1.Pod) bool {
-	return podutils.IsPodAvailable(pod, s.spec.minReadySeconds, metav1.NewTime(s.now))
+	return podutils.IsPodAvailable(pod, s.spec.minReadySeconds, metav1.NewTime(s.Now))
 }
 
 // newPods returns the pods that the hold has Kubernetes make of the template. One that says
@@ -135,9 +135,9 @@ func (w deployment) markKeeper(ctx context.Context, r *Reconciler, s *scope) err
 // sure.
 func (s *scope) moves() []inplace.Move {
 	if s.keeper == nil || !s.keeper.isPromoted() {
-		return s.plan.Moves
+		return s.Plan.Moves
 	}
-	return slices.DeleteFunc(slices.Clone(s.plan.Moves), func(m inplace.Move) bool { return !metav1.IsControlledBy(m.Pod, s.keeper) })
+	return slices.DeleteFunc(slices.Clone(s.Plan.Moves), func(m inplace.Move) bool { return !metav1.IsControlledBy(m.Pod, s.keeper) })
 }
 
 // waitsFor says what has to be before a pod that serves may be taken out of service: a pod of
@@ -184,8 +184,8 @@ func (s *scope) noNewPod() string {
 		if pod.Spec.NodeName == "" {
 			patience, why = unfinishedTime, fmt.Sprintf("pod %s cannot be scheduled: %s", pod.Name, whyUnscheduled(pod))
 		}
-		if wait := pod.CreationTimestamp.Add(patience).Sub(s.now); wait > 0 {
-			s.requeue.Within(wait)
+		if wait := pod.CreationTimestamp.Add(patience).Sub(s.Now); wait > 0 {
+			s.Requeue.Within(wait)
 			continue
 		}
 		return why
@@ -223,14 +223,14 @@ func whyNotServing(pod *corev1.Pod) string {
 // nameNoNewPod has one of the pods call for its user, where all wait for a pod more that
 // cannot be made.
 func (s *scope) nameNoNewPod() {
-	if s.asked.WaitsFor == "" || s.noNewPod() == "" || s.options.paused {
+	if s.Asked.WaitsFor == "" || s.noNewPod() == "" || s.options.paused {
 		return
 	}
-	blockers := slices.Clone(s.plan.Blockers)
+	blockers := slices.Clone(s.Plan.Blockers)
 	i := slices.IndexFunc(blockers, func(b inplace.Blocker) bool { return b.Reason == inplace.ReasonNewPod })
 	if i >= 0 {
 		blockers[i].State = inplace.Stuck
-		s.plan = s.plan.Reworded(blockers)
+		s.Plan = s.Plan.Reworded(blockers)
 	}
 }
 

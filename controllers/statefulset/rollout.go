@@ -33,7 +33,7 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 	if s.isUpdated() {
 		s.Revisions.Current, s.counts.current = s.Revisions.Update, s.counts.updated
 	}
-	return s.Carry(ctx, r.executor, s.Plan.Moves, s.handOver)
+	return s.CarryHandedOver(ctx, r.executor, s.handOver)
 }
 
 // isUpdated reports whether no pod needs the current revision any more: there are pods, all
