@@ -74,7 +74,7 @@ var _ = Describe("A pod that a hook holds before its deletion", func() {
 		Expect(w.pods()[ended.Name].UID).To(Equal(ended.UID))
 	})
 
-	It("serves again when it is wanted again", func(ctx context.Context) {
+	It("serves again when it is wanted again", short.Spec, func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference().With(hooked))
 		before := w.uids()

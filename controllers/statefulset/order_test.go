@@ -63,7 +63,7 @@ var _ = Describe("OrderedReady", func() {
 		w.expectSettled(3)
 	})
 
-	It("deletes one pod at a time, the highest first", func(ctx context.Context) {
+	It("deletes one pod at a time, the highest first", short.Spec, func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference().OrderedReady().Replicas(4))
 		w.kubelet.Away["sample-3"] = true

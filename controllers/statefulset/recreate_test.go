@@ -436,11 +436,11 @@ var _ = Describe("A claim that is made anew", Ordered, ContinueOnFailure, func()
 			Expect(s.claim().Spec.Resources.Requests.Storage().String()).To(Equal("2Gi"))
 			w.expectNoWrites()
 		},
-		Entry("a pattern", "nightly-$(ordinal)"),
+		Entry("a pattern", short.Spec, "nightly-$(ordinal)"),
 		Entry("a map", `{"0":"nightly-0"}`),
 	)
 
-	It("has no pod without the snapshot that its template names, and says so", func() {
+	It("has no pod without the snapshot that its template names, and says so", short.Spec, func() {
 		template := reference().Replicas(1).With(func(set *appsv1beta1.StatefulSet) {
 			template := claimTemplate("data", "1Gi")
 			template.Spec.StorageClassName = ptr.To(s.class("slow"))

@@ -175,7 +175,7 @@ var _ = Describe("OnDelete", func() {
 })
 
 var _ = Describe("What cannot change in place", func() {
-	It("is recreated one by one, and an event names the field", func(ctx context.Context) {
+	It("is recreated one by one, and an event names the field", short.Spec, func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference())
 		uids := w.uids()

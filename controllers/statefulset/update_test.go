@@ -86,7 +86,7 @@ var _ = Describe("An update in place", func() {
 		Expect(len(told)).To(BeNumerically("<=", 6), "one on each pod, and one on the set for all of a moment")
 	})
 
-	It("takes three writes per pod without the readiness gate, too", func(ctx context.Context) {
+	It("takes three writes per pod without the readiness gate, too", short.Spec, func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.createUngated(reference())
 		Expect(w.manager.Writes("patch Pod")).To(BeEmpty(), "there is no gate to set")

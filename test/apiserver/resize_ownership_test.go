@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/insitu-dev/insitu/controllers/executor"
 	"github.com/insitu-dev/insitu/resize"
 )
 
@@ -24,7 +25,7 @@ func TestTheServerSaysWhoResized(t *testing.T) {
 	c, err := client.New(server, client.Options{})
 	must(t, err)
 
-	pod := podToResize(t, c)
+	pod := podToResize(t, c, "default")
 	g.Expect(ownedBy(pod, resize.FieldManager)).To(BeEmpty())
 
 	resizePod(t, c, pod, resize.FieldManager, `{"cpu": "150m", "memory": "96Mi"}`)
@@ -39,16 +40,40 @@ func TestTheServerSaysWhoResized(t *testing.T) {
 	g.Expect(ownedBy(pod, "vpa-updater")).NotTo(ContainSubstring("f:cpu"))
 }
 
+// TestTheServerRefusesAResizeBeyondAQuota checks by what words a refusal is taken for that of a
+// quota, which waits for room, and not for one that stays.
+func TestTheServerRefusesAResizeBeyondAQuota(t *testing.T) {
+	g := NewWithT(t)
+	c, err := client.New(server, client.Options{})
+	must(t, err)
+	namespace := &corev1.Namespace{}
+	namespace.Name = "resized-within-a-quota"
+	created(t, c, namespace)
+	hard := corev1.ResourceList{corev1.ResourceRequestsCPU: resource.MustParse("200m")}
+	quota := &corev1.ResourceQuota{Spec: corev1.ResourceQuotaSpec{Hard: hard}}
+	quota.Namespace, quota.Name = namespace.Name, "few"
+	created(t, c, quota)
+	quota.Status = corev1.ResourceQuotaStatus{Hard: hard, Used: corev1.ResourceList{corev1.ResourceRequestsCPU: resource.MustParse("0")}}
+	must(t, c.Status().Update(t.Context(), quota)) // as the quota controller does
+
+	pod := podToResize(t, c, namespace.Name)
+	resizePod(t, c, pod, resize.FieldManager, `{"cpu": "200m"}`)
+	err = tryResize(t, c, pod, resize.FieldManager, `{"cpu": "201m"}`)
+	g.Expect(err).To(MatchError(ContainSubstring("exceeded quota: few, requested: requests.cpu=1m, used: requests.cpu=200m, limited: requests.cpu=200m")))
+	g.Expect(executor.IsRefusal(err)).To(BeTrue())
+	g.Expect(executor.IsOfQuota(err)).To(BeTrue())
+}
+
 // podToResize creates a pod that requests 100m of CPU and 64Mi of memory.
-func podToResize(t *testing.T, c client.Client) *corev1.Pod {
+func podToResize(t *testing.T, c client.Client, namespace string) *corev1.Pod {
 	t.Helper()
 
 	account := &corev1.ServiceAccount{}
-	account.Namespace, account.Name = "default", "resized"
+	account.Namespace, account.Name = namespace, "resized"
 	created(t, c, account)
 
 	pod := &corev1.Pod{}
-	pod.Namespace, pod.Name = "default", "resized"
+	pod.Namespace, pod.Name = namespace, "resized"
 	pod.Spec.ServiceAccountName = account.Name
 	pod.Spec.AutomountServiceAccountToken = ptr.To(false)
 	pod.Spec.Containers = []corev1.Container{{
@@ -63,10 +88,15 @@ func podToResize(t *testing.T, c client.Client) *corev1.Pod {
 // resizePod sets requests of the container, in the name of a manager.
 func resizePod(t *testing.T, c client.Client, pod *corev1.Pod, manager, requests string) {
 	t.Helper()
+	must(t, tryResize(t, c, pod, manager, requests))
+}
+
+func tryResize(t *testing.T, c client.Client, pod *corev1.Pod, manager, requests string) error {
+	t.Helper()
 
 	patch := `{"spec": {"containers": [{"name": "main", "resources": {"requests": ` + requests + `}}]}}`
-	must(t, c.SubResource(resize.Subresource).Patch(t.Context(), pod,
-		client.RawPatch(types.StrategicMergePatchType, []byte(patch)), client.FieldOwner(manager)))
+	return c.SubResource(resize.Subresource).Patch(t.Context(), pod,
+		client.RawPatch(types.StrategicMergePatchType, []byte(patch)), client.FieldOwner(manager))
 }
 
 // ownedBy returns the fields that a manager has set by resizing the pod, as JSON.

@@ -18,7 +18,6 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/test/auditlog"
 	"github.com/insitu-dev/insitu/test/builders"
-	"github.com/insitu-dev/insitu/test/short"
 )
 
 // operatorUser is the account of the operator, as the chart names it.
@@ -86,7 +85,7 @@ var _ = Describe("The operator's writes, by the API server's audit log", func() 
 	var namespace string
 	BeforeEach(func(ctx context.Context) { namespace = newNamespace(ctx) })
 
-	It("are three per pod with the readiness gate", short.Spec, func(ctx context.Context) {
+	It("are three per pod with the readiness gate", func(ctx context.Context) {
 		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine).MaxUnavailable(2))
 		before := len(operatorWrites(namespace))
 		setImage(ctx, set, nginxLatest)

@@ -43,8 +43,9 @@ var _ = Describe("The simulated kubelet conforms to the real one", func() {
 	}
 })
 
-// shortStory is that of the short run: the kubelet restarts a container.
-const shortStory = "an image changes and changes back"
+// shortStory is that of the short run: the kubelet restarts a container, and nothing but its own
+// word tells that it did.
+const shortStory = "another tag has the same digest"
 
 // storyLabels returns the labels of the spec of a story.
 func storyLabels(story sim.PodStory) Labels {

@@ -76,7 +76,7 @@ var _ = Describe("An update in place", func() {
 		Expect(getPod(ctx, set, 0).Status.ContainerStatuses[0].ImageID).To(Equal(imageID), "the lab serves two digests")
 	})
 
-	It("comes back from an image that does not exist", short.Spec, func(ctx context.Context) {
+	It("comes back from an image that does not exist", func(ctx context.Context) {
 		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine).MaxUnavailable(2))
 		before := pods(ctx, set)
 

@@ -14,7 +14,6 @@ import (
 
 	"github.com/insitu-dev/insitu/test/labtools"
 	"github.com/insitu-dev/insitu/test/observe"
-	"github.com/insitu-dev/insitu/test/short"
 )
 
 // kubectl runs it, and returns what it printed.
@@ -25,7 +24,7 @@ func kubectl(ctx context.Context, args ...string) (string, error) {
 // A manifest with ten kinds of mistakes, applied as a user would: kubectl prints
 // one message for each.
 var _ = Describe("kubectl apply", func() {
-	It("takes the sample as it is", short.Spec, func(ctx context.Context) {
+	It("takes the sample as it is", func(ctx context.Context) {
 		namespace := newNamespace(ctx)
 		output, err := kubectl(ctx, "apply", "-n", namespace, "-f", filepath.Join("..", "..", "config", "samples", "statefulset.yaml"))
 		Expect(err).NotTo(HaveOccurred(), output)

@@ -255,7 +255,7 @@ var _ = Describe("An update that is overtaken", func() {
 		}
 		c.settles(ctx, set, before)
 	},
-		Entry("in Grace, by the previous revision", short.Spec, overtaken{
+		Entry("in Grace, by the previous revision", overtaken{
 			given: endless, update: image(sleeperV2), when: in(inplace.Grace),
 			by: image(sleeperV1), sample0: untouched, sample1: untouched,
 		}),
