@@ -88,7 +88,8 @@ func serve(t *testing.T, g *WithT, source dashboard.Source) string {
 	t.Helper()
 	server, err := dashboard.Listen(t.Context(), 0, source, dashboard.Options{Cluster: "kind-dev"})
 	g.Expect(err).NotTo(HaveOccurred())
-	ctx, cancel := context.WithCancel(t.Context())
+	// That of the test ends before its cleanups: a page that is open still would complain.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(ctx) }()
 	t.Cleanup(func() {
