@@ -8,12 +8,12 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/insitu-dev/insitu/controllers/executor"
 	"github.com/insitu-dev/insitu/resize"
 )
 
@@ -40,8 +40,8 @@ func TestTheServerSaysWhoResized(t *testing.T) {
 	g.Expect(ownedBy(pod, "vpa-updater")).NotTo(ContainSubstring("f:cpu"))
 }
 
-// TestTheServerRefusesAResizeBeyondAQuota checks by what words a refusal is taken for that of a
-// quota, which waits for room, and not for one that stays.
+// TestTheServerRefusesAResizeBeyondAQuota checks the words by which the executor knows that a
+// quota has no room.
 func TestTheServerRefusesAResizeBeyondAQuota(t *testing.T) {
 	g := NewWithT(t)
 	c, err := client.New(server, client.Options{})
@@ -60,8 +60,7 @@ func TestTheServerRefusesAResizeBeyondAQuota(t *testing.T) {
 	resizePod(t, c, pod, resize.FieldManager, `{"cpu": "200m"}`)
 	err = tryResize(t, c, pod, resize.FieldManager, `{"cpu": "201m"}`)
 	g.Expect(err).To(MatchError(ContainSubstring("exceeded quota: few, requested: requests.cpu=1m, used: requests.cpu=200m, limited: requests.cpu=200m")))
-	g.Expect(executor.IsRefusal(err)).To(BeTrue())
-	g.Expect(executor.IsOfQuota(err)).To(BeTrue())
+	g.Expect(apierrors.IsForbidden(err)).To(BeTrue())
 }
 
 // podToResize creates a pod that requests 100m of CPU and 64Mi of memory.
