@@ -38,15 +38,15 @@ func (e *Executor) askBudgets(ctx context.Context, plan inplace.Plan, now time.T
 	if name := uncounted(plan, now); name != "" {
 		return withoutEvictions(plan, nil, fmt.Sprintf("pod %s was taken out of service, and is not reported not ready yet", name), time.Time{})
 	}
-	again := countedAt(plan, now)
+	again, why := countedAt(plan, now), toBeCounted
 	if !now.Before(again) {
-		again = e.Turns.take(pod.Namespace, now)
+		again, why = e.Turns.take(pod.Namespace, now)
 	}
 	if !again.IsZero() {
-		return withoutEvictions(plan, nil, "another pod of the namespace was taken out of service just now, and is to be counted first", again)
+		return withoutEvictions(plan, nil, why, again)
 	}
 	givesUp := false
-	defer func() { e.Turns.handBack(pod.Namespace, givesUp, now) }()
+	defer func() { e.Turns.handBack(pod.Namespace, givesUp, e.clock.Now()) }()
 	err := Evict(ctx, e.client, pod, client.DryRunAll)
 	if changedMeanwhile(err) {
 		return withoutEvictions(plan, nil, fmt.Sprintf("pod %s changed meanwhile", pod.Name), now.Add(time.Second))

@@ -32,9 +32,10 @@ type guard struct {
 	clock    *clocktesting.FakePassiveClock
 	// asked are the evictions asked for: "dry run sample-0" or "sample-0".
 	asked []string
-	// err is what it answers.
-	err  error
-	plan inplace.Plan
+	// err is what it answers, and meanwhile what happens before its next answer.
+	err       error
+	meanwhile func()
+	plan      inplace.Plan
 }
 
 func newGuard(t *testing.T, action inplace.Action) *guard {
@@ -50,6 +51,10 @@ func newGuard(t *testing.T, action inplace.Action) *guard {
 				guard.asked = append(guard.asked, "dry run "+obj.GetName())
 			} else {
 				guard.asked = append(guard.asked, obj.GetName())
+			}
+			if meanwhile := guard.meanwhile; meanwhile != nil {
+				guard.meanwhile = nil
+				meanwhile()
 			}
 			return guard.err
 		},
@@ -136,20 +141,54 @@ func TestKindsShareTheirTurns(t *testing.T) {
 	g.Expect(other.asked).To(BeEmpty())
 }
 
-// While a server does not answer about a pod of one namespace, nothing waits for it that is not of
-// the namespace, and nothing of the namespace is asked for meanwhile.
+// While a server does not answer about a pod of one namespace, no other namespace waits, and
+// no other workload of the namespace asks.
 func TestTurnsAreOfANamespace(t *testing.T) {
 	g := NewWithT(t)
 	turns, now := NewTurns(), builders.Start
-	g.Expect(turns.take("shop", now)).To(BeZero())
-	g.Expect(turns.take("bank", now)).To(BeZero())
-	g.Expect(turns.take("shop", now)).To(Equal(now.Add(turnPause)))
+	take := func(namespace string, now time.Time) time.Time {
+		again, why := turns.take(namespace, now)
+		if again.IsZero() {
+			g.Expect(why).To(BeEmpty())
+		} else {
+			g.Expect(why).NotTo(BeEmpty())
+		}
+		return again
+	}
+	g.Expect(take("shop", now)).To(BeZero())
+	g.Expect(take("bank", now)).To(BeZero())
+	g.Expect(take("shop", now)).To(Equal(now.Add(turnPause)))
 
 	turns.handBack("shop", false, now)
-	g.Expect(turns.take("shop", now)).To(BeZero(), "no pod was given up")
+	g.Expect(take("shop", now)).To(BeZero(), "no pod was given up")
 	turns.handBack("shop", true, now)
-	g.Expect(turns.take("shop", now.Add(countingPause-1))).To(Equal(now.Add(countingPause)))
-	g.Expect(turns.take("shop", now.Add(countingPause))).To(BeZero())
+	g.Expect(take("shop", now.Add(countingPause-1))).To(Equal(now.Add(countingPause)))
+	g.Expect(take("shop", now.Add(countingPause))).To(BeZero())
+}
+
+// The server answers after longer than it takes to count a pod: the pause begins with its answer.
+// Nothing is locked meanwhile.
+func TestALateAnswerBeginsThePause(t *testing.T) {
+	g, other, elsewhere := newGuard(t, inplace.MarkNotReady), newGuard(t, inplace.MarkNotReady), newGuard(t, inplace.MarkNotReady)
+	other.executor.Turns, elsewhere.executor.Turns = g.executor.Turns, g.executor.Turns
+	for _, move := range elsewhere.plan.Moves {
+		move.Pod.Namespace = "elsewhere"
+	}
+	g.meanwhile = func() {
+		g.clock.SetTime(g.clock.Now().Add(6 * time.Second))
+		other.clock.SetTime(g.clock.Now())
+		moves, why := other.ask()
+		g.Expect(moves).To(BeEmpty())
+		g.Expect(why).To(ContainSubstring("asks for an eviction now"))
+		moves, _ = elsewhere.ask()
+		g.Expect(moves).To(Equal([]string{"sample-0"}))
+	}
+	moves, _ := g.ask()
+	g.Expect(moves).To(Equal([]string{"sample-0"}))
+	other.clock.SetTime(other.clock.Now().Add(time.Second))
+	moves, why := other.ask()
+	g.Expect(moves).To(BeEmpty())
+	g.Expect(why).To(ContainSubstring("to be counted first"))
 }
 
 func TestARefusedEvictionIsExplained(t *testing.T) {

@@ -19,6 +19,9 @@ const (
 	turnPause = time.Second
 )
 
+// toBeCounted is why a turn is not to be had while a pod is counted.
+const toBeCounted = "another pod of the namespace was taken out of service just now, and is to be counted first"
+
 // Turns are given to the workloads of a namespace whose pods PodDisruptionBudgets protect: one
 // after the other may take a pod out of service. All controllers of a manager share them, since a
 // budget may protect pods of several kinds. What is lost with the manager is a pause of seconds.
@@ -35,22 +38,23 @@ func NewTurns() *Turns {
 	return &Turns{last: map[string]time.Time{}, asking: sets.New[string]()}
 }
 
-// take takes the turn of a namespace, which is to be handed back. It returns when to ask again if
-// that is not to be had now.
-func (t *Turns) take(namespace string, now time.Time) (again time.Time) {
+// take takes the turn of a namespace, which is to be handed back. If that is not to be had now, it
+// returns when to ask again, and why.
+func (t *Turns) take(namespace string, now time.Time) (again time.Time, why string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if next := t.last[namespace].Add(countingPause); now.Before(next) {
-		return next
+		return next, toBeCounted
 	}
 	if t.asking.Has(namespace) {
-		return now.Add(turnPause)
+		return now.Add(turnPause), "another workload of the namespace asks for an eviction now"
 	}
 	t.asking.Insert(namespace)
-	return time.Time{}
+	return time.Time{}, ""
 }
 
-// handBack ends a turn, in which a pod was given up or not.
+// handBack ends a turn, in which a pod was given up or not. now is when the API server has said so,
+// which may be long after the turn was taken.
 func (t *Turns) handBack(namespace string, givesUp bool, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
