@@ -64,6 +64,21 @@ func TestClaimOwnersEndAfterThreeErrors(t *testing.T) {
 	g.Expect(recorder.Events).To(HaveLen(3))
 	g.Expect(sets.List(gated)).To(Equal([]string{"pod-10", "pod-2", "pod-4", "pod-6", "pod-8"}), "pod-0 has its owner, and the others do not depend on theirs")
 
+	var again []string
+	c2 := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
+		Patch: func(_ context.Context, _ client.WithWatch, obj client.Object, _ client.Patch, _ ...client.PatchOption) error {
+			again = append(again, obj.GetName())
+			return nil
+		},
+	}).Build()
+	pods.Client = c2
+	gated, _, err = pods.SetClaimOwners(t.Context(), live, owner, changes)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(gated).To(BeEmpty())
+	g.Expect(again).To(HaveExactElements("claim-0", "claim-5", "claim-6", "claim-7", "claim-8", "claim-9", "claim-10", "claim-11",
+		"claim-1", "claim-2", "claim-3", "claim-4"), "those that failed are tried last")
+
+	pods.Client = c
 	gated, failures, err = pods.SetClaimOwners(t.Context(), fake.NewClientBuilder().WithScheme(scheme).Build(), owner, changes[:1])
 	g.Expect(err).To(HaveOccurred(), "the set is gone")
 	g.Expect(gated).To(BeEmpty())

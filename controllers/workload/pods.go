@@ -55,8 +55,9 @@ type Pods struct {
 	Parallelism int
 
 	// failed holds the names of pods that could not be created when they were last tried,
-	// by the UID of their workload. It is forgotten with the manager, or when there are
-	// many others: then they are tried first once more.
+	// by the UID of their workload, and of claims whose owners could not be set, by
+	// claimsOf. It is forgotten with the manager, or when there are many others: then they
+	// are tried first once more.
 	failed *lru.Cache
 }
 
@@ -74,8 +75,9 @@ func (p *Pods) Create(ctx context.Context, owner Owner, pods []NewPod) []error {
 		return nil
 	}
 	var failed []error
-	before := p.failedBefore(owner, pods)
-	rest, size := inTurn(pods, before), 1
+	nameOf := func(wanted NewPod) string { return wanted.Pod.Name }
+	before := failedBefore(p.failed, owner.GetUID(), pods, nameOf)
+	rest, size := inTurn(pods, before, nameOf), 1
 	rest = rest[:min(len(rest), MaxCreations)]
 	for len(rest) > 0 && len(failed) < MaxFailures {
 		batch := rest[:min(len(rest), size)]
@@ -97,15 +99,15 @@ func (p *Pods) Create(ctx context.Context, owner Owner, pods []NewPod) []error {
 	return failed
 }
 
-// failedBefore returns the names of those pods that could not be created when they were
-// last tried; none when that is all of them.
-func (p *Pods) failedBefore(owner Owner, pods []NewPod) sets.Set[string] {
+// failedBefore returns the names of those objects that failed when they were last tried, as
+// known says under a key; none when that is all of them.
+func failedBefore[T any](known *lru.Cache, key any, objects []T, nameOf func(T) string) sets.Set[string] {
 	names, before := sets.New[string](), sets.New[string]()
-	if known, ok := p.failed.Get(owner.GetUID()); ok {
-		before, _ = known.(sets.Set[string])
+	if found, ok := known.Get(key); ok {
+		before, _ = found.(sets.Set[string])
 	}
-	for _, wanted := range pods {
-		names.Insert(wanted.Pod.Name)
+	for _, object := range objects {
+		names.Insert(nameOf(object))
 	}
 	if before.IsSuperset(names) {
 		return sets.New[string]()
@@ -113,11 +115,11 @@ func (p *Pods) failedBefore(owner Owner, pods []NewPod) sets.Set[string] {
 	return names.Intersection(before)
 }
 
-// inTurn returns the pods that did not fail before, and then the others.
-func inTurn(pods []NewPod, failed sets.Set[string]) []NewPod {
-	hasFailed := func(wanted NewPod) bool { return failed.Has(wanted.Pod.Name) }
-	first := slices.DeleteFunc(slices.Clone(pods), hasFailed)
-	last := slices.DeleteFunc(slices.Clone(pods), func(wanted NewPod) bool { return !hasFailed(wanted) })
+// inTurn returns the objects that did not fail before, and then the others.
+func inTurn[T any](objects []T, failed sets.Set[string], nameOf func(T) string) []T {
+	hasFailed := func(object T) bool { return failed.Has(nameOf(object)) }
+	first := slices.DeleteFunc(slices.Clone(objects), hasFailed)
+	last := slices.DeleteFunc(slices.Clone(objects), func(object T) bool { return !hasFailed(object) })
 	return append(first, last...)
 }
 
