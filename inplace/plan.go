@@ -405,6 +405,3 @@ func (p *planner) recheckAt(at time.Time) {
 		p.plan.Recheck = at
 	}
 }
-
-// severity is that of the state. A claim that is stuck holds up no pod, so it comes
-// after those that do.

@@ -52,6 +52,8 @@ func (p Plan) Reworded(blockers []Blocker) Plan {
 	return p
 }
 
+// severity is that of the state. A claim that is stuck holds up no pod, so it comes
+// after those that do.
 func (b Blocker) severity() int {
 	if b.Claim != nil {
 		return severity(Recreating)

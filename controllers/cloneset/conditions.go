@@ -22,9 +22,6 @@ func setConditions(s *scope, before appsv1beta1.CloneSetStatus, failure error) {
 	if !s.Planned {
 		if stall, known := workload.StallBeforePlan(failure); known {
 			setCondition(s, appsv1beta1.ConditionReady, false, stall.Reason, stall.Message)
-			if _, limited := s.set.GetProgressDeadline(); limited {
-				setCondition(s, appsv1beta1.ConditionProgressing, false, stall.Reason, stall.Message)
-			}
 		}
 		setStalled(s, failure)
 		return

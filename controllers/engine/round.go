@@ -38,6 +38,8 @@ type Round struct {
 	Plan    inplace.Plan
 	Planned bool
 	Result  executor.Result
+	// tried is what came of dry runs, which is of no matter if no move is made.
+	tried executor.Result
 
 	// Scaling and Updating are what went wrong with single pods. It does not keep others
 	// from being worked on.
@@ -50,7 +52,7 @@ type Round struct {
 // blockers that the planner does not know of.
 func (r *Round) Decide(ctx context.Context, e *executor.Executor, asked inplace.Workload, others ...inplace.Blocker) {
 	r.Asked, r.Planned = asked, true
-	r.Plan, r.Result = e.Preflight(ctx, r.Owner.Object, asked, r.Now, others...)
+	r.Plan, r.tried = e.Preflight(ctx, r.Owner.Object, asked, r.Now, others...)
 	if !r.Plan.Recheck.IsZero() {
 		r.Requeue.Within(max(r.Plan.Recheck.Sub(r.Now), time.Millisecond))
 	}
@@ -74,10 +76,12 @@ func (r *Round) CarryHandedOver(ctx context.Context, e *executor.Executor, handO
 
 // note notes what became of moves.
 func (r *Round) note(moved executor.Result) {
-	if r.Result = r.Result.With(moved); r.Result.IsUnfinished() {
+	moved, r.tried = r.tried.With(moved), executor.Result{}
+	if moved.IsUnfinished() {
 		r.Requeue.AfterConflict()
 	}
-	r.Updating.Errs = append(r.Updating.Errs, r.Result.Errors()...)
+	r.Result = r.Result.With(moved)
+	r.Updating.Errs = append(r.Updating.Errs, moved.Errors()...)
 }
 
 // Inspection returns what was decided, for who looks at it. failure is what ended the round.
@@ -102,16 +106,16 @@ func (r *Round) Rollout() workload.Rollout {
 
 // End returns the result of a round that err has ended, if it is not nil.
 func (r *Round) End(ctx context.Context, err error) (ctrl.Result, error) {
+	// What failed with single pods is no error of the reconciliation: the wait
+	// after an error grows to minutes, and other pods may be in their grace period.
+	if failures := slices.Concat(r.Scaling.Errs, r.Updating.Errs); len(failures) > 0 {
+		ctrl.LoggerFrom(ctx).Error(errors.Join(failures...), "Failed to move pods")
+	}
 	if lasting := workload.IgnoreConflict(err); lasting != nil {
 		return ctrl.Result{}, lasting
 	}
 	if err != nil {
 		r.Requeue.AfterConflict()
-	}
-	// What failed with single pods is no error of the reconciliation: the wait
-	// after an error grows to minutes, and other pods may be in their grace period.
-	if failures := slices.Concat(r.Scaling.Errs, r.Updating.Errs); len(failures) > 0 {
-		ctrl.LoggerFrom(ctx).Error(errors.Join(failures...), "Failed to move pods")
 	}
 	r.Requeue.After(r.Scaling, r.Updating)
 	return r.Requeue.Result(), nil

@@ -30,6 +30,9 @@ func TestTheFirstThingToDoIsTold(t *testing.T) {
 		"a pod does not serve, and claims move": {func(s *Standing) {
 			s.Available, s.Claims = 3, workload.ClaimCounts{Moving: 1}
 		}, moves, "Updating", "3 of 4 pods are available"},
+		"a pod does not serve, and a claim is blocked": {func(s *Standing) {
+			s.Available, s.Claims = 3, workload.ClaimCounts{Blocked: 1}
+		}, moves, "Updating", "3 of 4 pods are available"},
 		"claims move":             {func(s *Standing) { s.Claims, s.Kept = workload.ClaimCounts{Moving: 2, Blocked: 1}, 1 }, moves, "UpdatingClaims", "2 claims are on their way to their templates, 1 are blocked"},
 		"claims are blocked":      {func(s *Standing) { s.Claims = workload.ClaimCounts{Blocked: 1, Message: "no"} }, rests, "ClaimsBlocked", "1 claims do not follow their templates: no"},
 		"the partition keeps one": {func(s *Standing) { s.Kept = 1 }, ready, "PartitionReached", "partition keeps 1 pod at its revision"},
