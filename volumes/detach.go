@@ -60,7 +60,7 @@ func (f Facts) detach(want, asked resource.Quantity, reason, why string, now tim
 }
 
 // hadItsTime reports whether a volume had all its time to grow before the pod that
-// uses it was made. One that a node was to let go of needs hardly any.
+// uses it was made. One that a node only had to unmount needs hardly any.
 func (f Facts) hadItsTime(since time.Time) bool {
 	isOfNode := ptr.Deref(RecordOf(f.Claim).InUseTimestamp, metav1.Time{}).Time.Before(since)
 	return isOfNode || !f.Pod.Since.Before(since.Add(detachPeriod-clockSkew))
@@ -128,8 +128,8 @@ func AwaitDetached(f Facts, now time.Time) time.Time {
 		if !ptr.Deref(record.InUseTimestamp, metav1.Time{}).Time.Before(since) {
 			return time.Time{}
 		}
-		// It was the node that needed it. Nothing tells when that has let go of the
-		// volume.
+		// It was the node that needed it. Nothing tells when the node has unmounted
+		// the volume.
 		until = since.Add(unmountPeriod)
 	}
 	if !now.Before(until) || Next(f, now).State == Blocked {

@@ -135,7 +135,7 @@ func (f Facts) expandingSince(record Record, asked resource.Quantity) time.Time 
 		since = record.SizeTimestamp.Time
 	}
 	if resizing := f.condition(corev1.PersistentVolumeClaimResizing); resizing != nil && since.IsZero() {
-		since = resizing.LastTransitionTime.Time // the sidecar sets it anew at every try
+		since = resizing.LastTransitionTime.Time // the sidecar sets it again at every try
 	}
 	if pending := f.condition(corev1.PersistentVolumeClaimFileSystemResizePending); pending != nil && !f.isRepeated() {
 		since = pending.LastTransitionTime.Time

@@ -85,7 +85,7 @@ func (p Patch) String() string {
 }
 
 // Body returns the patch as a merge patch of a claim. It applies only to the claim
-// that it was decided on: what somebody else asked for meanwhile is not undone.
+// that it was decided on: what another client asked for meanwhile is not undone.
 func (p Patch) Body(claim *corev1.PersistentVolumeClaim) ([]byte, error) {
 	record, err := json.Marshal(p.Record)
 	if err != nil {

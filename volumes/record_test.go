@@ -84,7 +84,7 @@ func TestRecordOfChanges(t *testing.T) {
 	g.Expect(record.InUseTimestamp.Time).To(BeTemporally("==", at(120).Time))
 
 	l.now = start.Add(125 * time.Second)
-	requests("1Gi")(l) // somebody has taken it back
+	requests("1Gi")(l) // another client has taken it back
 	g.Expect(l.decide()).To(Equal("away: Changing request to 2Gi"))
 	record = RecordOf(l.Claim)
 	g.Expect(record.DetachTimestamp.Time).To(BeTemporally("==", at(120).Time), "it is the same growth")

@@ -255,7 +255,7 @@ func TestRecorded(t *testing.T) {
 			{0, template("2Gi", ""), "Changing request to 2Gi"},
 			{sec, growing(nodePending, resizing, remount), "UnderWay ClaimExpanding"},
 			{2 * sec, growing(nodeInProgress, resizing, remount, mounted), "Detaching VolumeNotRemounted"},
-			// Nothing tells when the node has let go of it.
+			// Nothing tells when the node has unmounted it.
 			{31 * sec, nil, "away: UnderWay ClaimExpanding"},
 			{32 * sec, nil, "back: UnderWay ClaimExpanding"},
 			{34 * sec, grown("2Gi"), "Settled"},

@@ -9,7 +9,7 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
 
-// Recreation is what is known of making a claim anew, see package recreate.
+// Recreation is what is known of recreating a claim, see package recreate.
 type Recreation struct {
 	// State is Blocked where it cannot be done, Changing where it is to begin while the
 	// pod runs, Detaching where the pod is to be stopped for it, UnderWay while it is done;
@@ -22,7 +22,7 @@ type Recreation struct {
 	Attempt *appsv1beta1.VolumeClaimRecreateState
 }
 
-// recreation returns the step of a claim that is, or is to be, made anew; nil if that
+// recreation returns the step of a claim that is, or is to be, recreated; nil if that
 // leaves the claim to follow its template.
 func (f Facts) recreation(now time.Time) *Step {
 	step := Step{}

@@ -40,7 +40,7 @@ type Facts struct {
 	InUseSince time.Time
 	// Refused is what the API server said to patches of the claim that it refused.
 	Refused []Refusal
-	// Recreation is set for a claim that is, or is to be, made anew.
+	// Recreation is set for a claim that is, or is to be, recreated.
 	Recreation *Recreation
 }
 
@@ -147,13 +147,13 @@ type Step struct {
 	// Refused says, for a patch that the API server has refused before, what it said.
 	// A pod does not wait for the next try.
 	Refused string
-	// Foreign is true for a growth under way that somebody else asked for. A pod does
+	// Foreign is true for a growth under way that another client asked for. A pod does
 	// not wait for it: nothing tells how long it has been.
 	Foreign bool
 	// InFlight is true for a claim of which another part is under way, and for one that
-	// was made anew and whose pod has not been ready since.
+	// was recreated and whose pod has not been ready since.
 	InFlight bool
-	// Recreates is true for a claim that is, or is to be, made anew: its pod is deleted
+	// Recreates is true for a claim that is, or is to be, recreated: its pod is deleted
 	// for that.
 	Recreates bool
 	// KeepsPod is true while a new pod could not mount the volume: the one that is
@@ -173,8 +173,7 @@ const (
 	// sidecar, which the deletion of a pod does not wake, tries again within five minutes
 	// unless it was told otherwise.
 	detachPeriod = 6 * time.Minute
-	// unmountPeriod is how long a node is given to let go of a volume whose pod was
-	// deleted.
+	// unmountPeriod is how long a node is given to unmount a volume whose pod was deleted.
 	unmountPeriod = 30 * time.Second
 	// clockSkew is how far the clocks of the manager and the API server may differ.
 	clockSkew = 30 * time.Second

@@ -20,9 +20,9 @@ import (
 )
 
 // Unprotect takes the finalizer of the operator off the held volumes whose StatefulSet was
-// deleted while a claim was being recreated. Nobody else would do that, and the volumes
-// could not be deleted. The volumes stay, and so do the marks on them: a user can still
-// hand them to another set.
+// deleted while a claim was being recreated. No other controller does that, and
+// without it the volumes could not be deleted. The volumes stay, and so do the marks on
+// them: a user can still hand them to another set.
 //
 // An empty namespace means all.
 func (r *Recreator) Unprotect(ctx context.Context, namespace string) error {

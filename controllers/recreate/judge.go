@@ -90,7 +90,7 @@ func (s *Session) goOn(claim Claim, attempt recreate.Attempt) *volumes.Recreatio
 	return &volumes.Recreation{State: volumes.Detaching, Reason: recreate.ReasonClaimRecreating, Message: message, Attempt: &stopped}
 }
 
-// judge reads what decides whether a claim can be made anew.
+// judge reads what decides whether a claim can be recreated.
 // snapshot is that of the claim; nil as long as there is none.
 func (s *Session) judge(
 	ctx context.Context, claim Claim, found *corev1.PersistentVolumeClaim, snapshot *snapshotv1.VolumeSnapshot,

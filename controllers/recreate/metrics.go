@@ -13,17 +13,17 @@ import (
 
 // Values of the label outcome.
 const (
-	// outcomeDone: the claim was made anew, and its pod is ready on it.
+	// outcomeDone: the claim was recreated, and its pod is ready on it.
 	outcomeDone = "Done"
 	// outcomeUndone: it has an earlier volume back, as a user asked.
 	outcomeUndone = "Undone"
 	// outcomeFailed: it keeps, or gets back, the volume that it had.
 	outcomeFailed = "Failed"
-	// outcomeAbandoned: it was not to be made anew any more.
+	// outcomeAbandoned: it was not to be recreated any more.
 	outcomeAbandoned = "Abandoned"
 )
 
-// Metrics count claims that were made anew, and what is kept of them. They are safe for
+// Metrics count claims that were recreated, and what is kept of them. They are safe for
 // concurrent use.
 type Metrics struct {
 	recreations                           *prometheus.CounterVec

@@ -172,7 +172,7 @@ func (s *Session) observeBound(ctx context.Context, claim Claim, facts *recreate
 }
 
 // observeSupplanted reads the volume that a claim should have been recreated from, if
-// somebody else has created the claim and its pod has not started.
+// another client has created the claim and its pod has not started.
 func (s *Session) observeSupplanted(ctx context.Context, claim Claim, facts *recreate.Facts) error {
 	if claim.Pod != nil && claim.Pod.Status.Phase != corev1.PodPending {
 		return nil
@@ -358,8 +358,8 @@ func (s *Session) IsNew(ctx context.Context, claim string, template *corev1.Pers
 	return len(held) == 0 && !isRestored, err
 }
 
-// Supplants reports whether a claim that has a volume was created by somebody else while
-// the operator recreated it, and nothing says so yet.
+// Supplants reports whether a claim that has a volume was created by another client
+// while the operator recreated it, and nothing says so yet.
 //
 // Volumes are listed for this at most once in recentPeriod per workload as long as none
 // are held: only reconciliations of the workload hold its volumes, one after the other.

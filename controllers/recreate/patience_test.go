@@ -271,7 +271,7 @@ func (c *crowd) recordOf(t *testing.T) volumes.Record {
 }
 
 // TestAPodThatCameAndEnded: a Job that used the claim after its pod was stopped, and ended
-// before anybody looked, has written what is in no snapshot.
+// before the manager looked, has written what is in no snapshot.
 func TestAPodThatCameAndEnded(t *testing.T) {
 	for name, test := range map[string]struct {
 		started time.Duration

@@ -24,7 +24,7 @@ import (
 	"github.com/insitu-dev/insitu/volumes/recreate"
 )
 
-// A claim is deleted only to be made anew, after its own snapshot is ready to use and
+// A claim is deleted only to be recreated, after its own snapshot is ready to use and
 // its volume is set to be kept. That is the one thing that the operator writes to
 // volumes: the reclaim policy, who may claim it, and its own marks.
 // +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;create;patch;delete
@@ -32,7 +32,7 @@ import (
 // +kubebuilder:rbac:groups=snapshot.storage.k8s.io,resources=volumesnapshots,verbs=get;create;delete
 // +kubebuilder:rbac:groups=snapshot.storage.k8s.io,resources=volumesnapshotcontents,verbs=get;patch
 //
-// What tells before a pod is stopped that its claim could not be made anew, and
+// What tells before a pod is stopped that its claim could not be recreated, and
 // that nothing writes to its volume any more.
 // +kubebuilder:rbac:groups=snapshot.storage.k8s.io,resources=volumesnapshotclasses,verbs=list
 // +kubebuilder:rbac:groups="",resources=resourcequotas,verbs=list
@@ -66,7 +66,7 @@ const notPermitted = "this manager has rights in namespaces only (scope Namespac
 // maxSteps is how many writes are made for one claim in a row.
 const maxSteps = 16
 
-// Recreator makes claims of one kind of workloads anew.
+// Recreator recreates claims of one kind of workloads.
 type Recreator struct {
 	// Metrics count what becomes of claims; nothing does, if they are nil. They are set
 	// before the first session.
@@ -113,7 +113,7 @@ type Result struct {
 // Session is one reconciliation of a workload. What is read for all of its claims is
 // read once.
 type Session struct {
-	// NotPermitted: volumes may not be read or written, and no claim can be made anew. It
+	// NotPermitted: volumes may not be read or written, and no claim can be recreated. It
 	// is set before anything is done.
 	NotPermitted bool
 
@@ -162,8 +162,8 @@ func (r *Recreator) Open(owner workload.Owner, strategy appsv1beta1.VolumeClaimU
 }
 
 // Advance takes all the steps of a claim that can be taken now, and returns the one
-// that it waits with. What somebody else changed meanwhile is looked at again the next
-// time.
+// that it waits with. What another client changed meanwhile is looked at again the
+// next time.
 func (s *Session) Advance(ctx context.Context, claim Claim) (Result, error) {
 	if s.NotPermitted {
 		return Result{

@@ -17,7 +17,7 @@ import (
 	"github.com/insitu-dev/insitu/volumes"
 )
 
-// attempt returns the next step of a claim that is to be made anew and still exists.
+// attempt returns the next step of a claim that is to be recreated and still exists.
 // Whatever was done so far can be taken back, and is, when it is not wanted any more.
 func (f Facts) attempt(a Attempt, now time.Time) Step {
 	if a.Abandoned != "" {
@@ -80,7 +80,7 @@ func (f Facts) since(volume string) string {
 	return ""
 }
 
-// unwanted says why a claim is not to be made anew any more; empty if it is.
+// unwanted says why a claim is not to be recreated any more; empty if it is.
 func (f Facts) unwanted(a Attempt) string {
 	switch {
 	case f.Volume == nil:
@@ -306,7 +306,7 @@ func (f Facts) note(record volumes.Record, format string, args ...any) Step {
 	return step
 }
 
-// from says what a claim is made anew from.
+// from says what a claim is recreated from.
 func from(a Attempt) string {
 	switch a.Source {
 	case appsv1beta1.SnapshotRecreateSource:

@@ -66,7 +66,7 @@ func isOfClaimOnly(key string) bool {
 	return prefix == "pv.kubernetes.io" || prefix == "volume.kubernetes.io" || prefix == "volume.beta.kubernetes.io"
 }
 
-// newClaim returns the claim that is made anew from a snapshot, or empty.
+// newClaim returns the claim that is recreated from a snapshot, or empty.
 func (f Facts) newClaim(held *Volume) *corev1.PersistentVolumeClaim {
 	claim := f.renewed(held)
 	switch class := held.Spec.StorageClassName; {

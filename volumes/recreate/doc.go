@@ -1,7 +1,7 @@
 // Copyright 2026 The Insitu Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package recreate decides how a claim is made anew from a snapshot of itself, where
+// Package recreate decides how a claim is recreated from a snapshot of itself, where
 // Kubernetes changes no claim: another storage class, other access modes. It also
 // decides how a claim gets the volume back that it had before, and what a new claim
 // is restored from.
@@ -20,7 +20,7 @@
 // its volume is held before, which is to keep the volume (reclaim policy Retain) and to
 // mark it with all that is needed to make the claim again, in one write. As long
 // as such a volume is not proved, it decides what a claim of that name is made
-// from. So no empty claim ever takes the place of one that is being made anew.
+// from. So no empty claim ever takes the place of one that is being recreated.
 //
 // Until the claim is deleted, all can be taken back: the pod returns to its claim.
 // From then on there are two ways forward, the new volume and the old one. A claim

@@ -21,10 +21,10 @@ import (
 // Attempt is one recreation of a claim.
 type Attempt = appsv1beta1.VolumeClaimRecreateState
 
-// Failure is why a claim was not made anew.
+// Failure is why a claim was not recreated.
 type Failure = appsv1beta1.VolumeClaimRecreateFailure
 
-// Facts is what is known of one claim that is, or was, made anew. All of it is read
+// Facts is what is known of one claim that is, or was, recreated. All of it is read
 // from the API server, not from a cache.
 type Facts struct {
 	// Claim is nil while it does not exist.
@@ -159,8 +159,8 @@ func (f Facts) held(name string) *Volume {
 	return nil
 }
 
-// isOwnSnapshot reports whether a snapshot was taken of a claim with a UID to make
-// it anew.
+// isOwnSnapshot reports whether a snapshot was taken of a claim with a UID to
+// recreate it.
 func isOwnSnapshot(snapshot *snapshotv1.VolumeSnapshot, claim types.UID) bool {
 	return snapshot != nil && snapshot.Annotations[appsv1beta1.RecreateOfAnnotation] == string(claim)
 }

@@ -54,7 +54,7 @@ func (f Facts) tidy(now time.Time) Step {
 func (f Facts) own() Step {
 	state := f.Volume.State
 	if step := f.dropTrial(state.ClaimUID); step != nil {
-		return *step // somebody else has deleted the claim before its snapshot was ready
+		return *step // another client has deleted the claim before its snapshot was ready
 	}
 	if record := f.record(); !record.GivenBack && len(record.HeldVolumes) == 0 && len(state.HeldVolumes) > 0 {
 		record.GivenBack, record.RecreateFailure, record.HeldVolumes = true, state.Failure, state.HeldVolumes
@@ -105,7 +105,7 @@ func (f Facts) prove(record volumes.Record, i int, now time.Time) Step {
 	}
 }
 
-// isOnOther reports whether a claim that was made anew got a volume that was not made for
+// isOnOther reports whether a claim that was recreated got a volume that was not made for
 // it. Kubernetes prefers one that is available to making one, and does not look at the
 // snapshot then. It notes on the volume that it has chosen it.
 func (f Facts) isOnOther() bool {
@@ -127,7 +127,7 @@ func (f Facts) discard(record volumes.Record, i int, now time.Time) Step {
 	if entry.SinceTimestamp == nil {
 		return Step{}
 	}
-	hasGone := snapshot == nil && (held == nil || entry.Snapshot != "") // somebody has deleted it, or let go of it
+	hasGone := snapshot == nil && (held == nil || entry.Snapshot != "") // a user has deleted or released it
 	until := Step{}
 	if discards || forgets {
 		until.Until = holdEnd(entry, f.Strategy)
@@ -153,7 +153,7 @@ func (f Facts) discardVolume(record volumes.Record, i int, held *Volume, hasGone
 	switch {
 	case !held.isDisposable() && hasGone:
 		return f.forget(record, i, false)
-	case !held.isDisposable(): // somebody else has it
+	case !held.isDisposable(): // another claim has it
 		return Step{}
 	case held.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete:
 		step := act(DiscardVolume, ReasonClaimRecreating, "its old volume %s is deleted, as recreate.oldVolume says", held.Name)
@@ -178,7 +178,7 @@ func (f Facts) forget(record volumes.Record, i int, volume bool) Step {
 }
 
 // isOf reports whether a snapshot was taken to recreate a claim from a held volume. If
-// somebody has deleted the volume, the name of the claim has to do.
+// a user has deleted the volume, the name of the claim has to do.
 func (f Facts) isOf(snapshot *snapshotv1.VolumeSnapshot, held *Volume) bool {
 	if held != nil {
 		return isOwnSnapshot(snapshot, held.State.ClaimUID)

@@ -19,7 +19,7 @@ import (
 	"github.com/insitu-dev/insitu/volumes"
 )
 
-// This file is about what recreations leave behind on purpose, and somebody pays for.
+// This file is about what recreations leave behind on purpose. The user pays for it.
 
 // KeptState says why a volume or a snapshot is kept.
 type KeptState string
@@ -32,9 +32,9 @@ const (
 	KeptHeld KeptState = "Held"
 	// KeptOverdue is what should have gone by itself when holdSeconds were over.
 	KeptOverdue KeptState = "Overdue"
-	// KeptRetained is what is kept until somebody deletes it, since recreate says so.
+	// KeptRetained is what is kept until a user deletes it, since recreate says so.
 	KeptRetained KeptState = "Retained"
-	// KeptOnlyCopy is what is kept until somebody deletes it, whatever recreate says: nothing
+	// KeptOnlyCopy is what is kept until a user deletes it, whatever recreate says: nothing
 	// else holds all that is in it.
 	KeptOnlyCopy KeptState = "OnlyCopy"
 	// KeptOrphaned is what no StatefulSet has any more: nothing of Insitu looks at it.
@@ -265,7 +265,7 @@ func Sum(all []Kept, chosen func(Kept) bool) *appsv1beta1.VolumeClaimKeptStatus 
 }
 
 // HasGone reports whether something that the record of a claim says to be kept is not
-// there any more: somebody has deleted it, or let go of it.
+// there any more: a user has deleted or released it.
 func HasGone(claim *corev1.PersistentVolumeClaim, held []Volume, snapshots []snapshotv1.VolumeSnapshot) bool {
 	return slices.ContainsFunc(volumes.RecordOf(claim).HeldVolumes, func(entry appsv1beta1.HeldVolume) bool {
 		if entry.SinceTimestamp == nil {

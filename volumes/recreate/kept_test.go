@@ -209,7 +209,7 @@ func TestSum(t *testing.T) {
 	g.Expect(sum.OldestTimestamp.Time).To(BeTemporally("==", start.Add(-time.Hour)), "it is not changed")
 }
 
-// TestKeptWhileItIsNeeded: what a claim is about to be made from is needed, whatever somebody
+// TestKeptWhileItIsNeeded: what a claim is about to be made from is needed, whatever a user
 // has deleted by hand meanwhile.
 func TestKeptWhileItIsNeeded(t *testing.T) {
 	t.Run("the snapshot of a volume that is being deleted", func(t *testing.T) {

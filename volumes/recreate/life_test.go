@@ -112,7 +112,7 @@ func (l *life) rounds(n int) {
 	}
 }
 
-// settle lets all take turns until nobody has anything to do but to wait.
+// settle lets all actors take turns until each of them can only wait.
 func (l *life) settle() {
 	l.t.Helper()
 	for quiet := 0; quiet < 3; quiet++ {
@@ -156,7 +156,7 @@ func (l *life) needsRenewal() bool {
 	kept := l.keptFacts()
 	busy = busy || HasGone(l.claim, kept.Volumes, kept.Snapshots)
 	if !busy && l.claim.Status.Phase == corev1.ClaimPending {
-		busy = InFlight(l.heldFor()) != nil // somebody else has made it
+		busy = InFlight(l.heldFor()) != nil // another client has made it
 	}
 	if !busy && l.claim.Status.Phase == corev1.ClaimBound && (l.pod == nil || !l.pod.scheduled) {
 		busy = Supplants(l.claim, l.heldFor()) != nil
@@ -241,7 +241,7 @@ func (l *life) writes(format string, args ...any) bool {
 	return true
 }
 
-// ensurePod makes the pod, and the claim that it needs if nobody else makes that.
+// ensurePod makes the pod, and the claim that it needs if no other client makes that.
 func (l *life) ensurePod() {
 	if l.pod != nil && l.pod.scheduled {
 		return
@@ -260,7 +260,7 @@ func (l *life) ensurePod() {
 	}
 }
 
-// stopPod deletes the pod if its claim is to be made anew.
+// stopPod deletes the pod if its claim is to be recreated.
 func (l *life) stopPod() {
 	if l.claim == nil || l.claim.DeletionTimestamp != nil || l.pod == nil || l.pod.leaving || l.lives == 0 {
 		return
@@ -350,7 +350,7 @@ func (l *life) expectOn(volume, class string) {
 	g.Expect(l.missing()).To(BeEmpty(), "what was written")
 }
 
-// failure returns why the claim was not made anew the last time.
+// failure returns why the claim was not recreated the last time.
 func (l *life) failure() string {
 	if failed := volumes.RecordOf(l.claim).RecreateFailure; failed != nil {
 		return failed.Reason

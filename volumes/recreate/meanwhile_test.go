@@ -19,9 +19,9 @@ import (
 	"github.com/insitu-dev/insitu/volumes"
 )
 
-// The tests of this file have somebody else act between two writes of the operator.
+// In the tests of this file, another client acts between two writes of the operator.
 
-// theirs returns a snapshot that somebody else has taken, of no data.
+// theirs returns a snapshot that another client has taken, of no data.
 func (l *life) theirs(name string) *snapshotv1.VolumeSnapshot {
 	return &snapshotv1.VolumeSnapshot{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: "theirs"},

@@ -81,7 +81,7 @@ func TestRecreateWaits(t *testing.T) {
 	l.settle()
 	l.expectOn("pv-2", "fast")
 
-	// A driver that attaches nothing does not tell when a node has let go.
+	// A driver that attaches nothing does not tell when a node has unmounted the volume.
 	l = newLife(t, nil)
 	l.wants("fast")
 	l.until("DeletePod")

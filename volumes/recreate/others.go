@@ -35,13 +35,13 @@ func isNamed(record volumes.Record, volume string) bool {
 	return slices.ContainsFunc(record.HeldVolumes, func(entry appsv1beta1.HeldVolume) bool { return entry.Name == volume })
 }
 
-// beginsEmpty reports whether a user keeps a claim as somebody has created it.
+// beginsEmpty reports whether a user keeps a claim as another client has created it.
 func beginsEmpty(claim *corev1.PersistentVolumeClaim) bool {
 	return claim.Annotations[appsv1beta1.BeginEmptyAnnotation] == "true"
 }
 
-// adopt returns the step that notes on a claim of somebody else which volume has the data
-// of the claim before it; nil if there is no such volume.
+// adopt returns the step that notes on a claim of another client which volume has the
+// data of the claim before it; nil if there is no such volume.
 func (f Facts) adopt() *Step {
 	held := Supplants(f.Claim, f.Held)
 	if held == nil {

@@ -18,7 +18,7 @@ import (
 )
 
 // supplanted returns the life of a claim that was deleted to be recreated, and that
-// somebody else created before the operator did. Kubernetes has bound it at once.
+// another client created before the operator did. Kubernetes has bound it at once.
 func supplanted(t *testing.T, change func(*appsv1beta1.VolumeClaimRecreateStrategy), theirs func(*life) *corev1.PersistentVolumeClaim) *life {
 	t.Helper()
 	l := newLife(t, change)
@@ -131,7 +131,7 @@ func TestClaimOfSomebodyElseBeginsEmpty(t *testing.T) {
 	g.Expect(l.missing()).To(HaveLen(before))
 }
 
-// TestClaimOfSomebodyElseIsRestored: a claim that lost our record, or that somebody else
+// TestClaimOfSomebodyElseIsRestored: a claim that lost our record, or that another client
 // made from the same snapshot, has the data. Its pod starts.
 func TestClaimOfSomebodyElseIsRestored(t *testing.T) {
 	l := supplanted(t, nil, func(l *life) *corev1.PersistentVolumeClaim {

@@ -23,7 +23,7 @@ import (
 	"github.com/insitu-dev/insitu/volumes"
 )
 
-// Reasons why a claim is not made anew.
+// Reasons why a claim is not recreated.
 const (
 	// ReasonRecreateNotPermitted: the manager may act in namespaces only, and volumes
 	// belong to the cluster.
@@ -32,7 +32,7 @@ const (
 	ReasonSnapshotsNotServed = "SnapshotsNotServed"
 	// ReasonClaimHasFinalizers: the claim has finalizers of others.
 	ReasonClaimHasFinalizers = "ClaimHasFinalizers"
-	// ReasonVolumeTerminating: somebody has deleted the volume while a claim has it.
+	// ReasonVolumeTerminating: a user has deleted the volume while a claim has it.
 	ReasonVolumeTerminating = "VolumeTerminating"
 	// ReasonVolumeNotCSI: the volume is none of a CSI driver, which could take snapshots.
 	ReasonVolumeNotCSI = "VolumeNotCSI"
@@ -60,7 +60,7 @@ const (
 	ReasonUndoRefused = "UndoRefused"
 )
 
-// PreflightFacts is what is known of a claim that would be made anew.
+// PreflightFacts is what is known of a claim that would be recreated.
 type PreflightFacts struct {
 	Claim, Template *corev1.PersistentVolumeClaim
 	Strategy        appsv1beta1.VolumeClaimUpdateStrategy
@@ -94,14 +94,14 @@ type PreflightFacts struct {
 	Node string
 }
 
-// Refusal says why a claim is not made anew.
+// Refusal says why a claim is not recreated.
 type Refusal struct {
 	Reason, Message string
 }
 
 // Judgement is what Preflight says.
 type Judgement struct {
-	// Refused is nil if the claim can be made anew.
+	// Refused is nil if the claim can be recreated.
 	Refused *Refusal
 	// Source, SnapshotClass, Volume and Key are for the Attempt.
 	Source                appsv1beta1.VolumeClaimRecreateSource
@@ -117,7 +117,7 @@ func refuse(reason, format string, args ...any) Judgement {
 	return Judgement{Refused: &Refusal{Reason: reason, Message: fmt.Sprintf(format, args...)}}
 }
 
-// Preflight tells whether a claim can be made anew, as far as that can be known before
+// Preflight tells whether a claim can be recreated, as far as that can be known before
 // its pod is stopped.
 func Preflight(f PreflightFacts) Judgement {
 	for _, check := range []func() *Refusal{f.usage, f.finalizers} {
@@ -161,8 +161,8 @@ func Preflight(f PreflightFacts) Judgement {
 }
 
 // place returns the node for which the new volume is made, where its class waits for a
-// pod: that of the pod that has the old one. The pod is not scheduled anew then to where
-// the driver is not, or the snapshot cannot be restored.
+// pod: that of the pod that has the old one. Then the scheduler does not place the new pod
+// on a node without the driver, or where the snapshot cannot be restored.
 func (f PreflightFacts) place() string {
 	if f.waits() {
 		return f.Node
@@ -183,7 +183,7 @@ func (f PreflightFacts) trial() appsv1beta1.RecreateTrialType {
 	return trial
 }
 
-// source decides what the claim is made anew from.
+// source decides what the claim is recreated from.
 func (f PreflightFacts) source() Judgement {
 	if f.Volume == nil {
 		return refuse(volumes.ReasonClaimNotBound, "it has no volume")
@@ -282,8 +282,8 @@ func (f PreflightFacts) usage() *Refusal {
 	return &Refusal{ReasonClaimInUse, "pod " + f.OtherUsers[0] + " uses it as well, and would go on writing: delete that"}
 }
 
-// finalizers refuses a claim that somebody else would keep when it is deleted: it would be
-// neither there nor gone, and could not be taken back.
+// finalizers refuses a claim that another controller would keep when it is deleted: it
+// would be neither there nor gone, and could not be taken back.
 func (f PreflightFacts) finalizers() *Refusal {
 	for _, name := range f.Claim.Finalizers {
 		if name != "kubernetes.io/pvc-protection" && name != beingSavedFinalizer {
@@ -381,7 +381,7 @@ func HasFailed(claim, template *corev1.PersistentVolumeClaim, strategy appsv1bet
 	return isOfAll && failed.Key == KeyOf(template, strategy)
 }
 
-// Begin returns the attempt to make a claim anew that was judged possible. It begins
+// Begin returns the attempt to recreate a claim, which was judged possible. It begins
 // while the pod runs, where a snapshot can be tried.
 // held are the volumes that are held for claims of its name, whoever made those.
 func Begin(claim *corev1.PersistentVolumeClaim, held []Volume, j Judgement, now time.Time) Attempt {

@@ -20,7 +20,7 @@ import (
 	"github.com/insitu-dev/insitu/volumes"
 )
 
-// possible returns the facts of a claim of class slow and 1Gi that can be made anew of
+// possible returns the facts of a claim of class slow and 1Gi that can be recreated with
 // class fast.
 func possible() *PreflightFacts {
 	claim := templateOf("slow", "1Gi")
@@ -62,7 +62,7 @@ func isBlock(f *PreflightFacts) { f.Template.Spec.VolumeMode = ptr.To(corev1.Per
 var snapshots = map[string]struct {
 	is     func(*PreflightFacts)
 	reason string // empty if it can be done, from a snapshot
-	// empty: it is made anew empty where withoutSnapshot says so.
+	// empty: it is recreated empty where withoutSnapshot says so.
 	empty bool
 	says  string
 	class string

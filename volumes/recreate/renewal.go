@@ -42,7 +42,7 @@ func (f Facts) renew(now time.Time) Step {
 	return f.create(held, f.newClaim(held), now)
 }
 
-// awaitSnapshot returns the step of a claim that somebody else has deleted before its
+// awaitSnapshot returns the step of a claim that another client has deleted before its
 // snapshot was ready.
 func (f Facts) awaitSnapshot(held *Volume, now time.Time) Step {
 	a := held.State.Recreate
@@ -318,7 +318,7 @@ func (f Facts) renewing() *Volume {
 	return held
 }
 
-// undone is the failure that keeps a claim from being made anew again after its
+// undone is the failure that keeps a claim from being recreated again after its
 // volume was given back.
 func (f Facts) undone(a Attempt, now time.Time) *Failure {
 	return &Failure{

@@ -35,7 +35,7 @@ func TestNoTimeThatIsOver(t *testing.T) {
 		l.stalled = true
 		l.until("CreateSnapshot")
 		l.turn()
-		l.claim.Finalizers, l.claim.DeletionTimestamp = nil, l.deleted() // somebody deletes claim and volume
+		l.claim.Finalizers, l.claim.DeletionTimestamp = nil, l.deleted() // a user deletes claim and volume
 		l.turn()
 		g.Expect(l.claim).To(BeNil())
 		l.stored["pv-1"].DeletionTimestamp = l.deleted()

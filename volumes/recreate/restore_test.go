@@ -76,7 +76,7 @@ func newRestored(t *testing.T, from, missing string) *life {
 	return l
 }
 
-// take makes a snapshot of somebody's, with what was written to it.
+// take makes a snapshot that a user has taken, with what was written to it.
 func (l *life) take(name, size string, ready bool) *storedSnapshot {
 	snapshot := &storedSnapshot{data: []int{1, 2}, VolumeSnapshot: &snapshotv1.VolumeSnapshot{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: "theirs"},
@@ -109,7 +109,7 @@ func TestRestore(t *testing.T) {
 			g.Expect(l.wrote()).To(BeEmpty())
 			g.Expect(l.snapshots).To(HaveKey("nightly-data-0"))
 
-			// Made anew, it is made from itself.
+			// When it is recreated, it is made from a snapshot of itself.
 			l.wants("fast")
 			l.settle()
 			g.Expect(l.missing()).To(BeEmpty())

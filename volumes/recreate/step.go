@@ -52,7 +52,7 @@ const (
 
 // Reasons of steps.
 const (
-	// ReasonClaimRecreating: the claim is being made anew.
+	// ReasonClaimRecreating: the claim is being recreated.
 	ReasonClaimRecreating = "ClaimRecreating"
 	// ReasonVolumeAttached: the volume is still attached to a node.
 	ReasonVolumeAttached = "VolumeAttached"
@@ -77,7 +77,7 @@ const (
 	ReasonDriverFails = "DriverFails"
 	// ReasonSnapshotLost: the snapshot is gone before a volume was made from it.
 	ReasonSnapshotLost = "SnapshotLost"
-	// ReasonSnapshotTaken: the name of the snapshot belongs to somebody else's.
+	// ReasonSnapshotTaken: a snapshot of another client has the name already.
 	ReasonSnapshotTaken = "SnapshotNameTaken"
 	// ReasonRecreateUndone: the claim has its old volume back, as asked.
 	ReasonRecreateUndone = "RecreateUndone"
@@ -112,8 +112,8 @@ type Step struct {
 // gone, where no VolumeAttachment tells when it has. A loaded node was seen to take 7 s.
 const unstagePeriod = 20 * time.Second
 
-// Next returns the next step of a claim. It is None for one that is not being made
-// anew, and of which nothing is left to be tidied up.
+// Next returns the next step of a claim. It is None for one that is not being
+// recreated, and of which nothing is left to be tidied up.
 func Next(f Facts, now time.Time) Step { return f.next(now).at(now) }
 
 func (f Facts) next(now time.Time) Step {
@@ -131,8 +131,8 @@ func (f Facts) next(now time.Time) Step {
 	}
 }
 
-// awaitDeletion returns the next step of a claim that is being deleted. If somebody else
-// did that while its pod runs, nothing comes of what was begun. If a pod came in
+// awaitDeletion returns the next step of a claim that is being deleted. If another
+// client deleted it while its pod runs, nothing comes of what was begun. If a pod came in
 // between, what it writes is in no snapshot: the claim is to have its volume back.
 func (f Facts) awaitDeletion() Step {
 	record := f.record()

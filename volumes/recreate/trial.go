@@ -129,8 +129,8 @@ func (f Facts) rewrittenOnTrial() string {
 }
 
 // newTrialClaim returns the claim of the trial: what the new claim will be, but for its
-// name. It goes with its pod: of a workload that is scaled down or deleted, nobody looks at
-// the claim again.
+// name. It goes with its pod: of a workload that is scaled down or deleted, the operator
+// does not look at the claim again.
 func (f Facts) newTrialClaim(a Attempt) *corev1.PersistentVolumeClaim {
 	f.Snapshot = f.Trial
 	claim := f.rehearsal(a)

@@ -80,7 +80,7 @@ func (s *storage) syncSnapshots() bool {
 	return moved
 }
 
-// unprotect lets the claim go, if no snapshot of it is being taken.
+// unprotect releases the claim, if no snapshot of it is being taken.
 func (s *storage) unprotect() {
 	for _, snapshot := range s.snapshots {
 		if !IsReady(snapshot.VolumeSnapshot) && !s.failing {

@@ -10,7 +10,7 @@ import (
 	"github.com/insitu-dev/insitu/volumes"
 )
 
-// undoOf returns the name of the volume that a user asks to have back; empty if nobody
+// undoOf returns the name of the volume that a user asks to have back; empty if no user
 // does, and UndoRecreatePrevious if there is none before.
 func undoOf(claim *corev1.PersistentVolumeClaim) string {
 	wanted := claim.Annotations[appsv1beta1.UndoRecreateAnnotation]

@@ -18,7 +18,7 @@ import (
 	"github.com/insitu-dev/insitu/volumes"
 )
 
-// newRecreated returns the life of a claim that was made anew twice: of class third on
+// newRecreated returns the life of a claim that was recreated twice: of class third on
 // pv-3, after slow on pv-1 and fast on pv-2.
 func newRecreated(t *testing.T) *life {
 	t.Helper()
@@ -175,8 +175,8 @@ func TestUndoOfAVolumeThatGoes(t *testing.T) {
 	g.Expect(l.refused).To(Equal(ReasonUndoRefused))
 }
 
-// TestUndoneStaysSo: a request for another volume that is taken back does not have the
-// claim made anew again.
+// TestUndoneStaysSo: the claim is not recreated again for an undo request that the user
+// takes back.
 func TestUndoneStaysSo(t *testing.T) {
 	g := NewWithT(t)
 	l := newRecreated(t)
@@ -319,7 +319,7 @@ func TestNotRestored(t *testing.T) {
 	g.Expect(l.lost()).To(BeEmpty())
 }
 
-// TestSizes: a claim that is made anew is never smaller than what it is made from.
+// TestSizes: a claim that is recreated is never smaller than what it is made from.
 func TestSizes(t *testing.T) {
 	for name, test := range map[string]struct {
 		template, capacity, restore, limit string
