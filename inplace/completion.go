@@ -231,7 +231,7 @@ func (e *evidence) mayBeKept() bool {
 
 // provesKept reports whether a container that was not restarted need not be. One
 // that was to be restarted for its environment was given a reference that it cannot
-// have been started from: if it has such a one nevertheless, somebody else has put
+// have been started from: if it has such a one nevertheless, another client has put
 // it back, and time proves nothing.
 func (e *evidence) provesKept(reportsGeneration bool) bool {
 	switch {

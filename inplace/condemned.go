@@ -37,9 +37,9 @@ func (p *planner) bringBack() {
 	}
 }
 
-// comeBack returns the step by which a pod that nobody updates any more serves, whatever
-// it was in the middle of: its containers run, its gates are opened, our drain ends and its
-// hooks let it go. Nothing is changed of what it runs.
+// comeBack returns the step by which a pod that is not to be updated any more serves,
+// whatever it was in the middle of: its containers run, its gates are opened, our drain ends
+// and its hooks release it. Nothing is changed of what it runs.
 func comeBack(before *past, target Target, now time.Time) Step {
 	steps := []func(*past, Target, time.Time) *Step{restart, serve, relabel, becomeReady, atRest}
 	if progress := before.progress(); progress.Reason == ReasonNextBatch || progress.unrestarted != "" {

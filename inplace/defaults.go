@@ -114,7 +114,7 @@ func isDefaultResize(item any) bool {
 
 // alignedWith returns the template with the pull policies of another one, where in both
 // they are what the API server fills in. The one for nginx:latest is another than that
-// for nginx:alpine, and nobody has changed anything but the image then.
+// for nginx:alpine, although the user has changed only the image.
 func (t *Template) alignedWith(other *Template) *Template {
 	theirs := defaultPullPolicies(other.fields)
 	aligned := map[string]string{}

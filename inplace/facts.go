@@ -28,7 +28,7 @@ type Target struct {
 	// zero means never.
 	Deadline time.Duration
 	// RespectBudgets is true when no serving pod is taken out of service that the
-	// API server would not let anybody evict.
+	// API server would not allow to be evicted.
 	RespectBudgets bool
 	// Resize says what to do when a pod cannot be resized.
 	Resize resize.Policy

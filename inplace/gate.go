@@ -66,8 +66,8 @@ func needsMarkReady(pod *corev1.Pod) bool {
 		needsKruiseReady(pod) || isDrainedByLabel(pod)
 }
 
-// needsKruiseReady reports whether nobody has set KruisePodReady of a pod that has
-// its gate, or we keep it False.
+// needsKruiseReady reports whether a pod has the gate of KruisePodReady, and that condition
+// either is not set, or is kept False by us.
 func needsKruiseReady(pod *corev1.Pod) bool {
 	if !hasGate(pod, appsv1beta1.KruisePodReady) {
 		return false

@@ -18,7 +18,7 @@ import (
 //
 // Only what we changed counts: what differs between the two templates, what the record of
 // the pod leaves for later, and the sizes that we wrote last. So nothing is missing in a pod
-// that admission rewrote, whose sizes somebody else changed, or that somebody has put right
+// that admission rewrote, whose sizes another client changed, or that a user has put right
 // by hand, nor where a newer Kubernetes gives templates another default.
 func LeftBehind(pod *corev1.Pod, at, wanted *Template, now time.Time) string {
 	p := pastOf(pod, now)

@@ -114,7 +114,8 @@ func (t Target) isHeldBack(pod *corev1.Pod) bool {
 }
 
 // IsGivenUp reports whether a pod is, or was, held by its hook for an update or a deletion, and
-// does not count until that is over. It may go on serving while it waits to be let go.
+// does not count until that is over. It may go on serving while it waits for its update or
+// deletion.
 func IsGivenUp(pod *corev1.Pod, lifecycle *appsv1beta1.Lifecycle) bool {
 	return Target{Lifecycle: lifecycle}.isGivenUp(pod)
 }
@@ -136,8 +137,8 @@ func (t Target) isGivenUp(pod *corev1.Pod) bool {
 }
 
 // hold stops a pod before it is changed, for as long as the hook inPlaceUpdate
-// holds it; nil if it does not. A pod that was let go is not held a second time
-// for a revision that overtakes the one it was let go for, until it has come to
+// holds it; nil if it does not. A pod that its hook has released is not held a second
+// time for a revision that overtakes the one it was released for, until it has come to
 // rest.
 func hold(before *past, target Target, change Change, now time.Time) *Step {
 	pod := before.pod

@@ -127,7 +127,7 @@ func TestAHeldPodSaysWhatComes(t *testing.T) {
 	g.Expect(merged.Finalizers).To(Equal(pod.Finalizers))
 	g.Expect(merged.Spec).To(Equal(pod.Spec))
 
-	// Held, let go, changed: what it said is gone with the change.
+	// Held, released, changed: what it said is gone with the change.
 	freed := merged.DeepCopy()
 	freed.Finalizers = nil
 	target := Target{Revision: Revision{Name: "b", Template: simple(t, latestImage)}, Lifecycle: &appsv1beta1.Lifecycle{InPlaceUpdate: hook(false)}}
@@ -308,8 +308,8 @@ func TestAMarkedPodIsDrainedWhateverIsAskedFor(t *testing.T) {
 	NewWithT(t).Expect(nextOf(t, pod, appsv1beta1.Lifecycle{}, latestImage).Reason).To(Equal(ReasonStillReady))
 }
 
-// Three revisions in flight, a hook and a budget of one: the pod that is in the
-// hand of the hook is let go for the newest, and nobody waits for anybody else.
+// Three revisions in flight, a hook and a budget of one: the pod that the hook holds
+// is updated to the newest, and no pods wait for each other.
 func TestHooksAndTheBudget(t *testing.T) {
 	g := NewWithT(t)
 	lifecycle := appsv1beta1.Lifecycle{InPlaceUpdate: hook(false)}

@@ -18,7 +18,7 @@ import (
 const lostAfter = time.Minute
 
 // IsLost reports whether the deletion of a pod is overdue: its node may be gone,
-// and nobody can tell whether its containers still run.
+// and it is not known whether its containers still run.
 //
 // A lost pod is unavailable, and nothing that can be waited for.
 func IsLost(pod *corev1.Pod, now time.Time) bool {

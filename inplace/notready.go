@@ -15,8 +15,8 @@ import (
 )
 
 // The condition KruisePodReady has several writers. Its message lists those who
-// keep the pod out of service; it is True when nobody does. We add and remove our
-// own entries, and leave those of others alone.
+// keep the pod out of service; it is True when the list is empty. We add and remove
+// our own entries, and leave those of others alone.
 
 // notReadyEntry is an entry of the list.
 type notReadyEntry struct {
@@ -32,7 +32,7 @@ const (
 )
 
 // notReadyList returns who keeps a pod out of service. What cannot be read was
-// written by somebody who wants it out of service, and is kept as one entry.
+// written by a client that wants it out of service, and is kept as one entry.
 func notReadyList(pod *corev1.Pod) []notReadyEntry {
 	kruise := condition(pod, appsv1beta1.KruisePodReady)
 	if kruise.Message == "" {

@@ -5,7 +5,7 @@ package inplace
 
 import corev1 "k8s.io/api/core/v1"
 
-// Opening returns the step by which a pod that nobody updates may serve, whatever it
+// Opening returns the step by which a pod that no controller updates may serve, whatever it
 // was in the middle of: its gates are opened, and our drain ends. It returns nil if there
 // is nothing to open or to end, and for a pod that does not come back.
 func Opening(pod *corev1.Pod) *Step {

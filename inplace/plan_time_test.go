@@ -69,7 +69,7 @@ func TestMakePlanRechecksAtTheNextMoment(t *testing.T) {
 	g.Expect(plan.Recheck).To(BeTemporally("==", after(120)))
 }
 
-// big is a workload of a size that nobody lists by hand, with pods that came to
+// big is a workload that is too large to be listed by hand, with pods that came to
 // their revision in place, so that each has a record to be judged by. A tenth is
 // updated, one pod in a hundred restarts, one in a thousand is broken.
 func big(t testing.TB, pods int) Workload {

@@ -43,7 +43,7 @@ func grow(before *past, target Target, change Change, now time.Time) *Step {
 		if state := target.stateAtRest(before.pod); lifecycleState(before.pod) == appsv1beta1.LifecycleStatePreparingNormal && state == appsv1beta1.LifecycleStateNormal {
 			serving.Lifecycle = state
 		}
-		// In any other state, its hook has let it go once, and is not asked again.
+		// In any other state, its hook has released it once, and is not asked again.
 		return serving
 	}
 	step.Change = change
@@ -106,7 +106,7 @@ func settleSizes(before *past, target Target, now time.Time) *Step {
 }
 
 // evicted returns the step that makes a pod go whose resize does not succeed, or
-// that waits for its hook to let it go; nil if it stays.
+// that waits for its hook to release it; nil if it stays.
 func evicted(before *past, target Target, now time.Time) *Step {
 	if before.resized.State == resize.Done {
 		return nil
@@ -122,7 +122,7 @@ func evicted(before *past, target Target, now time.Time) *Step {
 
 // resizeWhileOut makes a pod that is out of service, or given up by its hook, serve
 // again only when that was done for which it is: its containers have been restarted
-// for their sizes, or what somebody else changed was set back. One that has no room
+// for their sizes, or what another client changed was set back. One that has no room
 // goes back: what it waits for may never come.
 func resizeWhileOut(before *past, target Target, now time.Time) *Step {
 	out, held := IsMarkedNotReady(before.pod), IsPreparingUpdate(before.pod) && target.Lifecycle != nil

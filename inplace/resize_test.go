@@ -362,8 +362,8 @@ func TestNextResizes(t *testing.T) {
 	}
 }
 
-// A pod that serves while it waits for room is as any that serves, unless its hook has let it
-// go for the update: that would be asked again.
+// A pod that serves while it waits for room is as any that serves, unless its hook has
+// released it for the update: that would be asked again.
 func TestStateOfAPodThatServesWhileItWaitsForRoom(t *testing.T) {
 	for state, want := range map[appsv1beta1.LifecycleStateType]appsv1beta1.LifecycleStateType{
 		"": "",

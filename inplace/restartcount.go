@@ -26,7 +26,7 @@ func restartCounts(pod *corev1.Pod, change Change, revision string) map[string]s
 	}
 	counts := map[string]appsv1beta1.InPlaceUpdateContainerRestartCount{}
 	if raw, ok := pod.Annotations[appsv1beta1.RestartCountKey]; ok && json.Unmarshal([]byte(raw), &counts) != nil {
-		clear(counts) // what somebody else wrote there says nothing
+		clear(counts) // what another client wrote there says nothing
 	}
 	changed := change.restarted()
 	known := map[string]appsv1beta1.InPlaceUpdateContainerRestartCount{}

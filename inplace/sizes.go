@@ -134,7 +134,7 @@ func (p *past) isFinished() bool {
 	return len(sizes) == 0 && refused == nil
 }
 
-// isDrift reports whether sizes were changed by somebody else.
+// isDrift reports whether sizes were changed by another client.
 func (p *past) isDrift(sizes resize.Change) bool {
 	due := p.due()
 	return slices.ContainsFunc(sizes, func(d resize.Delta) bool {

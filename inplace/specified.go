@@ -15,8 +15,8 @@ func whoAsks(facts PodFacts) string {
 	return "the label " + appsv1beta1.SpecifiedDeleteKey + " asks for it"
 }
 
-// AsksForDeletion reports whether somebody asks for a pod to be deleted and made
-// again: the workload that names it, or a label of any value.
+// AsksForDeletion reports whether a user asks for a pod to be deleted and made
+// again: the workload names it, or it has the label with any value.
 //
 // A label that the pod has from its template is no request: the next pod would
 // have it, too, and pods would be recreated for ever.

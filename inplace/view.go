@@ -97,7 +97,7 @@ func takesOutForSizes(step Step) bool {
 	case SetLifecycle:
 		return step.IsHold()
 	case Patch:
-		return false // of a batch that was let go with the first one
+		return false // of a batch that was allowed with the first one
 	case Wait, MarkReady, MarkNotReady, Resize, ChangeClaims:
 		return step.LeadsToPatch() && step.Change.Resize.Restarts() && len(step.Change.Images) == 0
 	default:
@@ -148,7 +148,7 @@ func classOf(pod *corev1.Pod, target Target, complete bool) class {
 }
 
 // inPlanningOrder returns the pods that stay as they are, then those that want to
-// change: broken ones first, of equals those that somebody asks for, else in the
+// change: broken ones first, of equals those that a user asks for, else in the
 // order given.
 func inPlanningOrder(views []*view) []*view {
 	ordered := slices.Clone(views)

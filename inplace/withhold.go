@@ -61,7 +61,7 @@ func (b Blocker) severity() int {
 	return severity(b.State)
 }
 
-// severity orders blockers: what needs somebody comes first, what only waits for
+// severity orders blockers: what needs a user comes first, what only waits for
 // its turn last.
 func severity(state State) int {
 	switch state {

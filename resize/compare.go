@@ -29,7 +29,7 @@ type Wish struct {
 	// server stored in their place: admission rewrote them. Where To is what was
 	// asked for, what was stored is left as it is.
 	Asked, Answered Amounts
-	// Enforce is true when fields that somebody else changed are set back.
+	// Enforce is true when fields that another client changed are set back.
 	Enforce bool
 }
 

@@ -82,7 +82,7 @@ func withDerived(pod *corev1.Pod, wish Wish, live Amounts, change Change, derive
 	return all, nil
 }
 
-// isLeft reports whether a derived amount is as it would be if nobody else had
+// isLeft reports whether a derived amount is as it would be if no other client had
 // changed containers of the pod, which nothing else gives a reason to look at.
 func (w Wish) isLeft(pod *corev1.Pod, field Field, current resource.Quantity, change Change) bool {
 	return !slices.ContainsFunc(change, func(d Delta) bool { return d.Resource == field.Resource }) &&

@@ -31,7 +31,7 @@ type Verdict int
 const (
 	// Wait lets the pod be: its resize is going on, or may go on by itself.
 	Wait Verdict = iota
-	// Keep leaves the pod as it is; somebody has to decide.
+	// Keep leaves the pod as it is; a user has to decide.
 	Keep
 	// Recreate evicts the pod; it is made again with the new sizes.
 	Recreate
@@ -46,7 +46,7 @@ func (p Policy) Judge(progress Progress, now time.Time) (Verdict, Progress) {
 	case Infeasible:
 		return onFailure(p.OnInfeasible), progress
 	case Failed:
-		// The kubelet tries again, and a container that is started anew has its size.
+		// The kubelet tries again, and a container that is restarted has its size.
 		if end := progress.Since.Add(settleTime); now.Before(end) {
 			progress.Recheck = end
 			return Wait, progress

@@ -499,7 +499,7 @@ func randomWish(t *testing.T, d dice, seed uint64, seen map[string]int) {
 		wish.derived[key{field.Container, field.list(), string(field.Resource)}] = true
 	}
 	live := wish.from.clone()
-	if d.one(2) { // somebody else resizes it
+	if d.one(2) { // another client resizes it
 		drifted := modelOf(d.varyAll(&stored(from, live).Spec, 12, 4, 0)).complete()
 		if drifted.invalid() == nil && drifted.class() == live.class() {
 			live = drifted

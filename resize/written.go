@@ -15,7 +15,7 @@ import (
 
 // Written returns the fields of a pod that the operator wrote last, and when. The
 // API server keeps account of that in the pod's managedFields, in the same write:
-// a field that somebody else gives another value is not ours any more. So a resize
+// a field that another client gives another value is not ours any more. So a resize
 // that was made, and whose record was not written since the manager was killed in
 // between, is known for what it is, and so is what a vertical autoscaler did.
 func Written(pod *corev1.Pod) (sets.Set[Field], time.Time) {

@@ -16,7 +16,7 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
 
-// as returns a client of somebody who may delete pods.
+// as returns a client of a user who may delete pods.
 func as(t *testing.T, user string) client.Client {
 	t.Helper()
 	config := rest.CopyConfig(admin)

@@ -45,7 +45,7 @@ var ofCluster = sets.New(
 	schema.GroupResource{Group: "storage.k8s.io", Resource: "volumeattributesclasses"},
 )
 
-// forRecreation are the verbs that serve nothing but to make claims anew. That takes
+// forRecreation are the verbs that serve nothing but to recreate claims. That takes
 // rights to volumes, which belong to the cluster: without those, these are of no use. To
 // delete claims is not among them: where the admission plugin
 // OwnerReferencesPermissionEnforcement is on, setting owners of claims takes it.

@@ -118,7 +118,7 @@ func (r *Reconciler) changesOf(ctx context.Context, s *scope, pod *corev1.Pod, i
 }
 
 // leftovers returns the changes of claims that have no pod and are not kept for
-// the next one: those of a pod that was deleted while nobody looked.
+// the next one: those of a pod that was deleted while the manager was not running.
 func (r *Reconciler) leftovers(ctx context.Context, s *scope, pods sets.Set[string]) ([]workload.OwnerChange, error) {
 	if s.set.ReusesClaims() {
 		return nil, nil
@@ -164,7 +164,7 @@ func (r *Reconciler) claimsOfSet(ctx context.Context, s *scope) ([]*corev1.Persi
 }
 
 // ownerPatch returns the entries of a strategic merge patch that make desired the
-// controller of a claim; none if it is, or if somebody else is. The set and pods
+// controller of a claim; none if it is, or if another owner is. The set and pods
 // of the claim's name make way for it.
 func ownerPatch(set *appsv1beta1.CloneSet, claim *corev1.PersistentVolumeClaim, desired *metav1.OwnerReference) []any {
 	var references []any
@@ -192,7 +192,7 @@ func podOwner(name string, uid types.UID) *metav1.OwnerReference {
 	return owner
 }
 
-// release lets the strays go, with their claims: what is done to a pod from now on
+// release releases the strays, with their claims: what is done to a pod from now on
 // must not cost its data.
 func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	var ready []*corev1.Pod

@@ -17,7 +17,7 @@ import (
 // the status that was reported last.
 //
 // A reconciliation that failed before it had a plan says only that. If that needs
-// somebody, nothing is ready: Ready=True would be of the spec before.
+// a user, nothing is ready: Ready=True would be of the spec before.
 func setConditions(s *scope, before appsv1beta1.CloneSetStatus, failure error) {
 	if !s.Planned {
 		if stall, known := workload.StallBeforePlan(failure); known {
@@ -49,7 +49,7 @@ func (s *scope) standing() engine.Standing {
 	}
 }
 
-// setStalled reports what needs somebody, or progressDeadlineSeconds without progress, which
+// setStalled reports what needs a user, or progressDeadlineSeconds without progress, which
 // setProgressing has found out before.
 func setStalled(s *scope, failure error) {
 	stall, known := s.Stall(failure)

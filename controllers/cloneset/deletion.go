@@ -15,7 +15,7 @@ import (
 )
 
 // inDeletionOrder returns the members in the order in which they go when there
-// are too many: first those that are on their way out, then those that somebody
+// are too many: first those that are on their way out, then those that a user
 // asks for, then by revision and by what is lost with them.
 func (f scaleFacts) inDeletionOrder() []*member {
 	lossOf := losses(f.members)

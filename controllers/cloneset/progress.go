@@ -17,7 +17,7 @@ import (
 //
 // lastUpdateTime is when the set last got on: the deadline runs from there. So
 // progress extends it, and what comes after it was exceeded, a new revision or
-// progress after all, begins anew.
+// progress after all, starts it again.
 func setProgressing(s *scope, before appsv1beta1.CloneSetStatus) {
 	deadline, limited := s.set.GetProgressDeadline()
 	if !limited {

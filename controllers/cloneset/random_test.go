@@ -89,7 +89,7 @@ func (m *model) isUpdated(pod *corev1.Pod) bool {
 	return inplace.RevisionOf(pod) == m.update.Name()
 }
 
-// staysUpdated leaves out what somebody asks to be made again: the pod after it
+// staysUpdated leaves out what a user asks to be made again: the pod after it
 // may be there already.
 func (m *model) staysUpdated(pod *corev1.Pod) bool {
 	_, asked := pod.Labels[appsv1beta1.SpecifiedDeleteKey]

@@ -31,7 +31,7 @@ func (r *Reconciler) assess(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// readFacts reads the facts of the members, and which of them somebody asks to be
+// readFacts reads the facts of the members, and which of them a user asks to be
 // deleted.
 func (r *Reconciler) readFacts(ctx context.Context, s *scope) error {
 	named, priorityOf := s.namedForDeletion(), inplace.Priorities(s.set.GetPriorityStrategy())

@@ -142,7 +142,7 @@ func (r *Reconciler) ensureClaimsOf(ctx context.Context, s *scope, pod *corev1.P
 // newIDs returns the source of the instance IDs of new pods. Where claims are
 // reused, those that wait for a pod come first. The IDs of pods that the spec
 // names to be deleted are not given again: their claims go with them or stay, and
-// are nobody else's.
+// belong to no other pod.
 func (r *Reconciler) newIDs(ctx context.Context, s *scope) (*idSource, error) {
 	ids := &idSource{taken: sets.New[string](), random: r.random}
 	names := s.namedForDeletion().UnsortedList()

@@ -158,7 +158,7 @@ type places struct {
 }
 
 // hold gives out the places at both revisions to the members and to the pods that
-// are missing. A pod that somebody asks to be deleted keeps no place: what comes
+// are missing. A pod that a user asks to be deleted keeps no place: what comes
 // after it does. Pods that are being made at the update revision have theirs.
 func hold(members []*member, replicas, partition, made int) places {
 	p := places{held: sets.New[string]()}

@@ -61,9 +61,9 @@ type scope struct {
 type member struct {
 	*corev1.Pod
 	facts inplace.PodFacts
-	// turn is how early it is let go by the partition.
+	// turn is how early the partition lets it be updated.
 	turn workload.Turn
-	// asked: somebody asks for its deletion. preparing: it is about to be deleted,
+	// asked: a user asks for its deletion. preparing: it is about to be deleted,
 	// and a hook holds it.
 	asked, preparing bool
 	// available: it serves, and nothing is being changed in it. broken: it does

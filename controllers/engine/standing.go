@@ -74,7 +74,7 @@ func (r *Round) becomingAvailable(s Standing) Progress {
 	return moving(appsv1beta1.ReasonUpdating, fmt.Sprintf("%d of %d pods are available", s.Available, s.Replicas)+workload.FirstBlocker(r.Plan))
 }
 
-// Stall returns what needs somebody: a spec that cannot be carried out, a write that the server
+// Stall returns what needs a user: a spec that cannot be carried out, a write that the server
 // refuses, or a pod that is stuck. It is not known where failure passes by itself: what was
 // reported stands.
 func (r *Round) Stall(failure error) (stall workload.Stall, known bool) {

@@ -42,7 +42,7 @@ type request struct {
 	version string
 }
 
-// rig is an executor that writes to nobody.
+// rig is an executor that writes to no API server.
 type rig struct {
 	*WithT
 	executor *Executor

@@ -141,7 +141,7 @@ func containersReady(object client.Object) *corev1.PodCondition {
 // isHeldLive reports whether the workload of a pod is held that is not by the cache,
 // which may be late. To open a pod that never served does no harm then: it is what an
 // update would begin with. But a pod that was taken out of service may be waiting for
-// the moment in which nobody uses it any more, so the API server is asked about it.
+// the moment in which no client uses it any more, so the API server is asked about it.
 func (r *Reconciler) isHeldLive(ctx context.Context, pod *corev1.Pod) (bool, error) {
 	if !inplace.IsMarkedNotReady(pod) {
 		return false, nil

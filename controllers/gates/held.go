@@ -36,7 +36,7 @@ func isOfKubernetes(pod *corev1.Pod) bool {
 
 // isHeld reports whether the workload of a pod is held, by what a reader returns. A
 // workload that is not found is not held: the cache has none that is not opted in, and
-// the pods of one that is gone are let go or deleted.
+// the pods of one that is gone are released or deleted.
 func isHeld(ctx context.Context, reader client.Reader, pod *corev1.Pod) (bool, error) {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if workload.IsKind(owner, replicaSetKind) {

@@ -84,7 +84,7 @@ func holdEnded() predicate.Predicate {
 }
 
 // ownerChanged passes ReplicaSets that came to another Deployment, or to none: one
-// that is deleted with --cascade=orphan lets go of them before it is gone.
+// that is deleted with --cascade=orphan releases them before it is gone.
 func ownerChanged() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },

@@ -120,7 +120,7 @@ func (w *world) deployment(labels map[string]string) *appsv1.Deployment {
 	})
 }
 
-// replicaSet creates a ReplicaSet of a Deployment, or of nobody.
+// replicaSet creates a ReplicaSet of a Deployment, or one without an owner.
 func (w *world) replicaSet(owner client.Object) *appsv1.ReplicaSet {
 	GinkgoHelper()
 	return create(w, &appsv1.ReplicaSet{
@@ -180,7 +180,7 @@ func (w *world) setCondition(pod *corev1.Pod, condition corev1.PodConditionType,
 	Expect(w.api.Status().Patch(w.ctx, pod, client.MergeFrom(before))).To(Succeed())
 }
 
-// gate returns the status of the gate of the pod; empty if nobody has set it.
+// gate returns the status of the gate of the pod; empty if it is not set.
 func (w *world) gate() corev1.ConditionStatus {
 	GinkgoHelper()
 	pod := &corev1.Pod{}

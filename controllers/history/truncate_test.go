@@ -63,7 +63,7 @@ func TestTruncateFollowsTheNewOrder(t *testing.T) {
 	w.Expect(w.names()).To(Equal([]string{first.Name()}))
 }
 
-// A revision that somebody else deleted is no error; one that was made anew
+// A revision that another client deleted is no error; one that was recreated
 // under the same name is not ours to delete.
 func TestTruncateDeletesOnlyWhatItHasRead(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{})

@@ -41,8 +41,8 @@ func (s *scope) deadline() time.Duration {
 	return s.spec.progressDeadline + time.Duration(seconds+int64(s.options.strategy.GracePeriodSeconds))*time.Second
 }
 
-// patience remembers since when holds make no progress. A manager that begins starts anew:
-// the time in which there was none is not held against a workload.
+// patience remembers since when holds make no progress. A manager that starts counts from
+// zero: the time in which no manager ran is not held against a workload.
 type patience struct {
 	mu      sync.Mutex
 	waiting map[types.NamespacedName]stagnation
@@ -128,7 +128,7 @@ func (s *scope) mayExpire() bool {
 	case s.options.policy != appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType, s.options.paused, s.deadline() == 0:
 		return false
 	case s.goesBack() && (!s.Planned || !s.isDone()):
-		return false // nobody else would bring its pods back
+		return false // Kubernetes would not bring its pods back
 	case s.Planned && (s.keeps() > 0 || s.isKeptBack() && s.isWhole()):
 		return false // Kubernetes would update those, too
 	case isPlanned && len(s.Plan.Blockers) == 0:

@@ -49,11 +49,11 @@ type workload interface {
 	// observe reads the revisions and the pods into the scope. The scope has no
 	// target while Kubernetes has not made the revision of the present template.
 	observe(ctx context.Context, r *Reconciler, s *scope) error
-	// conclude writes what has to be there before Kubernetes is let go on, when the
+	// conclude writes what has to be there before Kubernetes may go on, when the
 	// pods are updated. It returns true when nothing is missing.
 	conclude(ctx context.Context, r *Reconciler, s *scope) (bool, error)
 	// tidy brings to its end what is half done, of a workload whose hold was ended by
-	// somebody else.
+	// another client.
 	tidy(ctx context.Context, r *Reconciler, s *scope) error
 	// unheld returns the fields of the spec by which the hold ends, as a merge
 	// patch, for a cluster that has no policy for it.

@@ -20,7 +20,7 @@ import (
 	"github.com/insitu-dev/insitu/resize"
 )
 
-// A hold can end in the middle of an update: somebody releases the Deployment, or opts it
+// A hold can end in the middle of an update: a user releases the Deployment, or opts it
 // out. Some pods have the new template then, in the ReplicaSet of the old one. Kubernetes
 // recreates all of them, unless the template of the Deployment is set back to that of the
 // ReplicaSet: then it takes them for updated, and leaves them at the wrong one.

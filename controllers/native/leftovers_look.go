@@ -37,8 +37,8 @@ type remains struct {
 }
 
 // lookForLeftovers looks for pods of a ReplicaSet that are left behind; nil if there are
-// none, or the ReplicaSet is of no Deployment: nobody says of its pods then that they are
-// updated.
+// none, or the ReplicaSet is of no Deployment: no Deployment reports its pods as updated
+// then.
 func lookForLeftovers(ctx context.Context, live client.Reader, key client.ObjectKey, now metav1.Time) (*remains, error) {
 	r := &remains{deployment: &appsv1.Deployment{}, now: now}
 	rs := &appsv1.ReplicaSet{}
@@ -118,8 +118,8 @@ func (r *remains) readOthers(ctx context.Context, live client.Reader) error {
 // another template.
 func (r *remains) isRecreated() bool { return !r.replicaSet.isOf(&r.deployment.Spec.Template) }
 
-// isStanding reports whether Kubernetes takes the pods for updated, and nobody is about to
-// do anything to them.
+// isStanding reports whether Kubernetes takes the pods for updated, and no controller is
+// about to do anything to them.
 func (r *remains) isStanding() bool {
 	d, rs := r.deployment, r.replicaSet
 	return !hasHold(d) && !d.Spec.Paused && !r.isRecreated() &&

@@ -37,7 +37,7 @@ func (s *scope) rolloutAtEnd() workloads.Rollout {
 	return rollout
 }
 
-// stalledReason returns why an update needs somebody; empty if it does not.
+// stalledReason returns why an update needs a user; empty if it does not.
 func (s *scope) stalledReason(state native.State) string {
 	switch state {
 	case native.Stalled:

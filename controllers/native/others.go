@@ -31,8 +31,8 @@ func (s *scope) blockedByOthers() *ending {
 
 // blockedByMissing returns the end of a hold in which nothing moves, since pods that
 // cannot be made take all the room of maxUnavailable: those come from the ReplicaSet of
-// the next template only. It returns nil if there is no such thing. What fails may mend
-// itself within a while, so it asks for another look then.
+// the next template only. It returns nil if there is no such thing. The failure may pass
+// within a while, so it asks for another look then.
 func (s *scope) blockedByMissing() *ending {
 	if s.keeper == nil || len(s.Plan.Moves) > 0 || !s.waitsForRoom() {
 		return nil

@@ -35,7 +35,7 @@ import (
 func (w deployment) preserve(ctx context.Context, r *Reconciler, s *scope) error {
 	before := s.history.Get(s.keeper.previous().revision)
 	if before == nil {
-		return nil // somebody deleted it: there is nothing to preserve
+		return nil // another client deleted it: there is nothing to preserve
 	}
 	others, err := w.otherReplicaSets(ctx, r, s.keeper)
 	if err != nil {

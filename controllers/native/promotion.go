@@ -160,7 +160,7 @@ func (s *scope) isComplete() bool {
 
 // promote gives the keeper the template of the Deployment. Its number in the history
 // is given by the controller of Deployments; the one that it had is kept for the
-// template that it had. Of fields that are newer than this program nobody knows whether
+// template that it had. Of fields that are newer than this program it is not known whether
 // they can change in place: where one changes, Kubernetes recreates the pods.
 func (w deployment) promote(ctx context.Context, r *Reconciler, s *scope) error {
 	whole, newer, err := r.readWhole(ctx, Deployment.groupVersionKind(), w.Deployment, &w.Spec.Template)

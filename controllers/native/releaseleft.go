@@ -31,7 +31,8 @@ const (
 )
 
 // evictAllLeftovers evicts the pods that are left behind, within the budget of their
-// Deployments, and tells of each: later nobody does. What it cannot evict is in the error.
+// Deployments, and tells of each: later no manager does. What it cannot evict is in the
+// error.
 func evictAllLeftovers(ctx context.Context, c client.Client, namespaces []string, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, leftoverPatience)
 	defer cancel()

@@ -12,7 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// What ReleaseAll leaves behind, nobody brings back.
+// What ReleaseAll leaves behind, no controller brings back.
 func TestReleaseAllLeavesNothingBehind(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change   func(*left)

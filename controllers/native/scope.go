@@ -33,8 +33,8 @@ type scope struct {
 	spec    spec
 	options options
 
-	// template is that of the spec. ahead is true where nobody has seen it yet: it is
-	// looked at before it is applied.
+	// template is that of the spec. ahead is true where Kubernetes has not seen it yet:
+	// it is looked at before it is applied.
 	template *inplace.Template
 	ahead    bool
 	history  *history.History
@@ -233,8 +233,8 @@ func (s *scope) isBack() bool {
 	return s.keeper != nil && s.keeper.template.Equal(s.target.Template)
 }
 
-// maxUnavailable returns how many pods may be unavailable: one at least where nobody
-// else can bring the pods where they are to be, and no pod more gives room for it.
+// maxUnavailable returns how many pods may be unavailable: one at least where Kubernetes
+// cannot bring the pods where they are to be, and no pod more gives room for it.
 func (s *scope) maxUnavailable() int {
 	budget := s.spec.maxUnavailable
 	if own := s.options.maxUnavailable; own != nil {

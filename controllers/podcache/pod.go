@@ -23,7 +23,7 @@ import (
 //     variables that come from the pod's own fields or set its launch order;
 //   - the whole status.
 //
-// It changes the pod it is given, which nobody else has seen yet. Trimming twice
+// It changes the pod it is given, which no other code has seen yet. Trimming twice
 // is trimming once. Anything but a pod is returned as it is: tombstones hold
 // pods that were trimmed when they came in.
 func trimPod(in any) (any, error) {

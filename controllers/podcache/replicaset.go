@@ -37,7 +37,7 @@ func HasTemplate(replicaSet *appsv1.ReplicaSet) bool {
 //   - how many pods of which kind it has, and whether it fails to make them.
 //
 // A Deployment keeps ten empty ReplicaSets by default, each with the template of a
-// revision. Nobody reads those but for a rollback, and for that from the API server.
+// revision. The manager reads those only for a rollback, and then from the API server.
 // Trimming twice is trimming once. Anything but a ReplicaSet is returned as it is.
 func trimReplicaSet(in any) (any, error) {
 	whole, ok := in.(*appsv1.ReplicaSet)

@@ -32,7 +32,7 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope) error {
 	return err
 }
 
-// release lets the strays go. They were not observed as pods of the set, so none
+// release releases the strays. They were not observed as pods of the set, so none
 // of them is counted or changed, also if its release fails.
 func (r *Reconciler) release(ctx context.Context, s *scope) error {
 	s.Updating.Join(workload.Release(ctx, r.client, s.Owner, s.Strays))

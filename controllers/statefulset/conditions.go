@@ -16,7 +16,7 @@ import (
 // setConditions sets every condition of the status, one function each.
 //
 // A reconciliation that failed before it had a plan says only that. If that needs
-// somebody, nothing is ready: Ready=True would be of the spec before.
+// a user, nothing is ready: Ready=True would be of the spec before.
 func setConditions(s *scope, failure error) {
 	if !s.Planned {
 		if stall, known := workload.StallBeforePlan(failure); known {
@@ -53,7 +53,7 @@ func setProgressing(s *scope, p engine.Progress) {
 	setCondition(s, appsv1beta1.ConditionProgressing, p.Moving, p.Reason, p.Message)
 }
 
-// setStalled reports what needs somebody.
+// setStalled reports what needs a user.
 func setStalled(s *scope, failure error) {
 	if stall, known := s.Stall(failure); known {
 		setCondition(s, appsv1beta1.ConditionStalled, stall.Stalled, stall.Reason, stall.Message)

@@ -95,7 +95,7 @@ var _ = Describe("A pod that cannot be created", func() {
 	})
 
 	// controller-runtime does not look at RequeueAfter beside an error, and waits
-	// up to 16 minutes before it retries: nobody would end the grace period.
+	// up to 16 minutes before it retries: the manager would not end the grace period in time.
 	It("does not keep another pod out of service for longer than its grace period", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference().GracePeriod(30).MaxUnavailable(2))

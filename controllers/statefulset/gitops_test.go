@@ -139,7 +139,7 @@ var _ = Describe("What Flux and Argo CD say of a StatefulSet", func() {
 		Expect(w.judge().Shipped).NotTo(Equal(gitops.Healthy))
 	})
 
-	// A revision that somebody has written, or a later release.
+	// A revision that a user has written, or a later release.
 	It("is that it is stuck on what cannot be read, and that it is ready no more", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference())

@@ -298,7 +298,7 @@ var _ = Describe("A claim that is made anew", Ordered, ContinueOnFailure, func()
 		w.change(func(set *appsv1beta1.StatefulSet) {
 			set.Spec.VolumeClaimUpdateStrategy = appsv1beta1.VolumeClaimUpdateStrategy{Type: appsv1beta1.OnPVCDeleteVolumeClaimUpdateStrategyType}
 		})
-		// Somebody else makes a pod that waits for the claim.
+		// Another client makes a pod that waits for the claim.
 		pod := w.newPodOf("sample-0")
 		Expect(w.api.Create(w.ctx, pod)).To(Succeed())
 		w.reconcile()

@@ -20,12 +20,12 @@ import (
 	claims "github.com/insitu-dev/insitu/volumes/recreate"
 )
 
-// renewClaims goes on with the claims of an ordinal that are being made anew, and finds
+// renewClaims goes on with the claims of an ordinal that are being recreated, and finds
 // out what those are made from that do not exist. No others than those that it clears are
 // made, and the pod is kept away until it can have its claims.
 //
-// It does so whatever the strategy is by now: a claim that was deleted to be made
-// anew must never become an empty one.
+// It does so whatever the strategy is by now: a claim that was deleted to be
+// recreated must never become an empty one.
 func (r *Reconciler) renewClaims(ctx context.Context, s *scope, session *recreate.Session, ordinal int, m *member) error {
 	templates := s.templatesOf(ordinal, m)
 	for i := range templates {
@@ -113,7 +113,7 @@ func (s *scope) needsRenewal(
 	}
 	if !busy && found.Status.Phase == corev1.ClaimPending {
 		isNew, err := session.IsNew(ctx, name, template)
-		return err == nil && !isNew, err // it may have been made by somebody else
+		return err == nil && !isNew, err // it may have been made by another client
 	}
 	if !busy && found.Status.Phase == corev1.ClaimBound && (m == nil || m.Status.Phase == corev1.PodPending) {
 		return session.Supplants(ctx, found)
@@ -127,8 +127,8 @@ func (s *scope) failRenewal(ordinal int, m *member, name string, err error) {
 	s.claims.Recreate(name, s.unanswered(err))
 }
 
-// unanswered returns what is known of a claim when a request has failed: it may be made
-// anew, so its pod waits. The request is made again.
+// unanswered returns what is known of a claim when a request has failed: a recreation
+// may be under way, so its pod waits. The request is made again.
 func (s *scope) unanswered(err error) *volumes.Recreation {
 	s.Updating.Add(err)
 	return &volumes.Recreation{State: volumes.UnderWay, Reason: claims.ReasonClaimRecreating, Message: err.Error()}
@@ -191,14 +191,14 @@ func (s *scope) changingPods() int {
 
 // changesForATime reports whether one of the claims is being changed, and the change is
 // overdue at a known time. Other pods wait for such a change. They do not wait for a
-// volume that cannot grow because a released pod uses it: nobody knows for how long.
+// volume that cannot grow because a released pod uses it: it is not known for how long.
 func changesForATime(claims volumes.Claims) bool {
 	return slices.ContainsFunc(claims, func(step volumes.Step) bool {
 		return step.State == volumes.UnderWay && !step.Foreign && !step.Until.IsZero()
 	})
 }
 
-// judgeClaims finds out which claims of an ordinal are to be made anew.
+// judgeClaims finds out which claims of an ordinal are to be recreated.
 func (r *Reconciler) judgeClaims(ctx context.Context, s *scope, session *recreate.Session, ordinal int, m *member) {
 	templates := s.claimTemplates(ordinal)
 	for i := range templates {
@@ -216,8 +216,8 @@ func (r *Reconciler) judgeClaims(ctx context.Context, s *scope, session *recreat
 	}
 }
 
-// failedBefore returns the name of another claim of a template that could not be made
-// anew; empty if there is none. What fails for one pod is not tried with all.
+// failedBefore returns the name of another claim of a template that could not be
+// recreated; empty if there is none. What fails for one pod is not tried with all.
 func (s *scope) failedBefore(template *corev1.PersistentVolumeClaim, name string) string {
 	failed, known := s.failed[template.Name]
 	if !known {

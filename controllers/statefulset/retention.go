@@ -25,7 +25,7 @@ import (
 // out by owner references, and the garbage collector deletes what they say:
 //
 //	                      whenScaled Retain    whenScaled Delete
-//	whenDeleted Retain    nobody               condemned: the pod, others: nobody
+//	whenDeleted Retain    none                 condemned: the pod, others: none
 //	whenDeleted Delete    the set              condemned: the pod, others: the set
 //
 // The garbage collector deletes a claim as soon as none of its owners exists: a
@@ -44,8 +44,8 @@ import (
 //     condition. So it either came first, and the pod waits until the claim is
 //     gone and gets a new one, or it does not delete.
 //
-// What is not ours to prevent is a scale-up that nobody sees before the last pod
-// of the ordinal is gone: the claim was rightly its pod's until then.
+// What is not ours to prevent is a scale-up that the manager does not see before the
+// last pod of the ordinal is gone: the claim was rightly its pod's until then.
 //
 // The references have controller true, as Kubernetes writes them: so claims are
 // found by podcache.OwnerIndex, and no other controller takes them. Only that to

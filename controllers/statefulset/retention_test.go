@@ -54,7 +54,7 @@ func (w *world) claim(name string) *corev1.PersistentVolumeClaim {
 	return claim
 }
 
-// changeClaim changes a claim as somebody else does.
+// changeClaim changes a claim as another client does.
 func (w *world) changeClaim(name string, mutate func(*corev1.PersistentVolumeClaim)) {
 	GinkgoHelper()
 	claim := w.claim(name)
@@ -64,7 +64,7 @@ func (w *world) changeClaim(name string, mutate func(*corev1.PersistentVolumeCla
 }
 
 // owners returns who owns the claims, by name: "the set", "the pod" if it is the
-// one that is there, "a pod" if it is another one, or the name of somebody else.
+// one that is there, "a pod" if it is another one, or the name of another owner.
 func (w *world) owners() map[string]string {
 	GinkgoHelper()
 	list := &corev1.PersistentVolumeClaimList{}

@@ -33,7 +33,7 @@ type scope struct {
 
 	// replicas is how many pods are wanted, and wanted their ordinals. ordinals are those
 	// that are looked at, ascending: all that have a pod, and so many others as pods can
-	// be created now. There are few of them, however many replicas somebody asks for.
+	// be created now. There are few of them, however many replicas the user asks for.
 	replicas int
 	wanted   appsv1beta1.OrdinalSet
 	ordinals []int
@@ -48,9 +48,9 @@ type scope struct {
 	selector labels.Selector
 	// claims are those of the wanted pods, and claimSteps what those need that are to
 	// follow their templates, by the names of the pods. away are the pods that are kept
-	// away while their volumes grow, or their claims are made anew; waiting is what
+	// away while their volumes grow, or their claims are recreated; waiting is what
 	// else is to be said of claims. cleared are the names of claims that may be made if they
-	// do not exist, and failed, by template, those that could not be made anew. kept is what
+	// do not exist, and failed, by template, those that could not be recreated. kept is what
 	// is kept of those that were.
 	claims        *workload.Claims
 	claimSteps    map[string]volumes.Claims
@@ -122,7 +122,7 @@ func (r *Reconciler) observePods(ctx context.Context, s *scope) error {
 		pod := &list.Items[i]
 		ordinal, ok := ordinalOf(s.set.Name, pod.Name)
 		if !ok {
-			continue // a pod that somebody gave our owner reference: not ours to touch
+			continue // a pod that another client gave our owner reference: not ours to touch
 		}
 		if workload.IsStray(pod, s.selector) {
 			s.Strays = append(s.Strays, pod)

@@ -75,7 +75,7 @@ func (w *world) newCSI(takesSnapshots bool) *csi {
 
 func (s *csi) class(name string) string { return s.w.namespace + "-" + name }
 
-// start makes a set of one pod whose claim is made anew, and brings it to rest.
+// start makes a set of one pod whose claim is recreated, and brings it to rest.
 func (s *csi) start(changes ...func(*appsv1beta1.StatefulSet)) {
 	GinkgoHelper()
 	set := reference().Replicas(1).With(func(set *appsv1beta1.StatefulSet) {
@@ -130,7 +130,7 @@ func (s *csi) round() turn {
 	result := s.w.reconcile()
 	s.w.clock.Step(max(min(result.RequeueAfter, 5*time.Second), time.Second))
 	storage := s.sync()
-	s.w.kubelet.Away["sample-0"] = !s.isBound() // nobody schedules it
+	s.w.kubelet.Away["sample-0"] = !s.isBound() // the scheduler does not place it
 	kubelet := s.w.kubelet.Sync(s.w.ctx)
 	return turn{storage || kubelet, result.RequeueAfter}
 }
@@ -165,7 +165,7 @@ func (s *csi) sync() bool {
 	return s.snapshot() || moved
 }
 
-// release lets a claim go that no pod uses.
+// release lets Kubernetes delete a claim that no pod uses.
 func (s *csi) release(claim *corev1.PersistentVolumeClaim) bool {
 	GinkgoHelper()
 	for _, pod := range s.w.pods() {

@@ -33,7 +33,7 @@ const releases = "testdata/releases"
 //
 // It is at most 1: where a release says more in the status, or in other words,
 // the sets that are there have to say so too, once. That costs one write of each
-// set and disturbs nobody. It stays 0 where nothing was changed: raise it in the
+// set and disturbs no pod. It stays 0 where nothing was changed: raise it in the
 // commit that changes what the status says.
 var rewordings = map[string]int{
 	// It said "1 pods are available".

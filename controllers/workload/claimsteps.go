@@ -47,7 +47,7 @@ type Claims struct {
 	// not exist is nil.
 	classes    map[string]*storagev1.StorageClass
 	attributes map[string]bool
-	// recreations are those of claims that are, or are to be, made anew, by name.
+	// recreations are those of claims that are, or are to be, recreated, by name.
 	recreations map[string]*volumes.Recreation
 }
 
@@ -62,7 +62,7 @@ func NewClaims(reader client.Reader, owner client.Object, refusals func(*corev1.
 	}
 }
 
-// Recreate notes that a claim is, or is to be, made anew; nil takes that back.
+// Recreate notes that a claim is, or is to be, recreated; nil takes that back.
 func (c *Claims) Recreate(name string, recreation *volumes.Recreation) {
 	c.recreations[name] = recreation
 }
@@ -180,7 +180,7 @@ func (c *Claims) Steps(ctx context.Context, pod PodOfClaims, templates []corev1.
 	return steps, nil
 }
 
-// BelongsToOthers reports whether a claim is controlled by somebody who is neither
+// BelongsToOthers reports whether a claim is controlled by an object that is neither
 // the workload nor a pod. It is not ours to change.
 func (c *Claims) BelongsToOthers(claim *corev1.PersistentVolumeClaim) bool {
 	if claim == nil {

@@ -28,7 +28,7 @@ func sized(size string) corev1.PersistentVolumeClaimSpec {
 	}
 }
 
-// TestClaimsOfOthers: a claim that somebody else controls has the name of one of ours,
+// TestClaimsOfOthers: a claim that another owner controls has the name of one of ours,
 // and is left alone.
 func TestClaimsOfOthers(t *testing.T) {
 	owner := &appsv1beta1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "sample", UID: "ours"}}

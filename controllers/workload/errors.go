@@ -9,7 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// SpecError is an error that lasts until somebody changes an object: the
+// SpecError is an error that lasts until a user changes an object: the
 // workload, or a revision that cannot be read.
 type SpecError struct {
 	Err error

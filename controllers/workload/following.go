@@ -30,7 +30,7 @@ type Rollout struct {
 	Incomplete bool
 	// IsOver: nothing of it is told after this, whatever it is like.
 	IsOver bool
-	// Stalled is the reason why it needs somebody; empty if it does not.
+	// Stalled is the reason why it needs a user; empty if it does not.
 	Stalled string
 	// Since is when it last came nearer, by what was reported before; zero if nothing
 	// was. It is looked at where nothing is remembered.

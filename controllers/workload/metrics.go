@@ -56,8 +56,8 @@ var stepBuckets = []float64{1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600, 
 //
 // There are series of a workload only while it is not at rest, so that their number
 // depends on what is going on and not on how many workloads there are. All that is
-// remembered is when something was seen first: what is lost with the manager is begun
-// anew.
+// remembered is when something was seen first: after a restart of the manager,
+// those times start again.
 type Metrics struct {
 	steps    *prometheus.HistogramVec
 	resizes  *prometheus.CounterVec

@@ -33,7 +33,7 @@ func (o Owner) String() string {
 }
 
 // Confirm asks the API server whether the owner still is what the cache says. A
-// workload that is being deleted with --cascade=orphan has just let its pods go;
+// workload that is being deleted with --cascade=orphan has just released its pods;
 // if it took them back, they would be deleted with it. One whose spec changed may
 // want pods again whose claims were about to go with them.
 func (o Owner) Confirm(ctx context.Context, live client.Reader) error {

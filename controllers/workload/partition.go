@@ -12,7 +12,7 @@ import (
 	"github.com/insitu-dev/insitu/inplace"
 )
 
-// Turn is how early a wanted pod is let go where the partition is a number of
+// Turn is how early a wanted pod may be updated where the partition is a number of
 // pods.
 type Turn int
 
@@ -52,10 +52,10 @@ func TurnOf(pod *corev1.Pod, update, current string, now time.Time) Turn {
 	}
 }
 
-// HeldByNumber lets go as many wanted pods as there is room for at the update
-// revision, whichever they are, and holds all others. The turns are in the order
-// of updates, which decides between equal ones; so is what is held. Besides those whose
-// turns are given, so many more are vacant, of which free are let go.
+// HeldByNumber lets as many wanted pods be at the update revision as there is room for,
+// whichever they are, and holds all others. The turns are in the order of updates, which
+// decides between equal ones; so is what is held. Besides those whose turns are given, so
+// many more are vacant, of which free may be made at the update revision.
 //
 // Pods at the update revision use up the room, also where they are more.
 func HeldByNumber(turns []Turn, vacant, room int) (held []bool, free int) {

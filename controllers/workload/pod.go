@@ -26,8 +26,8 @@ func IsHealthy(pod *corev1.Pod, lifecycle *appsv1beta1.Lifecycle, minReadySecond
 }
 
 // Yields reports whether a pod would be healthy, had its hook not given it up. Nothing
-// that is created is to wait for it: it serves until a PodDisruptionBudget lets it go, which
-// may wait for what is created.
+// that is created is to wait for it: it serves until a PodDisruptionBudget allows its
+// eviction, which may wait for what is created.
 func Yields(pod *corev1.Pod, lifecycle *appsv1beta1.Lifecycle, minReadySeconds int32, now time.Time) bool {
 	return inplace.IsGivenUp(pod, lifecycle) && isUp(pod, minReadySeconds, now)
 }

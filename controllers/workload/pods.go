@@ -183,7 +183,7 @@ func explainTaken(err error, name string) error {
 		"or give it the labels of spec.selector to have it taken over: %w", name, err)
 }
 
-// Remove lets a pod go that is not wanted any more: it is deleted, when the hook
+// Remove removes a pod that is not wanted any more: it is deleted, when the hook
 // preDelete of its workload does not hold it. A pod that changed meanwhile is
 // reported as a conflict.
 func (p *Pods) Remove(ctx context.Context, owner Owner, pod *corev1.Pod, target inplace.Target, now time.Time) error {

@@ -16,7 +16,7 @@ import (
 	"github.com/insitu-dev/insitu/controllers/podcache"
 )
 
-// IsStray reports whether somebody took the labels from a pod by which its
+// IsStray reports whether a user took the labels from a pod by which its
 // workload selects it: to look into it, undisturbed. One that is being deleted
 // stays ours for the moment that is left to it, so that its name is free when it
 // is gone.
@@ -27,7 +27,7 @@ func IsStray(pod *corev1.Pod, selector labels.Selector) bool {
 	return pod.DeletionTimestamp == nil && !selector.Matches(labels.Set(pod.Labels))
 }
 
-// Release lets pods go, and before each the claims that would go with it: what is
+// Release releases pods, and before each the claims that would go with it: what is
 // done to the pod from now on must not cost its data. A pod that gets its labels
 // back is adopted again.
 func Release(ctx context.Context, c client.Client, owner Owner, strays []*corev1.Pod) Failures {

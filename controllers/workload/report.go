@@ -91,7 +91,7 @@ type Stall struct {
 }
 
 // StallBeforePlan returns the stall of a workload whose reconciliation ended before there
-// was a plan, and whether the error that ended it needs somebody: a spec that cannot be
+// was a plan, and whether the error that ended it needs a user: a spec that cannot be
 // carried out, or an object that the API server refuses.
 func StallBeforePlan(failure error) (Stall, bool) {
 	invalid := SpecError{}
@@ -119,7 +119,7 @@ func ReportStall(recorder events.EventRecorder, owner client.Object, failure err
 	}
 }
 
-// FindStall looks for what needs somebody: a write that the server refuses, or a
+// FindStall looks for what needs a user: a write that the server refuses, or a
 // pod that is stuck.
 func FindStall(plan inplace.Plan, errs []error) Stall {
 	for _, err := range errs {
