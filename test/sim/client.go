@@ -331,7 +331,7 @@ func (e *evictionClient) Create(_ context.Context, pod, sub client.Object, opts 
 // liveReader reads from the server.
 type liveReader struct {
 	server *server
-	// listed is told what is read by a list; nil for nobody.
+	// listed, if set, is told what is read by a list.
 	listed func(client.ObjectList)
 }
 

@@ -409,8 +409,8 @@ func (s PodStory) Play(choices *Choices) ([]Observation, error) {
 	return observer.Seen(), fmt.Errorf("the story does not end: %s", tell(observer.Seen()))
 }
 
-// newPodWorld returns a world of one kubelet. Nobody drains its pods: that the law
-// calls this a violation is of no interest.
+// newPodWorld returns a world of one kubelet. No manager drains its pods: that the
+// law calls this a violation is of no interest.
 func newPodWorld(choices *Choices) *World {
 	s := settings{maxStopTime: choices.intN(4), readyTime: choices.seconds(3), resizes: resizes{on: true, delay: 3}}
 	w := &World{settings: s, choices: choices, clock: clocktesting.NewFakePassiveClock(start), story: newStory()}

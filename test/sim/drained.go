@@ -81,7 +81,7 @@ func (w *World) servesUndrained(pod *corev1.Pod, now time.Time) bool {
 	return w.native != nil && drains.gone && now.Sub(drains.changed) > drainMemory && conditionIs(pod, corev1.PodReady, corev1.ConditionTrue)
 }
 
-// toggleDrainPolicy lets somebody delete the policy, or bring it back.
+// toggleDrainPolicy lets an administrator delete the policy, or bring it back.
 func (w *World) toggleDrainPolicy() {
 	w.setDrainPolicy(!w.server.drains.gone)
 }

@@ -128,7 +128,7 @@ func takeMarks(pod *corev1.Pod, hook *appsv1beta1.LifecycleHook) {
 	pod.Finalizers = slices.DeleteFunc(pod.Finalizers, func(f string) bool { return slices.Contains(hook.FinalizersHandler, f) })
 }
 
-// takeFinalizers lets a pod go that is being deleted, whatever it was held for.
+// takeFinalizers releases a pod that is being deleted, whatever it was held for.
 func takeFinalizers(pod *corev1.Pod) {
 	pod.Finalizers = slices.DeleteFunc(pod.Finalizers, func(f string) bool { return strings.HasPrefix(f, markDomain) })
 }
@@ -137,7 +137,7 @@ func lifecycleStateOf(pod *corev1.Pod) appsv1beta1.LifecycleStateType {
 	return appsv1beta1.LifecycleStateType(pod.Labels[appsv1beta1.LifecycleStateKey])
 }
 
-// hookController is who has a say on pods: it lets them go when it has done what
+// hookController is who has a say on pods: it releases them when it has done what
 // it does, and takes them in again.
 type hookController struct {
 	world *World

@@ -207,7 +207,7 @@ func (w *worker) sync(pod *corev1.Pod) {
 		case c.image != w.wanted[name], w.kubelet.world.isOwnWork(pod, w.atOnce(name, resized)):
 			ours = append(ours, name)
 		case len(resized) > 0 && !isOwn:
-			c.crashed = true // somebody else restarts it
+			c.crashed = true // the resize of another client restarts it
 		}
 	}
 	if len(w.stopping) > 0 {

@@ -38,7 +38,7 @@ func (w *worker) heldAt(generation int64, newest *corev1.Pod) *corev1.Pod {
 }
 
 // isOvertaken reports whether what a worker would publish is published only with
-// what it does next: statuses are written by somebody else, who takes the last.
+// what it does next: another part of the kubelet writes statuses, and takes the last.
 func (w *worker) isOvertaken() bool {
 	return w.kubelet.world.choices.oneIn(4)
 }

@@ -237,7 +237,7 @@ func (l *law) checkBudget(w write) {
 	out := sets.New(pod.Name)
 	for name := range wanted {
 		if at, ok := l.unanswered[name]; ok && at != set.Generation && l.looksAvailable(l.seen[name], set) {
-			continue // the spec of before would have let it go first again
+			continue // by the earlier spec, the manager would have chosen it first again
 		}
 		if l.disturbed.Has(name) || !l.looksAvailable(l.seen[name], set) {
 			out.Insert(name)
@@ -281,7 +281,7 @@ func (w *World) isAvailable(pod *corev1.Pod) bool {
 	return node != nil && !node.isDead() && w.isBack(pod)
 }
 
-// isBack reports whether a pod serves as far as anybody can know: that its node
+// isBack reports whether a pod serves as far as a client can know: that its node
 // has just died is not known yet.
 func (w *World) isBack(pod *corev1.Pod) bool {
 	worker := w.worker(pod)

@@ -50,7 +50,7 @@ func (l *law) checkBudgetOfClones(w write, pod *corev1.Pod) {
 	left := sets.New[string]()
 	for name, other := range l.members() {
 		if by, ok := l.unanswered[name]; ok && by != l.decidedBy() && l.looksAvailable(other, l.seenSet) {
-			left.Insert(name) // what was decided by before would have let it go first again
+			left.Insert(name) // by the earlier spec and history, the manager would have chosen it first again
 			continue
 		}
 		if !l.disturbed.Has(name) && l.looksAvailable(other, l.seenSet) {
@@ -113,7 +113,7 @@ func (l *law) checkPartitionOfClones(w write, name string) {
 	}
 }
 
-// isAsked reports whether somebody asks for the deletion of a pod, or it goes
+// isAsked reports whether a user asks for the deletion of a pod, or it goes
 // already, and a hook holds it.
 func (l *law) isAsked(pod *corev1.Pod) bool {
 	_, labeled := pod.Labels[appsv1beta1.SpecifiedDeleteKey]

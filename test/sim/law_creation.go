@@ -80,8 +80,8 @@ func says(set *appsv1beta1.StatefulSet, r refusedCreation) bool {
 	})
 }
 
-// longKnown is how long the server refuses new pods before nobody may delete one that serves to
-// have it made again.
+// longKnown is how long the server refuses new pods before the manager may no longer
+// recreate one that serves.
 const longKnown = 20 * time.Second
 
 // checkCanComeBack asserts that no pod that serves is deleted to be made again, while the server

@@ -128,7 +128,7 @@ func (d *dataLaw) isHeld(write int) bool {
 }
 
 // gone is told of a claim that is gone, with its volume, nil if it had none. What only
-// a user has deleted starts anew: with what is held for the claim, or with nothing.
+// a user has deleted starts again: with what is held for the claim, or with nothing.
 func (d *dataLaw) gone(claim *corev1.PersistentVolumeClaim, v *volume) {
 	if !d.deleted.Has(claim.UID) {
 		d.forgotten.Insert(claim.Name)
@@ -155,7 +155,7 @@ func (d *dataLaw) destroyed(claim string, writes bytes) {
 	}
 }
 
-// isInFlight reports whether a volume is held for a claim that is being made anew.
+// isInFlight reports whether a volume is held for a claim that is being recreated.
 func (d *dataLaw) isInFlight(v *volume) bool {
 	held := heldState(d.world, v.name)
 	return held != nil && held.ProvedTimestamp == nil
@@ -174,7 +174,7 @@ func heldState(w *World, volume string) *appsv1beta1.HeldVolumeState {
 	return held
 }
 
-// whyNotRecreated is whyNot for a claim that would have to be made anew.
+// whyNotRecreated is whyNot for a claim that would have to be recreated.
 func (l *law) whyNotRecreated(claim, template *corev1.PersistentVolumeClaim) string {
 	switch {
 	case l.world.hasFailed(template):

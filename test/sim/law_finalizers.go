@@ -40,7 +40,7 @@ func (d *dataLaw) left(pv *corev1.PersistentVolume) {
 	}
 }
 
-// isVolumeDeleted reports whether somebody has deleted a volume that is still there.
+// isVolumeDeleted reports whether a user has deleted a volume that is still there.
 func (w *World) isVolumeDeleted(name string) bool {
 	pv := w.storage.volumeNamed(name)
 	return pv != nil && pv.DeletionTimestamp != nil

@@ -21,11 +21,11 @@ import (
 // inTheWayFor is how long the operator has at most to say what is in its way.
 const inTheWayFor = 4 * time.Minute
 
-// checkIsOurs asserts that the operator changes and deletes nothing that is somebody
-// else's: what has another controller, be it an earlier set of the name, and what has
-// neither a controller nor the labels of the set. What it was shown counts, too: a person
-// may have taken the labels since. It may take back what it has noted on a claim itself,
-// when that was the set's.
+// checkIsOurs asserts that the operator changes and deletes only what is the
+// set's: nothing that has another controller, be it an earlier set of the name, and nothing
+// that has neither a controller nor the labels of the set. What it was shown counts, too: a
+// person may have taken the labels since. It may take back what it has noted on a claim
+// itself, when that was the set's.
 func (l *law) checkIsOurs(w write) {
 	if w.before == nil || !slices.Contains(ofSet, kindOf(w.obj)) || l.isOurs(w.before) || l.changesItsNoteOnly(w) {
 		return
@@ -97,6 +97,6 @@ func isNamedIn(set *appsv1beta1.StatefulSet, name string) bool {
 	return slices.ContainsFunc(set.Status.Blockers, func(b appsv1beta1.Blocker) bool { return strings.Contains(b.Pod+" "+b.Message, name) })
 }
 
-// hasLostRevision reports whether somebody has deleted the revision of a pod: nothing
+// hasLostRevision reports whether a user has deleted the revision of a pod: nothing
 // tells what it was made from, so it is recreated.
 func (l *law) hasLostRevision(pod *corev1.Pod) bool { return l.world.hands.revisions[revisionOf(pod)] }

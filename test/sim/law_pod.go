@@ -30,7 +30,7 @@ func isHeldBack(pod *corev1.Pod, set *appsv1beta1.StatefulSet) bool {
 }
 
 // checkHook asserts invariant 10: what a hook holds is neither updated nor
-// deleted. A pod that was let go is not held a second time for what overtakes its
+// deleted. A pod that was released is not held a second time for what overtakes its
 // update.
 func (l *law) checkHook(w write, shown *appsv1beta1.StatefulSet) {
 	before, ok := w.before.(*corev1.Pod)

@@ -124,7 +124,7 @@ func readyFor(set *appsv1beta1.StatefulSet) time.Duration {
 
 // rests reports whether the user lets no pod start its update: "no pod starts its
 // update" while it is paused; with OnDelete, "a pod gets the new revision when
-// somebody deletes it".
+// a user deletes it".
 func rests(set *appsv1beta1.StatefulSet) bool {
 	rolling := set.Spec.UpdateStrategy.RollingUpdate
 	return set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType || rolling != nil && rolling.Paused

@@ -19,7 +19,7 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
 
-// What the law says of claims that are made anew. That no byte is lost is asserted by
+// What the law says of claims that are recreated. That no byte is lost is asserted by
 // dataLaw.
 
 // judgeRecreation asserts what a single write could break of claims and volumes.
@@ -100,7 +100,7 @@ func (l *law) checkSaved(w write, held *appsv1beta1.HeldVolumeState, v *volume) 
 	}
 }
 
-// isAwaited reports whether a volume is held for a claim that is being made anew.
+// isAwaited reports whether a volume is held for a claim that is being recreated.
 func (l *law) isAwaited(claim string) bool {
 	for _, v := range l.world.storage.disks {
 		if held := heldState(l.world, v.name); held != nil && held.Claim == claim && held.ProvedTimestamp == nil {
@@ -135,7 +135,7 @@ func (l *law) checkClaimCreation(w write) {
 	}
 }
 
-// checkVolumeChange asserts that a volume is let go only where nothing needs it.
+// checkVolumeChange asserts that the operator releases a volume only where nothing needs it.
 func (l *law) checkVolumeChange(w write) {
 	l.checkKeepers(w)
 	before, was := w.before.(*corev1.PersistentVolume)
@@ -195,8 +195,8 @@ func (l *law) checkProved(w write, before, after *corev1.PersistentVolume) {
 	}
 }
 
-// checkSnapshotDeletion asserts that only snapshots are deleted that were taken to make
-// claims anew, and that no claim needs.
+// checkSnapshotDeletion asserts that only snapshots are deleted that were taken to
+// recreate claims, and that no claim needs.
 func (l *law) checkSnapshotDeletion(w write) {
 	snapshot, ok := w.before.(*snapshotv1.VolumeSnapshot)
 	if !ok {
@@ -216,7 +216,7 @@ func (l *law) checkSnapshotDeletion(w write) {
 	}
 }
 
-// mayStopFor reports whether a pod may be stopped for a claim to be made anew, or to
+// mayStopFor reports whether a pod may be stopped for a claim to be recreated, or to
 // have an earlier volume back.
 func (l *law) mayStopFor(claim, template *corev1.PersistentVolumeClaim) bool {
 	if claim.Annotations[appsv1beta1.UndoRecreateAnnotation] != "" || recordOf(claim).Recreate != nil {
@@ -236,7 +236,7 @@ func modeOf(claim *corev1.PersistentVolumeClaim) corev1.PersistentVolumeMode {
 	return ptr.Deref(claim.Spec.VolumeMode, corev1.PersistentVolumeFilesystem)
 }
 
-// refusesRecreation says why a claim cannot be made anew, as far as that can be known
+// refusesRecreation says why a claim cannot be recreated, as far as that can be known
 // beforehand; empty if it can.
 func (w *World) refusesRecreation(claim, template *corev1.PersistentVolumeClaim) string {
 	s := w.storage
@@ -269,7 +269,7 @@ func (w *World) refusesRecreation(claim, template *corev1.PersistentVolumeClaim)
 	return s.lacksQuota(claim, template)
 }
 
-// withoutSnapshot says why a claim cannot be made anew from a snapshot.
+// withoutSnapshot says why a claim cannot be recreated from a snapshot.
 func (s *storage) withoutSnapshot(claim, template *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) string {
 	switch {
 	case s.unserved:
@@ -357,8 +357,8 @@ func (l *law) whatIsLeftOver(set *appsv1beta1.StatefulSet) []string {
 	return append(left, l.snapshotsLeftOver(set, kept)...)
 }
 
-// snapshotsLeftOver says what snapshots there are at rest that were taken to make claims
-// anew, and that nothing keeps.
+// snapshotsLeftOver says what snapshots there are at rest that were taken to recreate
+// claims, and that nothing keeps.
 func (l *law) snapshotsLeftOver(set *appsv1beta1.StatefulSet, kept sets.Set[string]) []string {
 	w := l.world
 	var left []string
@@ -383,7 +383,7 @@ func (l *law) whatIsHeldTooLong(claim *corev1.PersistentVolumeClaim, entry appsv
 	strategy := ptr.Deref(w.claimStrategy().Recreate, appsv1beta1.VolumeClaimRecreateStrategy{})
 	period := time.Duration(ptr.Deref(strategy.HoldSeconds, 86400)+60) * time.Second
 	isOver := entry.SinceTimestamp != nil && entry.Source == appsv1beta1.SnapshotRecreateSource && w.clock.Now().After(entry.SinceTimestamp.Add(period))
-	if !isOver || !isWanted || claim.DeletionTimestamp != nil { // what somebody deletes may be wanted back
+	if !isOver || !isWanted || claim.DeletionTimestamp != nil { // what a user deletes may be wanted back
 		return left
 	}
 	if strategy.OldVolume == appsv1beta1.DeleteRecreateRetention {
@@ -432,7 +432,7 @@ func (w *World) refusesUndo(claim *corev1.PersistentVolumeClaim) bool {
 	return held == nil || held.Claim != claim.Name || wanted == claim.Spec.VolumeName || w.isVolumeDeleted(wanted) || w.isVolumeDeleted(claim.Spec.VolumeName)
 }
 
-// hasFailed reports whether a claim of a template could not be made anew: the others
+// hasFailed reports whether a claim of a template could not be recreated: the others
 // are not tried then.
 func (w *World) hasFailed(template *corev1.PersistentVolumeClaim) bool {
 	for _, claim := range all[*corev1.PersistentVolumeClaim](w.server) {

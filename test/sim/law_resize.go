@@ -294,7 +294,7 @@ func resizePolicyOf(set *appsv1beta1.StatefulSet) *appsv1beta1.ResizePolicy {
 }
 
 // whatSizeIsWrong says which sizes of a pod at rest are neither those of the template
-// nor those that somebody else wants.
+// nor those that another client wants.
 func (l *law) whatSizeIsWrong(pod *corev1.Pod, template *corev1.PodSpec) []string {
 	wanted := template.DeepCopy()
 	for _, c := range pod.Spec.Containers {

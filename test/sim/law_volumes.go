@@ -281,9 +281,9 @@ func (l *law) checkClaimsFirst(w write) {
 	}
 }
 
-// isWaitedFor reports whether a pod waits for the growth of a claim. One beyond the template
-// is for somebody else; one that was refused when this reconciliation began is tried beside
-// the update of the pod.
+// isWaitedFor reports whether a pod waits for the growth of a claim. Another client asked
+// for one beyond the template; one that was refused when this reconciliation began is tried
+// beside the update of the pod.
 func (l *law) isWaitedFor(claim, template *corev1.PersistentVolumeClaim) bool {
 	size := requestOf(template)
 	return compare(requestOf(claim), size) <= 0 && l.refusedBefore[claim.UID] != size.String()
@@ -413,7 +413,7 @@ func (l *law) whatClaimsLack(set *appsv1beta1.StatefulSet) (missing, blocked []s
 			switch {
 			case !ok:
 				missing = append(missing, fmt.Sprintf("%s has no claim %s", pod, template.Name))
-			case claim.DeletionTimestamp != nil: // a pod has it, and somebody wants it to go
+			case claim.DeletionTimestamp != nil: // a pod has it, and a user wants it to go
 			case isDone(claim, &template) && !differs(claim, &template) && claim.Annotations[appsv1beta1.UndoRecreateAnnotation] == "":
 			case !w.isHopeless(claim, &template):
 				missing = append(missing, fmt.Sprintf("claim %s is not done: %s", claim.Name, describeClaim(claim)))
@@ -436,7 +436,7 @@ func (l *law) whatClaimsLack(set *appsv1beta1.StatefulSet) (missing, blocked []s
 	return missing, blocked
 }
 
-// isAskedByOthers reports whether somebody else has asked for more than the template.
+// isAskedByOthers reports whether another client has asked for more than the template.
 func isAskedByOthers(claim, template *corev1.PersistentVolumeClaim) bool {
 	size := recordOf(claim).Size
 	return compare(requestOf(claim), requestOf(template)) > 0 && (size == nil || compare(*size, requestOf(claim)) != 0)
@@ -452,7 +452,7 @@ func (w *World) isHopeless(claim, template *corev1.PersistentVolumeClaim) bool {
 	away := w.settings.clones.is && !w.settings.clones.reuse
 	switch {
 	case w.hands.made[claim.UID] == controlled:
-		return true // somebody made it for another controller
+		return true // a user made it for another controller
 	case claim.Annotations[appsv1beta1.UndoRecreateAnnotation] != "":
 		return w.refusesUndo(claim)
 	case differs(claim, template):
@@ -464,7 +464,7 @@ func (w *World) isHopeless(claim, template *corev1.PersistentVolumeClaim) bool {
 	case grows && (d.offline || d.remount) && recordOf(claim).DetachTimestamp != nil:
 		return true // its pod was sent away once, and something came between
 	case grows && (d.offline || d.remount) && isAskedByOthers(claim, template):
-		return true // docs/volumes.md: no pod is deleted for what somebody else asked for
+		return true // docs/volumes.md: no pod is deleted for what another client asked for
 	case grows && compare(requestOf(claim), wanted) == 0 && w.storage.volumes[claim.UID].isTrapped(claim):
 		return true
 	case grows && d.limit != "" && compare(wanted, resource.MustParse(d.limit)) > 0:

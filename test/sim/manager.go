@@ -188,8 +188,8 @@ func (m *manager) step() {
 	}
 }
 
-// openGates lets gates of pods be opened that nobody updates. It is asked every second:
-// what its queue would do with errors is of no interest here.
+// openGates lets gates of pods be opened that no controller updates. It is asked every
+// second: what its queue would do with errors is of no interest here.
 func (m *manager) openGates() {
 	for _, obj := range m.cache.list("Pod") {
 		if m.client.dead || !m.world.calm && m.world.choices.oneIn(4) {

@@ -486,8 +486,8 @@ func (l *nativeLaw) whatIsWrongWithHistory() []string {
 		if *rs.Spec.Replicas > 0 {
 			live, at = live+1, number
 		}
-		// Once the user has opted out, nobody may finish that. What was copied from
-		// another ReplicaSet means nothing.
+		// Once the user has opted out, the manager may not finish the promotion. What
+		// was copied from another ReplicaSet means nothing.
 		if strings.HasPrefix(rs.Annotations[native.PreviousRevisionAnnotation], string(rs.UID)+" ") && l.n.wish.policy != "" {
 			words = append(words, rs.Name+" is still promoted")
 		}

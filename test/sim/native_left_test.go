@@ -91,7 +91,7 @@ var waysToLeave = map[string]func(*nativeWorkload){
 	},
 }
 
-// beginUpdate asks for b, and lets a pod go there.
+// beginUpdate asks for b, and waits until a pod has it.
 func beginUpdate(n *nativeWorkload) {
 	toNative("b")(n)
 	for n.world.failure == nil && n.countAt("app:b") == 0 {

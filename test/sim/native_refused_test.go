@@ -16,7 +16,7 @@ import (
 )
 
 // The pods of the template before are refused by now, so those that are missing never
-// come back. The next template mends that, also where it is updated in place. Where the
+// come back. The next template fixes that, also where it is updated in place. Where the
 // missing ones take all of maxUnavailable, nothing can be, and Kubernetes recreates.
 func TestNativeTemplatesOfWhichPodsAreMissing(t *testing.T) {
 	for missing := 1; missing <= 3; missing++ {

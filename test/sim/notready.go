@@ -13,14 +13,14 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
 
-// keeper is an entry in the message of the condition KruisePodReady: somebody who
-// keeps the pod out of service.
+// keeper is an entry in the message of the condition KruisePodReady: a client
+// that keeps the pod out of service.
 type keeper struct {
 	UserAgent string `json:"userAgent"`
 	Key       string `json:"key"`
 }
 
-// stranger is somebody else who keeps pods out of service.
+// stranger is another client that keeps pods out of service.
 var stranger = keeper{"stranger", "maintenance"}
 
 // operatorAgent is how the operator signs its entries.

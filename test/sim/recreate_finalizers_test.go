@@ -23,15 +23,15 @@ func (w *World) allVolumes(do func(name string)) {
 	}
 }
 
-// keepAllVolumes lets somebody hold all volumes for a while.
+// keepAllVolumes lets another controller hold all volumes for a while.
 func keepAllVolumes(w *World) {
 	w.allVolumes(func(name string) { w.storage.keep(name, 90*time.Second) })
 }
 
 func deleteAllVolumes(w *World) { w.allVolumes(w.deleteVolumeNamed) }
 
-// Others hold the volumes of claims that are being made anew, or delete them: at any
-// time, no byte is lost, and nobody's hold is taken off.
+// Others hold the volumes of claims that are being recreated, or delete them: at any
+// time, no byte is lost, and the manager takes off no hold of others.
 func TestRecreationOfVolumesInOtherHands(t *testing.T) {
 	t.Parallel()
 	for _, o := range []claimOvertaking{
@@ -53,7 +53,7 @@ func TestRecreationOfVolumesInOtherHands(t *testing.T) {
 	}
 }
 
-// A volume that somebody deletes while its claim is missing tells what that is made from
+// A volume that a user deletes while its claim is missing tells what that is made from
 // until it is there.
 func TestVolumesDeletedWhileTheirClaimIsMissing(t *testing.T) {
 	g := NewWithT(t)
@@ -75,7 +75,7 @@ func TestVolumesDeletedWhileTheirClaimIsMissing(t *testing.T) {
 	g.Expect(w.claimsInWords()).To(Equal("1 fast 1Gi"))
 }
 
-// The snapshot of a claim goes in its time also if somebody has deleted the volume that
+// The snapshot of a claim goes in its time also if a user has deleted the volume that
 // it was taken of.
 func TestSnapshotsOfVolumesThatAreDeleted(t *testing.T) {
 	g := NewWithT(t)

@@ -17,7 +17,7 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
 
-// recreateOvertakings are what happens to a set whose claims are being made anew. Each
+// recreateOvertakings are what happens to a set whose claims are being recreated. Each
 // returns what is to be done later; nil for nothing.
 var recreateOvertakings = []claimOvertaking{
 	{"back", once(claimsOfClass("standard"))},

@@ -9,7 +9,7 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
 
-// withRecreation gives the pods claims of 1Gi of class standard, which are made anew
+// withRecreation gives the pods claims of 1Gi of class standard, which are recreated
 // where they cannot change. What was replaced goes after a minute.
 func withRecreation(change func(*settings)) func(*settings) {
 	return withClaims("standard", func(s *settings) {
@@ -28,7 +28,7 @@ func withRecreation(change func(*settings)) func(*settings) {
 	})
 }
 
-// recreating changes the parameters of claims that are made anew.
+// recreating changes the parameters of claims that are recreated.
 func recreating(change func(*appsv1beta1.VolumeClaimRecreateStrategy)) func(*settings) {
 	return withRecreation(func(s *settings) { change(s.volumes.strategy.Recreate) })
 }

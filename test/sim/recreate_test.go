@@ -59,7 +59,7 @@ func reclassed(class string) func(*World) {
 	}
 }
 
-// Nothing disturbs sets whose claims are made anew: what each change comes to.
+// Nothing disturbs sets whose claims are recreated: what each change comes to.
 func TestRecreation(t *testing.T) {
 	for _, test := range []struct {
 		name     string

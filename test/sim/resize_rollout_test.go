@@ -65,7 +65,7 @@ var resizeRollouts = []rollout{
 	{"resize of somebody else, followed by a revision", 4, sizedBy(nil), then(resizedByOthers, to("less cpu"))},
 }
 
-// driftRollouts set back what somebody else has changed. A death in between leaves no
+// driftRollouts set back what another client has changed. A death in between leaves no
 // record of it, for none is needed.
 var driftRollouts = []rollout{
 	{"resize of somebody else, set back", 2, sizedBy(enforced), resizedByOthers},
@@ -80,7 +80,7 @@ var driftRollouts = []rollout{
 	}), resizedByOthers},
 }
 
-// The manager dies around every write that sets back what somebody else has changed.
+// The manager dies around every write that sets back what another client has changed.
 func TestCrashWhileSettingBack(t *testing.T) {
 	for _, r := range driftRollouts {
 		t.Run(r.name, func(t *testing.T) {
@@ -133,7 +133,7 @@ func TestResizeInService(t *testing.T) {
 	}
 }
 
-// What somebody else has set stays, also when other pods are resized and when the
+// What another client has set stays, also when other pods are resized and when the
 // manager starts again; until a revision says something else.
 func TestResizedByOthersIsLeft(t *testing.T) {
 	g := NewWithT(t)
@@ -282,7 +282,7 @@ func TestResizeThatRestartsTakesItsTurn(t *testing.T) {
 	g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
 }
 
-// All pods are broken, and are resized and mended: one more comes up meanwhile, one goes
+// All pods are broken, and are resized and fixed: one more comes up meanwhile, one goes
 // for it, and no pod gets its old size back.
 func TestResizeOfBrokenClonesWithASurge(t *testing.T) {
 	t.Skip("finding: a pod beyond replicas is resized, back, and again")

@@ -32,7 +32,7 @@ func RunVolumes(choices *Choices) Result {
 	return run(choices, s)
 }
 
-// RunRecreations is Run for a set whose claims are made anew.
+// RunRecreations is Run for a set whose claims are recreated.
 func RunRecreations(choices *Choices) Result {
 	s := chosen(choices)
 	s.claims, s.clones, s.resizes, s.volumes = true, clones{}, resizes{}, chosenRecreations(choices)

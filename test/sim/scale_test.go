@@ -49,8 +49,9 @@ func TestScaleDownOfPodsThatAreNotAvailableYet(t *testing.T) {
 	g.Expect(w.podsOfSet()).To(BeEmpty())
 }
 
-// A pod that its hook has let go serves until its PodDisruptionBudget lets it go, too. That
-// waits for pods that are missing: they are made meanwhile, whatever limits or orders creations.
+// A pod that its hook has released serves until its PodDisruptionBudget allows the disruption,
+// too. That waits for pods that are missing: they are made meanwhile, whatever limits or orders
+// creations.
 func TestPodsThatWaitForABudgetHoldUpNoCreation(t *testing.T) {
 	limited := func(w *World) {
 		w.changeSet(func(set *appsv1beta1.StatefulSet) {
@@ -61,7 +62,7 @@ func TestPodsThatWaitForABudgetHoldUpNoCreation(t *testing.T) {
 		name     string
 		settings func(*settings)
 		change   func(*World)
-		// missing: somebody deletes pods but the first, when that is about to be updated.
+		// missing: a user deletes all pods but the first, when that is about to be updated.
 		missing bool
 		// undrained: then nothing keeps drained pods out of service any more.
 		undrained bool
@@ -109,7 +110,7 @@ func TestPodsThatWaitForABudgetHoldUpNoCreation(t *testing.T) {
 }
 
 // leaveOne waits until the first pod is in the middle of its update and has not been taken
-// out of service, and lets somebody delete the others.
+// out of service, and lets a user delete the others.
 func leaveOne(g Gomega, w *World) {
 	names := slices.Sorted(maps.Keys(w.podsOfSet()))
 	inTheMiddle := func() bool {
@@ -128,7 +129,7 @@ func leaveOne(g Gomega, w *World) {
 	}
 }
 
-// Somebody makes two pods that the set takes over and does not want. With OrderedReady, the
+// A user makes two pods that the set takes over and does not want. With OrderedReady, the
 // upper one waits for the lower one to be healthy: so their gates have to be opened, also
 // that of the upper one if the lower one never becomes healthy.
 func TestScaleDownOfPodsThatSomebodyMade(t *testing.T) {

@@ -54,7 +54,7 @@ const (
 	never
 )
 
-// nodeCPU is what pods may have of a node: enough for all, if nobody else is there.
+// nodeCPU is what pods may have of a node: enough for all, if no pods of others are there.
 const nodeCPU = 24000
 
 // chosenResizes returns settings as the choices have it.

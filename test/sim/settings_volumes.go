@@ -27,7 +27,7 @@ type volumes struct {
 	delay, nodeDelay int
 	// driver, if set, is that of the class of the claims.
 	driver *driver
-	// recreates: the user asks for what claims are made anew for.
+	// recreates: the user asks for what claims are recreated for.
 	recreates bool
 	// attaches: the driver attaches volumes to nodes, for everybody to see.
 	attaches bool

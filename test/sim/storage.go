@@ -36,7 +36,7 @@ type storage struct {
 	volumes map[types.UID]*volume
 	disks   map[string]*volume
 	// outside are the disks that no PersistentVolume names, by their handles; keepers is
-	// until when somebody else holds a PersistentVolume, by its name.
+	// until when another controller holds a PersistentVolume, by its name.
 	outside map[string]*volume
 	keepers map[string]time.Time
 	// snapshotters are what is behind the classes of snapshots, takings what is

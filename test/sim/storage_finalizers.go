@@ -23,7 +23,7 @@ import (
 const (
 	volumeProtection     = "kubernetes.io/pv-protection"
 	provisionerFinalizer = "external-provisioner.volume.kubernetes.io/finalizer"
-	// keeperFinalizer is that of somebody else, such as a backup that is being taken.
+	// keeperFinalizer is that of another controller, such as one that takes a backup.
 	keeperFinalizer = "example.com/backup"
 )
 
@@ -87,8 +87,8 @@ func (s *storage) destroy(v *volume) {
 	s.world.law.data.destroyed(v.claim, v.written)
 }
 
-// left is told of a volume that the server has no more. Its disk, if nobody has destroyed
-// it, stays, and no object leads to it.
+// left is told of a volume that the server has no more. Its disk, if the provisioner
+// has not destroyed it, stays, and no object leads to it.
 func (s *storage) left(pv *corev1.PersistentVolume) {
 	s.say("volume %s is gone", pv.Name)
 	s.world.law.data.left(pv)
@@ -98,7 +98,7 @@ func (s *storage) left(pv *corev1.PersistentVolume) {
 	}
 }
 
-// adopt lets a volume that somebody has made have the disk that it names, when no node
+// adopt lets a volume that a user has made have the disk that it names, when no node
 // has that.
 func (s *storage) adopt(pv *corev1.PersistentVolume) {
 	v := s.outside[pv.Spec.CSI.VolumeHandle]
@@ -111,7 +111,7 @@ func (s *storage) adopt(pv *corev1.PersistentVolume) {
 	s.disks[pv.Name] = v
 }
 
-// keep lets somebody else hold a volume for a while. A finalizer cannot be put on one
+// keep lets another controller hold a volume for a while. A finalizer cannot be put on one
 // that is being deleted.
 func (s *storage) keep(volume string, period time.Duration) {
 	s.say("somebody holds volume %s for %s", volume, period)
@@ -123,7 +123,7 @@ func (s *storage) keep(volume string, period time.Duration) {
 	})
 }
 
-// stepKeepers lets go of the volumes that somebody has held until now.
+// stepKeepers releases the volumes that other controllers have held until now.
 func (s *storage) stepKeepers() {
 	for _, name := range slices.Sorted(maps.Keys(s.keepers)) {
 		if s.now().Before(s.keepers[name]) {
@@ -147,7 +147,7 @@ func (w *World) keepVolume() {
 	}
 }
 
-// deleteVolume lets somebody delete a volume that has a claim, or had one.
+// deleteVolume lets a user delete a volume that has a claim, or had one.
 func (w *World) deleteVolume() {
 	if name := w.anyVolume(); name != "" {
 		w.deleteVolumeNamed(name)

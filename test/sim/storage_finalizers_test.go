@@ -47,7 +47,7 @@ func TestVolumesHaveTheFinalizersOfTheirPolicy(t *testing.T) {
 	retained.Expect(retained.pv(retained.volume(theClaim).name).Finalizers).To(ConsistOf(volumeProtection))
 }
 
-// A volume that somebody deletes is there until its claim is gone; then its policy says
+// A volume that a user deletes is there until its claim is gone; then its policy says
 // what becomes of its disk.
 func TestVolumesThatAreDeletedWhileTheyAreBound(t *testing.T) {
 	for _, test := range []struct {
@@ -80,7 +80,7 @@ func TestVolumesThatAreDeletedWhileTheyAreBound(t *testing.T) {
 }
 
 // The provisioner gives a volume the name of its claim, and makes none while there is one of
-// that name. So where somebody deletes one before its claim is bound, the claim waits for
+// that name. So where a user deletes one before its claim is bound, the claim waits for
 // ever: only when it is gone, too, the disk is destroyed, and the volume goes.
 func TestVolumesThatAreDeletedBeforeTheyAreBound(t *testing.T) {
 	c := newClaimed(t, "standard", nil)

@@ -23,7 +23,7 @@ type nodal struct {
 	refused bool
 }
 
-// begin lets the kubelet notice anew.
+// begin lets the kubelet notice again.
 func (n *nodal) begin() { *n = nodal{refused: n.refused, calls: n.calls} }
 
 // forceDetachAfter is when a volume is taken from a node that does not answer.

@@ -85,7 +85,7 @@ func (s *storage) modify(v *volume, claim *corev1.PersistentVolumeClaim) {
 		if target != wanted {
 			m.retry(now)
 		}
-		return // that the class comes is not told to anybody
+		return // the resizer is not told that the class comes
 	}
 	if m.asked != target {
 		m.asked, m.calls = target, 0

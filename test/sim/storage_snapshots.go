@@ -22,7 +22,7 @@ import (
 // value takes snapshots that are ready at once.
 type snapshotter struct {
 	// driver is the name of another driver; retains: what a snapshot holds outlives it;
-	// sizeless: nobody tells how large a volume from it must be.
+	// sizeless: the driver does not tell how large a volume from it must be.
 	driver            string
 	retains, sizeless bool
 	// failures is how many calls fail, before one succeeds; forever for all.
@@ -103,7 +103,7 @@ func (s *storage) isBeingTaken(claim string) bool {
 	return false
 }
 
-// letGo lets a claim go of which no snapshot is being taken any more. It is done when
+// letGo releases a claim of which no snapshot is being taken any more. It is done when
 // something happens to one of its snapshots, and at times.
 func (s *storage) letGo(snapshot *snapshotv1.VolumeSnapshot) {
 	claim := ptr.Deref(snapshot.Spec.Source.PersistentVolumeClaimName, "")
@@ -318,7 +318,7 @@ func (s *storage) isSource(snapshot *snapshotv1.VolumeSnapshot) bool {
 }
 
 // isSourceForNobody reports whether a snapshot is the source of a volume that is never made:
-// nobody wants the pod of its claim any more.
+// the set no longer wants the pod of its claim.
 func (s *storage) isSourceForNobody(snapshot *snapshotv1.VolumeSnapshot) bool {
 	set := s.world.set()
 	return set != nil && slices.ContainsFunc(s.pendingFrom(snapshot), func(claim *corev1.PersistentVolumeClaim) bool {

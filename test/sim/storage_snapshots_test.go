@@ -314,7 +314,7 @@ func TestClaimsOfWhichASnapshotIsTakenAreProtected(t *testing.T) {
 }
 
 // A snapshot without a class holds the claim, once another one has taken hold of it;
-// and nobody lets it go when that is deleted.
+// and the snapshot controller does not release the claim when that is deleted.
 func TestClaimsThatNobodyLetsGo(t *testing.T) {
 	c := newClaimed(t, "standard", nil)
 	c.deletePod()

@@ -96,7 +96,7 @@ func (c claimed) deletePod() {
 	c.Expect(all[*corev1.Pod](c.world.server)).To(BeEmpty())
 }
 
-// makePod makes the pod anew, as its set would.
+// makePod recreates the pod, as its set would.
 func (c claimed) makePod(pod *corev1.Pod) {
 	again := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Labels: pod.Labels}, Spec: *pod.Spec.DeepCopy()}
 	again.Spec.NodeName = ""
@@ -198,8 +198,8 @@ func TestGrowthThatFailsAtFirst(t *testing.T) {
 		ContainSubstring("NodeResizeInProgress"), Equal("Bound, 2Gi of which 2Gi")))
 }
 
-// After a timeout, nobody knows what the driver does: the resizer goes on with the
-// size that it asked for, also if somebody asks for less by then.
+// After a timeout, the resizer does not know what the driver does: it goes on with the
+// size that it asked for, also if a user asks for less by then.
 func TestGrowthThatStalls(t *testing.T) {
 	c := newClaimed(t, "stalled", nil)
 	c.Expect(c.resize("3Gi")).To(Succeed())
@@ -283,7 +283,7 @@ func TestAttributes(t *testing.T) {
 	c.Expect(describeClaim(c.claim())).To(Equal(`Bound, 1Gi of which 1Gi, "gold" instead of "refused", Infeasible to refused, ModifyVolumeError, ModifyingVolume`))
 	c.Expect(c.modify("silver")).To(Succeed())
 	c.shows("Bound, 1Gi of which 1Gi, silver")
-	// Nobody tells that a class has come.
+	// The resizer is not told that a class has come.
 	c.Expect(c.modify("none")).To(Succeed())
 	c.after(10)
 	c.Expect(c.world.server.create(&storagev1.VolumeAttributesClass{ObjectMeta: metav1.ObjectMeta{Name: "none"}})).To(Succeed())

@@ -16,7 +16,7 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
 
-// recreateDisturbances may happen where claims are made anew.
+// recreateDisturbances may happen where claims are recreated.
 var recreateDisturbances = []disturbance{
 	{"claims of another class", (*World).changeClass, 8},
 	{"previous claims", func(w *World) { w.askClaims(w.claimsBefore) }, 6},
@@ -33,7 +33,7 @@ var recreateDisturbances = []disturbance{
 	{"storage class", (*World).toggleStorageClass, 1},
 }
 
-// chosenRecreations returns settings in which claims are made anew, as the choices
+// chosenRecreations returns settings in which claims are recreated, as the choices
 // have it.
 func chosenRecreations(c *Choices) volumes {
 	v := volumes{on: true, recreates: true, delay: c.intN(4), attaches: c.oneIn(2)}
@@ -47,7 +47,7 @@ func chosenRecreations(c *Choices) volumes {
 	return v
 }
 
-// calmRecreation ends what stands in the way of claims that are made anew.
+// calmRecreation ends what stands in the way of claims that are recreated.
 func (w *World) calmRecreation() {
 	w.server.remove(objectKey{"ResourceQuota", "storage"})
 	w.changeClaimStrategy(func(s *appsv1beta1.VolumeClaimUpdateStrategy) {
@@ -59,7 +59,7 @@ func (w *World) calmRecreation() {
 	w.askClaims(wish)
 }
 
-// recreateClasses are those that the user asks for where claims are made anew.
+// recreateClasses are those that the user asks for where claims are recreated.
 var recreateClasses = []string{"standard", "fast", "fast-wait", "fast", "fast-wait", "retained", "no-restore", "foreign"}
 
 func (w *World) changeClass() {
@@ -74,7 +74,7 @@ func (w *World) changeClass() {
 	w.askClaims(wish)
 }
 
-// changeRecreation changes how claims are made anew.
+// changeRecreation changes how claims are recreated.
 func (w *World) changeRecreation() {
 	w.changeClaimStrategy(func(s *appsv1beta1.VolumeClaimUpdateStrategy) {
 		if s.Type == appsv1beta1.RecreateVolumeClaimUpdateStrategyType {
@@ -134,7 +134,7 @@ func (w *World) undoAny() {
 	}
 }
 
-// deleteSnapshot lets somebody delete a snapshot.
+// deleteSnapshot lets a user delete a snapshot.
 func (w *World) deleteSnapshot() {
 	snapshots := all[*snapshotv1.VolumeSnapshot](w.server)
 	if len(snapshots) == 0 {
@@ -145,7 +145,7 @@ func (w *World) deleteSnapshot() {
 	_ = w.server.delete(objectKey{"VolumeSnapshot", name}, nil) // it is there: it was just seen
 }
 
-// snapshotByHand lets somebody take a snapshot of a claim.
+// snapshotByHand lets a user take a snapshot of a claim.
 func (w *World) snapshotByHand() {
 	if claim := w.anyClaim(); claim != nil {
 		w.snapshotOf(claim.Name, pick(w.choices, []string{"standard", "slow", "flaky"}))

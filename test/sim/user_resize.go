@@ -47,7 +47,7 @@ func (w *World) fillNode() {
 	w.say("others leave %dm CPU on %s", spare, node.node)
 }
 
-// emptyNode lets the pods of others go.
+// emptyNode removes the pods of others from a node.
 func (w *World) emptyNode() {
 	node := pick(w.choices, w.nodes)
 	w.say("others leave %s", node.node)
@@ -79,7 +79,7 @@ func (w *World) resizeByOthers() {
 	w.resizeAs("autoscaler", pod, key.container, key.resource, pick(w.choices, size))
 }
 
-// resizeAs lets somebody change what a container has of a resource.
+// resizeAs lets another client change what a container has of a resource.
 func (w *World) resizeAs(manager string, pod *corev1.Pod, container string, name corev1.ResourceName, size string) {
 	own, there := sizesOf(&pod.Spec)[container]
 	if !there {

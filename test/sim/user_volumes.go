@@ -129,7 +129,7 @@ func (w *World) anyClaim() *corev1.PersistentVolumeClaim {
 	return claims[pick(w.choices, slices.Sorted(maps.Keys(claims)))]
 }
 
-// growByHand lets somebody grow a claim.
+// growByHand lets a user grow a claim.
 func (w *World) growByHand() {
 	if claim := w.anyClaim(); claim != nil {
 		w.patchClaim(claim.Name, map[string]any{"resources": map[string]any{"requests": map[string]any{
@@ -138,7 +138,7 @@ func (w *World) growByHand() {
 	}
 }
 
-// modifyByHand lets somebody change the class of a claim.
+// modifyByHand lets a user change the class of a claim.
 func (w *World) modifyByHand() {
 	if claim := w.anyClaim(); claim != nil {
 		w.patchClaim(claim.Name, map[string]any{"volumeAttributesClassName": pick(w.choices, []string{"gold", "silver", "flaky", "refused"})})
@@ -151,7 +151,7 @@ func (w *World) patchClaim(name string, spec map[string]any) {
 	w.say("user: %s of claim %s: %v", body, name, err)
 }
 
-// deleteClaim lets somebody delete a claim, which stays as long as a pod has it.
+// deleteClaim lets a user delete a claim, which stays as long as a pod has it.
 func (w *World) deleteClaim() {
 	if claim := w.anyClaim(); claim != nil && !w.settings.clones.is {
 		w.say("user: deletes claim %s", claim.Name)
@@ -223,7 +223,7 @@ func (w *World) calmStorage() {
 	for name := range w.storage.keepers {
 		w.storage.keepers[name] = w.clock.Now()
 	}
-	for _, name := range slices.Sorted(maps.Keys(w.storage.drivers)) { // what is made anew waits for them
+	for _, name := range slices.Sorted(maps.Keys(w.storage.drivers)) { // what is recreated waits for them
 		if _, exists := w.server.objects[objectKey{"StorageClass", name}]; !exists {
 			_ = w.server.create(w.storage.class(name)) // it is not there: it was just looked for
 		}

@@ -17,7 +17,7 @@ func FuzzRunVolumes(f *testing.F) { fuzz(f, RunVolumes) }
 
 var recreateSeeds = flag.Int("recreate-seeds", 40, "how many random runs of sets whose claims are made anew")
 
-// Random runs of sets whose claims are made anew, as TestSeeds.
+// Random runs of sets whose claims are recreated, as TestSeeds.
 func TestRecreateSeeds(t *testing.T) {
 	runSeeds(t, "FuzzRunRecreations", *recreateSeeds, RunRecreations)
 }

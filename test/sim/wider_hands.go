@@ -25,7 +25,7 @@ import (
 // revisions, also with the names that the set is about to give. Volumes and snapshots
 // are in wider_hands_storage.go.
 
-// making is how somebody makes an object.
+// making is how a user makes an object.
 type making string
 
 const (
@@ -44,12 +44,12 @@ const otherController = "other"
 
 // hands is what is known of what people did by hand.
 type hands struct {
-	// made are the objects that somebody made, and how.
+	// made are the objects that users made, and how.
 	made map[types.UID]making
-	// ahead are kinds: somebody makes the next object that the manager means to make of
+	// ahead are kinds: a user makes the next object that the manager means to make of
 	// it, just before the manager does.
 	ahead map[string]making
-	// revisions are those that somebody has deleted, by name.
+	// revisions are those that users have deleted, by name.
 	revisions map[string]bool
 }
 
@@ -72,7 +72,7 @@ var handDisturbances = []disturbance{
 	}, 5},
 }
 
-// makeByHand lets somebody make an object.
+// makeByHand lets a user make an object.
 func (w *World) makeByHand(obj client.Object, how making) {
 	if how != bare {
 		obj.SetLabels(labels.Merge(obj.GetLabels(), labels.Set{"app": setName}))
@@ -116,13 +116,13 @@ func (w *World) nextPodName() string {
 	return fmt.Sprintf("%s-%d", setName, next+w.choices.intN(2))
 }
 
-// makePodByHand lets somebody make a pod, which is as some revision says.
+// makePodByHand lets a user make a pod, which is as some revision says.
 func (w *World) makePodByHand(name string, how making) {
 	template := w.settings.template(pick(w.choices, revisions[:2]))
 	w.makeByHand(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: template.Spec}, how)
 }
 
-// makeClaimByHand lets somebody make a claim for a pod.
+// makeClaimByHand lets a user make a claim for a pod.
 func (w *World) makeClaimByHand(pod string, how making) {
 	if !w.settings.claims {
 		return
@@ -141,7 +141,7 @@ func (w *World) claimByHand(name string) *corev1.PersistentVolumeClaim {
 	return claim
 }
 
-// deleteClaimByHand lets somebody delete a claim. Where claims have no volumes, nothing
+// deleteClaimByHand lets a user delete a claim. Where claims have no volumes, nothing
 // protects those in use: all are left alone.
 func (w *World) deleteClaimByHand() {
 	claim := w.anyClaim()
@@ -152,7 +152,7 @@ func (w *World) deleteClaimByHand() {
 	_ = w.server.delete(objectKey{"PersistentVolumeClaim", claim.Name}, nil) // it is there: it was just seen
 }
 
-// deletePodAtOnce lets somebody delete a pod with a grace period of 0.
+// deletePodAtOnce lets a user delete a pod with a grace period of 0.
 func (w *World) deletePodAtOnce() {
 	if pod := w.anyPod(); pod != nil {
 		w.say("user: deletes %s with grace 0", pod.Name)
@@ -160,7 +160,7 @@ func (w *World) deletePodAtOnce() {
 	}
 }
 
-// makeRevisionByHand lets somebody make a copy of a revision.
+// makeRevisionByHand lets a user make a copy of a revision.
 func (w *World) makeRevisionByHand(name string, how making) {
 	known := all[*appsv1.ControllerRevision](w.server)
 	if len(known) == 0 {
@@ -192,11 +192,11 @@ func (w *World) deleteRevision() {
 	_ = w.server.delete(objectKey{"ControllerRevision", name}, nil) // it is there: it was just seen
 }
 
-// goAhead lets somebody make the next object of a kind that the manager means to make,
+// goAhead lets a user make the next object of a kind that the manager means to make,
 // just before the manager does.
 func (w *World) goAhead(kind string, how making) { w.hands.ahead[kind] = how }
 
-// getAhead lets somebody make the object that the manager is about to make.
+// getAhead lets a user make the object that the manager is about to make.
 func (w *World) getAhead(written write) {
 	kind, name := kindOf(written.obj), written.obj.GetName()
 	how, is := w.hands.ahead[kind]
@@ -222,7 +222,7 @@ func (w *World) getAhead(written write) {
 	}
 }
 
-// isOfSet reports whether a pod counts as one of the set, or may come to: what somebody
+// isOfSet reports whether a pod counts as one of the set, or may come to: what a user
 // made and what has another controller does not.
 func (w *World) isOfSet(pod *corev1.Pod) bool {
 	if owner := metav1.GetControllerOf(pod); owner != nil {

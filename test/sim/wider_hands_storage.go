@@ -24,8 +24,8 @@ var storageHandDisturbances = []disturbance{
 	{"snapshot made just before", func(w *World) { w.goAhead("VolumeSnapshot", pick(w.choices, makings)) }, 2},
 }
 
-// makeAnyVolume lets somebody make a volume, also for a claim that is about to be made.
-// A claim that is made anew may get it in place of its data: the status says so, and the
+// makeAnyVolume lets a user make a volume, also for a claim that is about to be made.
+// A claim that is recreated may get it in place of its data: the status says so, and the
 // user decides, see TestNamesTheVolumeThatIsNotRestored.
 func (w *World) makeAnyVolume() {
 	if claim := pick(w.choices, []string{"", "data-" + w.nextPodName()}); !w.settings.volumes.recreates {
@@ -33,7 +33,7 @@ func (w *World) makeAnyVolume() {
 	}
 }
 
-// makeVolumeByHand lets somebody make a volume: for a claim, or for any.
+// makeVolumeByHand lets a user make a volume: for a claim, or for any.
 func (w *World) makeVolumeByHand(claim string) {
 	s, class := w.storage, w.storage.drivers[w.claims.class]
 	v := &volume{name: fmt.Sprintf("pv-mine-%d", w.server.uids), handle: fmt.Sprintf("handle-mine-%d", w.server.uids), claim: claim, class: w.claims.class, size: resource.MustParse(pick(w.choices, claimSizes[:3]))}
@@ -66,7 +66,7 @@ func provisioner(d driver) string {
 	return driverName
 }
 
-// deleteAnyVolume lets somebody delete a volume. Where claims are made anew, see
+// deleteAnyVolume lets a user delete a volume. Where claims are recreated, see
 // keeperDisturbances. A volume that is about to be bound stays: its claim would wait for
 // ever, whatever the operator does, see TestVolumesThatAreDeletedBeforeTheyAreBound.
 func (w *World) deleteAnyVolume() {
@@ -77,8 +77,8 @@ func (w *World) deleteAnyVolume() {
 	}
 }
 
-// givenUp is told of a volume that is gone because somebody deleted it: what was written
-// in it, and is nowhere else, nobody expects any more.
+// givenUp is told of a volume that is gone because a user deleted it: the law no
+// longer expects what was written in it, and is nowhere else.
 func (d *dataLaw) givenUp(v *volume) {
 	isLost := func(write int) bool { return slices.Contains(v.written, write) && !d.world.storage.holds(write) }
 	d.expected[v.claim] = slices.DeleteFunc(slices.Clone(d.expected[v.claim]), isLost)

@@ -67,7 +67,8 @@ func TestCrashWhereHandsAre(t *testing.T) {
 	}
 }
 
-// A pod is in the way that is not the set's: the status names it, and nobody touches it.
+// A pod is in the way that is not the set's: the status names it, and the manager does
+// not touch it.
 func TestNamesThePodInTheWay(t *testing.T) {
 	for _, how := range []making{bare, controlled} {
 		t.Run(string(how), func(t *testing.T) {
@@ -89,8 +90,8 @@ func TestNamesThePodInTheWay(t *testing.T) {
 	}
 }
 
-// Somebody makes a revision with the labels of the set that nobody can read: the status
-// names it.
+// A user makes a revision with the labels of the set that the manager cannot read: the
+// status names it.
 func TestNamesTheRevisionThatNobodyCanRead(t *testing.T) {
 	for _, shape := range []func(*settings){func(*settings) {}, asClones(func(*settings) {})} {
 		g := NewWithT(t)
@@ -124,8 +125,8 @@ func TestTakesOverNoOtherOfTheName(t *testing.T) {
 	g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
 }
 
-// The revision that is to be made has the name of one of somebody else, with the same
-// content: the set has one of its own in the end.
+// The revision that is to be made has the name of one that is not the set's, with the
+// same content: the set has one of its own in the end.
 func TestHasARevisionOfItsOwn(t *testing.T) {
 	for _, how := range []making{bare, controlled} {
 		for _, shape := range []func(*settings){func(*settings) {}, asClones(func(*settings) {})} {
@@ -150,14 +151,14 @@ func together(changes ...func(*World)) func(*World) {
 	}
 }
 
-// inItsPlace is the creation of the claim that is made anew, and onTrial that of the claim
+// inItsPlace is the creation of the claim that is recreated, and onTrial that of the claim
 // to which its first snapshot is restored.
 const (
 	inItsPlace = "create PersistentVolumeClaim data-" + setName + "-0"
 	onTrial    = "create PersistentVolumeClaim data-" + setName + "-0-6021d7a279-trial"
 )
 
-// recreatingByHand makes a claim anew, and lets somebody do something right before a write
+// recreatingByHand recreates a claim, and lets a user do something right before a write
 // of the manager.
 func recreatingByHand(g Gomega, change func(*settings), before string, meanwhile func(*World)) *World {
 	s := reference()
@@ -180,7 +181,7 @@ func recreatingByHand(g Gomega, change func(*settings), before string, meanwhile
 	return w
 }
 
-// Somebody makes a claim of the name of one that is made anew, between its deletion and
+// A user makes a claim of the name of one that is recreated, between its deletion and
 // its creation: no pod may run on that, it lacks all that was written.
 func TestClaimMadeWhileItIsMadeAnew(t *testing.T) {
 	g := NewWithT(t)
@@ -191,8 +192,8 @@ func TestClaimMadeWhileItIsMadeAnew(t *testing.T) {
 	g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
 }
 
-// A set is deleted with its claims, and made again, while a claim of it was being made
-// anew: what is held of that is the set's of before, and the new one starts empty.
+// A set is deleted with its claims, and made again, while a claim of it was being
+// recreated: what is held of that is the set's of before, and the new one starts empty.
 func TestHeldVolumeOfAnEarlierSet(t *testing.T) {
 	for _, before := range []string{onTrial, inItsPlace} {
 		g := NewWithT(t)
@@ -207,7 +208,7 @@ func TestHeldVolumeOfAnEarlierSet(t *testing.T) {
 }
 
 // Admission gives claims another storage class than their template says: a claim that is
-// made anew gets it, too, and is not made over and over.
+// recreated gets it, too, and is not recreated over and over.
 func TestMadeAnewWhereAdmissionChangesTheClass(t *testing.T) {
 	g := NewWithT(t)
 	s := reference()

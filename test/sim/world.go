@@ -57,8 +57,8 @@ type World struct {
 	story    *story
 	coverage *Coverage
 
-	// calm: nobody but the operator, the kubelets and the controllers of
-	// Kubernetes does anything, and nothing fails.
+	// calm: only the operator, the kubelets and the controllers of Kubernetes do
+	// anything, and nothing fails.
 	calm bool
 	// wish is the revision that the user asked for last, previous the one before.
 	wish, previous revision
@@ -297,7 +297,7 @@ const (
 	hopelessFor = 12 * time.Minute
 )
 
-// settle runs until nothing has been written for a while and nobody waits for a
+// settle runs until nothing has been written for a while and no program waits for a
 // time to come.
 func (w *World) settle() {
 	if !w.settleOr(restless) {

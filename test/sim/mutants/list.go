@@ -109,7 +109,7 @@ var mutants = []mutant{
 		"case v.class == broken && p.unavailable <= limit-1:\n\t\tp.move(v, \"broken: outside the budget\")",
 	},
 	{
-		// What was drained for a revision that nobody wants any more stays drained.
+		// What was drained for a revision that the user no longer wants stays drained.
 		"drained-and-forgotten", "inplace/finish.go",
 		"if !needsMarkReady(pod) || target.awaitsNode(pod) {",
 		"if !needsMarkReady(pod) || !UpdatedInPlace(pod) {",
@@ -133,7 +133,7 @@ var mutants = []mutant{
 		"if false && s.isUpdated() {",
 	},
 	{
-		// Nobody comes back to a pod whose update takes time.
+		// The manager does not come back to a pod whose update takes time.
 		"no-recheck", "controllers/engine/round.go",
 		"if !r.Plan.Recheck.IsZero() {",
 		"if false && !r.Plan.Recheck.IsZero() {",
@@ -157,7 +157,7 @@ var mutants = []mutant{
 		"by := holding(hook, pod)\n\tif len(by) < 99 {",
 	},
 	{
-		// A pod that was held for an update which is not to be, is never let go.
+		// A pod that was held for an update which is not to be, is never released.
 		"hold-not-taken-back", "inplace/lifecycle.go",
 		"if state != wanted {",
 		"if state != wanted && state != appsv1beta1.LifecycleStatePreparingUpdate {",
@@ -223,7 +223,7 @@ var mutants = []mutant{
 		"surging := min(needed, f.surge+min(f.surge, 1))",
 	},
 	{
-		// One pod more is updated than the partition lets go.
+		// One pod more is updated than the partition allows.
 		"clones-partition-off-by-one", "controllers/cloneset/scale_plan.go",
 		"workload.HeldByNumber(turns, vacant, replicas-partition-made)",
 		"workload.HeldByNumber(turns, vacant, replicas-max(partition-1, 0)-made)",
@@ -271,7 +271,7 @@ var mutants = []mutant{
 		"pod.Available",
 	},
 	{
-		// The claims of a pod that was deleted while nobody looked stay for ever.
+		// The claims of a pod that was deleted while the manager was not running stay for ever.
 		"clones-claims-left", "controllers/cloneset/claims.go",
 		"if !ok || pods.Has(pod) || claim.DeletionTimestamp != nil || volumes.IsAway(claim, s.Now) {",
 		"if true || !ok || pods.Has(pod) || claim.DeletionTimestamp != nil || volumes.IsAway(claim, s.Now) {",
@@ -398,13 +398,13 @@ var mutants = []mutant{
 		"owner.GetNamespace(), pods)",
 	},
 	{
-		// A pod of somebody else that has the name counts as the one that was to be made.
+		// A pod that is not the set's and has the name counts as the one that was to be made.
 		"hands-taken-name-is-made", "controllers/workload/pods.go",
 		"err = explainTaken(p.Client.Create(ctx, pod), pod.Name)",
 		"err = client.IgnoreAlreadyExists(p.Client.Create(ctx, pod))",
 	},
 	{
-		// The revision of somebody else is taken for the one that was to be made.
+		// A revision that is not the set's is taken for the one that was to be made.
 		"hands-revision-of-others", "controllers/history/history.go",
 		"if !metav1.IsControlledBy(existing, owner) {",
 		"if false {",
@@ -422,7 +422,7 @@ var mutants = []mutant{
 		"current.DeletionTimestamp != nil",
 	},
 	{
-		// Pods are given back to a set that is being deleted and has just let them go.
+		// Pods are given back to a set that is being deleted and has just released them.
 		"again-deletion-not-confirmed", "controllers/workload/owner.go",
 		"current.UID != o.GetUID() || current.DeletionTimestamp != nil",
 		"current.UID != o.GetUID()",

@@ -7,7 +7,7 @@ package main
 // Kubernetes.
 var nativeMutants = []mutant{
 	{
-		// Kubernetes is let go on before it sees that pods were updated: it deletes them.
+		// A StatefulSet is released before Kubernetes sees that pods were updated: it deletes them.
 		"native-release-not-awaited", "controllers/native/statefulset.go",
 		"int(w.Status.UpdatedReplicas) < s.atTarget()",
 		"s.atTarget() < 0",
@@ -32,7 +32,8 @@ var nativeMutants = []mutant{
 		"",
 	},
 	{
-		// A Deployment is let go on before Kubernetes sees the new template of its ReplicaSet.
+		// An update of a Deployment goes on before Kubernetes sees the new template of its
+		// ReplicaSet.
 		"native-keeper-not-observed", "controllers/native/promotion.go",
 		"status.ObservedGeneration < s.keeper.Generation || ",
 		"",

@@ -109,13 +109,13 @@ var unitMutants = []mutant{
 		"\tcase f.Failed != \"\":",
 	},
 	{
-		// The snapshot of somebody else shows that the driver takes snapshots.
+		// The snapshot of another client shows that the driver takes snapshots.
 		"trial-of-another", "volumes/recreate/trial.go",
 		"\tcase f.Trial != nil && !isOwnSnapshot(f.Trial, f.Claim.UID):",
 		"\tcase false:",
 	},
 	{
-		// A claim of somebody else that has the name of the trial is deleted.
+		// A claim of another client that has the name of the trial is deleted.
 		"trial-claim-of-another", "volumes/recreate/trial.go",
 		"\tif trial == nil || !isTrialOf(trial, claim) || trial.DeletionTimestamp != nil {",
 		"\tif trial == nil || trial.DeletionTimestamp != nil {",
@@ -140,7 +140,7 @@ var unitMutants = []mutant{
 		"\t\t\tif !limited || want.Sign() <= 0 {",
 	},
 	{
-		// The snapshot of somebody else is deleted.
+		// The snapshot of another client is deleted.
 		"trial-of-another-dropped", "volumes/recreate/trial.go",
 		"\tif !isOwnSnapshot(f.Trial, claim) || f.Trial.DeletionTimestamp != nil {",
 		"\tif f.Trial == nil || claim == \"\" || f.Trial.DeletionTimestamp != nil {",

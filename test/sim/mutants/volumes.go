@@ -24,7 +24,7 @@ var volumeMutants = []mutant{
 		"if true || since.IsZero() || isAtLeast(sizeOf(f.Claim.Status.Capacity), want) {",
 	},
 	{
-		// Nobody finds out that a driver grows what is not in use.
+		// The manager does not find out that a driver grows what is not in use.
 		"claims-in-use-not-seen", "volumes/trouble.go",
 		"return strings.Contains(condition.Message, inUseCode)",
 		"return false && strings.Contains(condition.Message, inUseCode)",
@@ -48,7 +48,7 @@ var volumeMutants = []mutant{
 		`_ = spec`,
 	},
 	{
-		// A claim that is being made anew is made empty.
+		// A claim that is being recreated is made empty.
 		"recreate-empty-in-flight", "volumes/recreate/renewal.go",
 		"held := InFlight(f.Held)\n\tif held == nil {\n\t\treturn f.restore()",
 		"held := InFlight(f.Held)\n\tif true {\n\t\treturn f.restore()",
@@ -78,7 +78,7 @@ var volumeMutants = []mutant{
 		"\tvar kept []string\n\tfor _, name := range volume.Finalizers {\n\t\tif name != \"example.com/backup\" {\n\t\t\tkept = append(kept, name)\n\t\t}\n\t}\n\treturn kept\n",
 	},
 	{
-		// A held volume is forgotten when somebody deletes it, and with it what the missing
+		// A held volume is forgotten when a user deletes it, and with it what the missing
 		// claim is made from.
 		"volumes-not-protected", "controllers/recreate/write.go",
 		"finalizers(step.Volume, step.State.ProvedTimestamp == nil)",
