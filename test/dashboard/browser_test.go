@@ -13,11 +13,14 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/fetch"
 	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	. "github.com/onsi/gomega"
@@ -73,6 +76,8 @@ type look struct {
 	width, height int64
 	dark          bool
 	hash          string
+	// before is done in the tab before it opens the page.
+	before []chromedp.Action
 }
 
 // open shows what a source says until the test ends. What the console complains about
@@ -112,6 +117,13 @@ func openAt(t *testing.T, url string, how look) *page {
 	if how.width == 0 {
 		how.width, how.height = 1440, 960
 	}
+	// This comes before the page is opened: the console tells why it did not come up.
+	t.Cleanup(func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.g.Expect(p.problems).To(BeEmpty(), "the console complained")
+	})
+	p.run(how.before...)
 	p.run(
 		log.Enable(),
 		chromedp.EmulateViewport(how.width, how.height),
@@ -121,12 +133,32 @@ func openAt(t *testing.T, url string, how look) *page {
 		chromedp.Navigate(url+how.hash),
 	)
 	p.eventually(`document.getElementById('live').textContent`, "Live")
-	t.Cleanup(func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.g.Expect(p.problems).To(BeEmpty(), "the console complained")
-	})
 	return p
+}
+
+// failures is an action after which the tab does not get a file at first.
+type failures struct {
+	name   string
+	left   int
+	passed atomic.Bool
+}
+
+// Do has the browser ask before it requests the file.
+func (f *failures) Do(ctx context.Context) error {
+	chromedp.ListenTarget(ctx, func(event any) {
+		request, ok := event.(*fetch.EventRequestPaused)
+		if !ok {
+			return
+		}
+		if f.left > 0 {
+			f.left--
+			go func() { _ = fetch.FailRequest(request.RequestID, network.ErrorReasonConnectionReset).Do(ctx) }()
+			return
+		}
+		f.passed.Store(true)
+		go func() { _ = fetch.ContinueRequest(request.RequestID).Do(ctx) }()
+	})
+	return fetch.Enable().WithPatterns([]*fetch.RequestPattern{{URLPattern: "*/" + f.name + "*"}}).Do(ctx)
 }
 
 // note keeps what the console complains about: exceptions, refused scripts and styles,

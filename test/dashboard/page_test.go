@@ -106,6 +106,23 @@ func TestTheClusterIsLostAndFoundAgain(t *testing.T) {
 	p.eventually(`document.getElementById('banner').hidden`, true)
 }
 
+// A browser stops loading when a network of the machine comes or goes, as one does with
+// each container that Docker starts.
+func TestAPageGetsInTheEndWhatDidNotComeAtFirst(t *testing.T) {
+	for _, name := range []string{"app.js", "words.js", "style.css", "api/about", "api/events", "api/stream"} {
+		t.Run(name, func(t *testing.T) {
+			f := failures{name: name, left: 1}
+			p := open(t, newSource(everything()...), look{hash: webHash, before: []chromedp.Action{&f}})
+			p.g.Eventually(f.passed.Load).WithTimeout(patience).Should(BeTrue())
+			p.eventually(text(title), "web")
+			p.eventually(text("#cluster"), ContainSubstring("kind-dev"))
+			p.eventually(`getComputedStyle(document.getElementById('announce')).position`, "absolute")
+			p.eventually(text(".timeline"), Not(ContainSubstring("cannot be read")))
+			p.forgive("ERR_CONNECTION_RESET")
+		})
+	}
+}
+
 func TestAPageWithoutItsServerSaysSo(t *testing.T) {
 	s := newSource(everything()...)
 	server, err := dashboard.Listen(t.Context(), 0, s, dashboard.Options{})

@@ -61,7 +61,8 @@ func browse(ctx context.Context, url string) context.Context {
 		Expect(chromedp.Cancel(tab)).To(Succeed(), "it waits for the browser to end, with all its processes")
 		cancel()
 	})
-	Expect(chromedp.Run(tab, chromedp.EmulateViewport(1440, 1200), chromedp.Navigate(url))).To(Succeed())
+	// A browser breaks off what it loads when a network of the machine comes or goes.
+	Eventually(func() error { return chromedp.Run(tab, chromedp.EmulateViewport(1440, 1200), chromedp.Navigate(url)) }).Should(Succeed())
 	return tab
 }
 

@@ -6,6 +6,8 @@ package dashboard
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +15,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -114,7 +117,7 @@ func TestGuard(t *testing.T) {
 			}
 			response, body := do(t, c.method, c.url, "{}", c.change)
 			g.Expect(response.StatusCode).To(Equal(c.want), body)
-			g.Expect(response.Header.Get("Content-Security-Policy")).To(HavePrefix("default-src 'none'; script-src 'self';"))
+			g.Expect(response.Header.Get("Content-Security-Policy")).To(HavePrefix("default-src 'none'; script-src 'self' 'sha256-"))
 			g.Expect(response.Header.Get("Content-Security-Policy")).NotTo(ContainSubstring("unsafe"))
 			g.Expect(response.Header.Get("Referrer-Policy")).To(Equal("no-referrer"))
 			if c.want == 403 {
@@ -122,6 +125,16 @@ func TestGuard(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestThePolicyNamesTheOneScriptInTheTextOfThePage(t *testing.T) {
+	g := NewWithT(t)
+	page, err := files.ReadFile("web/index.html")
+	g.Expect(err).NotTo(HaveOccurred())
+	scripts := regexp.MustCompile(`(?s)<script>(.*?)</script>`).FindAllSubmatch(page, -1)
+	g.Expect(scripts).To(HaveLen(1))
+	hash := sha256.Sum256(scripts[0][1])
+	g.Expect(contentPolicy).To(ContainSubstring("script-src 'self' 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) + "';"))
 }
 
 func TestALinkMayLeadToThePage(t *testing.T) {

@@ -118,6 +118,7 @@ async function about() {
     text(byId('cluster'), [cluster, namespace ? `namespace ${namespace}` : 'all namespaces'].filter(Boolean).join(' · '));
   } catch {
     // The stream says that the server does not answer.
+    setTimeout(about, 2000);
   }
 }
 

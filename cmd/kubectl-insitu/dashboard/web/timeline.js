@@ -11,6 +11,7 @@ const letterWidth = 6.8;
 const firstLanes = 24;
 const listed = 200;
 const refreshAfter = 700;
+const retryAfter = 5000;
 const ranges = [['Fit', 0], ['5 min', 300], ['30 min', 1800], ['3 h', 10800]];
 
 export class Timeline {
@@ -59,15 +60,18 @@ export class Timeline {
     this.#timer = undefined;
     const key = this.#key;
     if (!key) return;
+    let answer;
     try {
-      const answer = await fetch('api/events/' + key.split('/').map(encodeURIComponent).join('/'));
+      answer = await fetch('api/events/' + key.split('/').map(encodeURIComponent).join('/'));
       const data = await answer.json();
       if (key !== this.#key) return;
       if (!answer.ok) throw new Error(data.error);
       this.#data = {...data, skew: Date.now() - Date.parse(data.now)};
       text(this.#note, notes(data));
     } catch (error) {
-      if (key === this.#key) text(this.#note, `The timeline cannot be read: ${error.message}.`);
+      if (key !== this.#key) return;
+      text(this.#note, `The timeline cannot be read: ${error.message}.`);
+      if (!answer) this.#timer ||= setTimeout(() => this.#fetch(), retryAfter);
     }
     this.#draw();
   }
