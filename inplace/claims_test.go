@@ -169,7 +169,7 @@ func TestMakePlanWithClaims(t *testing.T) {
 			moves:    []string{"ChangeClaims p1", "MarkNotReady p1"},
 			blockers: []string{"p1 Stuck ClaimRefused", "p0 Waiting MaxUnavailable"},
 		},
-		"what somebody else asked for holds nothing, and is named": {
+		"what another client asked for holds nothing, and is named": {
 			pods: pods{inService("p1"), inService("p0")}, limit: 1, at: 1,
 			claims:   claims{claimThat(func(step *volumes.Step) { step.Foreign = true }, claimUnderWay), claimChanges},
 			moves:    []string{"MarkNotReady p1"},
@@ -212,7 +212,7 @@ func TestMakePlanWithClaims(t *testing.T) {
 			pods: pods{notReady(updated("p1")), updated("p0")}, claims: claims{nil, claimDetaches}, limit: 1, at: 1,
 			blockers: []string{"p1 Verifying PodNotReady", "p0 Waiting MaxUnavailable"},
 		},
-		"a pod whose other claim is made anew goes for the one of them": {
+		"a pod whose other claim is recreated goes for the one of them": {
 			pods: pods{notReady(updated("p1")), updated("p0")}, claims: claims{append(slices.Clone(claimRenewed), claimDetaches...), claimDetaches}, limit: 2, at: 1,
 			moves: []string{"Recreate p1"}, blockers: []string{"p0 Waiting MaxConcurrentClaims"},
 		},

@@ -21,16 +21,16 @@ func TestMakePlanBringsBackWhatLingers(t *testing.T) {
 		moves    []string
 		blockers []string
 	}{
-		"it serves":                  {pod: inService("p1")},
-		"its gate was never opened":  {pod: neverOpened, moves: []string{"MarkReady p1"}},
-		"it is drained":              {pod: marked(inService("p1")), moves: []string{"MarkReady p1"}},
-		"it restarts":                {pod: marked(inFlight("p1")), blockers: []string{"p1 Restarting NotObserved"}},
-		"it is drained for a batch":  {pod: marked(betweenBatches("p1").Gated("", builders.Start)), moves: []string{"MarkReady p1"}},
-		"it serves between batches":  {pod: betweenBatches("p1")},
-		"its containers cannot run":  {pod: crashing(inService("p1")), blockers: []string{"p1 Verifying CrashLoopBackOff"}},
-		"it is being deleted":        {pod: inNoHurry(marked(inService("p1")))},
-		"a hook holds it":            {pod: inService("p1").Label(appsv1beta1.LifecycleStateKey, string(statePreparing)), moves: []string{"SetLifecycle p1"}},
-		"somebody asks for it to go": {pod: marked(inService("p1")).Label(appsv1beta1.SpecifiedDeleteKey, "true"), moves: []string{"MarkReady p1"}},
+		"it serves":                 {pod: inService("p1")},
+		"its gate was never opened": {pod: neverOpened, moves: []string{"MarkReady p1"}},
+		"it is drained":             {pod: marked(inService("p1")), moves: []string{"MarkReady p1"}},
+		"it restarts":               {pod: marked(inFlight("p1")), blockers: []string{"p1 Restarting NotObserved"}},
+		"it is drained for a batch": {pod: marked(betweenBatches("p1").Gated("", builders.Start)), moves: []string{"MarkReady p1"}},
+		"it serves between batches": {pod: betweenBatches("p1")},
+		"its containers cannot run": {pod: crashing(inService("p1")), blockers: []string{"p1 Verifying CrashLoopBackOff"}},
+		"it is being deleted":       {pod: inNoHurry(marked(inService("p1")))},
+		"a hook holds it":           {pod: inService("p1").Label(appsv1beta1.LifecycleStateKey, string(statePreparing)), moves: []string{"SetLifecycle p1"}},
+		"a user asks for it to go":  {pod: marked(inService("p1")).Label(appsv1beta1.SpecifiedDeleteKey, "true"), moves: []string{"MarkReady p1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -91,7 +91,7 @@ func refuseUndrained(before *past, target Target, refused *Refusal, now time.Tim
 		return refuse(before, target, refused, now)
 	}
 	step := stuck(before, target, refused, target.policyIs(target.Policy)+" keeps the pod as it is: "+
-		"mend that, name the containers in keepReady, or allow recreation with InPlaceIfPossible", now)
+		"fix that, name the containers in keepReady, or allow recreation with InPlaceIfPossible", now)
 	if step.State == Stuck && step.Reason == refused.Reason {
 		step.Until, step.Denied = soonest(step.Until, refused.Until), refused.Denied
 	}

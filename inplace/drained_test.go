@@ -197,11 +197,11 @@ func TestEndDrain(t *testing.T) {
 		left     string
 	}{
 		"ours, of a workload that updates the pod": {"update", true, false, "update"},
-		"ours, of none":                                    {"update", false, true, ""},
-		"of somebody whom nobody knows":                    {"me", true, true, ""},
-		"of somebody whom nobody knows, beside ours":       {"me.update", true, true, "update"},
-		"of somebody whom nobody knows, beside ours, both": {"me.update", false, true, ""},
-		"of nobody": {"", true, true, ""},
+		"ours, of none":                           {"update", false, true, ""},
+		"of an unknown client":                    {"me", true, true, ""},
+		"of an unknown client, beside ours":       {"me.update", true, true, "update"},
+		"of an unknown client, beside ours, both": {"me.update", false, true, ""},
+		"of no client":                            {"", true, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

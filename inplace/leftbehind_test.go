@@ -43,11 +43,11 @@ func TestLeftBehind(t *testing.T) {
 		"it went ahead, rewritten by admission": {pod("cache/app:b"), image("app:b"), image("app:a"), "image of main: cache/app:b to app:a"},
 		"it is where it is to be":               {pod("app:b"), image("app:b"), image("app:b"), ""},
 		"admission rewrote it":                  {pod("cache/app:b@sha256:1"), image("app:b"), image("app:b"), ""},
-		"somebody changed it by hand":           {pod("app:c"), image("app:b"), image("app:b"), ""},
-		"somebody put it right by hand":         {pod("app:a"), image("app:b"), image("app:a"), ""},
+		"a user changed it by hand":             {pod("app:c"), image("app:b"), image("app:b"), ""},
+		"a user put it right by hand":           {pod("app:a"), image("app:b"), image("app:a"), ""},
 		"its revision is not known":             {pod("app:b"), nil, image("app:a"), ""},
 		"a label":                               {pod("app:a").Label("tier", "new"), labeled("new"), labeled("old"), "labels or annotations"},
-		"a label of somebody else":              {pod("app:a").Label("team", "x"), labeled("new"), labeled("new"), ""},
+		"a label of another client":             {pod("app:a").Label("team", "x"), labeled("new"), labeled("new"), ""},
 		"a default of a newer Kubernetes": {pod("app:b"), image("app:b"), template(func(t *corev1.PodTemplateSpec) {
 			t.Spec.Containers[0].Image, t.Spec.Overhead = "app:b", corev1.ResourceList{}
 			t.Spec.SchedulerName, t.Spec.PreemptionPolicy = "another", new(corev1.PreemptLowerPriority)

@@ -88,7 +88,7 @@ func TestTheHookOfAnUpdate(t *testing.T) {
 		"marks it not ready":                        {hooked(stateNormal), marking, SetLifecycle, HookHeld, ReasonInPlaceUpdateHook, statePreparing, "preUpdateHook"},
 		"holds on":                                  {announced(t, hooked(statePreparing), update), update, Wait, HookHeld, ReasonInPlaceUpdateHook, "", ""},
 		"says what another revision will do":        {hooked(statePreparing), update, SetLifecycle, HookHeld, ReasonInPlaceUpdateHook, statePreparing, ""},
-		"lets go":                                   {free(hooked(statePreparing)), update, MarkNotReady, Draining, "", "", ""},
+		"releases the pod":                          {free(hooked(statePreparing)), update, MarkNotReady, Draining, "", "", ""},
 		"does not hold a pod without its finalizer": {free(hooked(stateNormal)), update, MarkNotReady, Draining, "", "", ""},
 		"does not hold a second time":               {changing(hooked(stateUpdating)), update, MarkNotReady, Draining, "", "", ""},
 		"holds again when the update is over":       {hooked(stateUpdating), update, SetLifecycle, HookHeld, ReasonInPlaceUpdateHook, statePreparing, ""},
@@ -177,13 +177,13 @@ func TestAPodComesToRest(t *testing.T) {
 		"updated, hook back":                        {hooked(stateUpdated), all, SetLifecycle, Verifying, "", stateNormal},
 		"updated, hook taken from the workload":     {free(hooked(stateUpdated)), gone, SetLifecycle, Verifying, "", stateNormal},
 		"no longer to be updated":                   {hooked(statePreparing), all, SetLifecycle, Verifying, "", stateNormal},
-		"no longer to be updated, though let go":    {held(free(hooked(statePreparing))), all, SetLifecycle, Verifying, "", stateUpdated},
+		"no longer to be updated, though released":  {held(free(hooked(statePreparing))), all, SetLifecycle, Verifying, "", stateUpdated},
 		"new, hook not there":                       {free(hooked(stateStarting)), all, Wait, HookHeld, ReasonPreNormalHook, ""},
 		"new, hook there":                           {hooked(stateStarting), all, SetLifecycle, Verifying, "", stateNormal},
 		"wanted again before it was deleted":        {hooked(stateDeleting), all, SetLifecycle, Verifying, "", stateNormal},
 		"wanted again, and not normal yet":          {free(hooked(stateDeleting)), all, SetLifecycle, Verifying, "", stateStarting},
 		"wanted again, but marked for its deletion": {hooked(stateDeleting), gone, Wait, HookHeld, ReasonPreDeleteHook, ""},
-		"wanted again, marked and let go":           {free(hooked(stateDeleting)), gone, Recreate, Recreating, ReasonPreDeleteHook, ""},
+		"wanted again, marked and released":         {free(hooked(stateDeleting)), gone, Recreate, Recreating, ReasonPreDeleteHook, ""},
 		"out of service, goes back with its state":  {hooked(stateUpdating).Gated(corev1.ConditionFalse, after(1)), all, MarkReady, Verifying, "", stateNormal},
 		"a workload without hooks minds no label":   {hooked(stateUpdated), appsv1beta1.Lifecycle{}, SetLifecycle, Verifying, "", stateNormal},
 	} {
@@ -223,7 +223,7 @@ func TestRemoval(t *testing.T) {
 		"hooked":            {hooked(stateNormal), &appsv1beta1.Lifecycle{PreDelete: hook(false)}, SetLifecycle, HookHeld, stateDeleting, ""},
 		"hooked and marked": {hooked(stateUpdating), &appsv1beta1.Lifecycle{PreDelete: hook(true)}, SetLifecycle, HookHeld, stateDeleting, "preDeleteHook"},
 		"held":              {hooked(stateDeleting), &appsv1beta1.Lifecycle{PreDelete: hook(true)}, Wait, HookHeld, "", ""},
-		"let go":            {free(hooked(stateDeleting)), &appsv1beta1.Lifecycle{PreDelete: hook(true)}, Recreate, Recreating, "", ""},
+		"released":          {free(hooked(stateDeleting)), &appsv1beta1.Lifecycle{PreDelete: hook(true)}, Recreate, Recreating, "", ""},
 		"deleted by others": {hooked(stateDeleting).Deleted(patched), &appsv1beta1.Lifecycle{PreDelete: hook(true)}, Wait, Recreating, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

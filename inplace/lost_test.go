@@ -36,7 +36,7 @@ func TestAPodIsLostAMinuteAfterItsGracePeriod(t *testing.T) {
 	g.Expect(IsLost(w.Pods[0].Pod, after(99))).To(BeFalse())
 	plan := MakePlan(w, after(99))
 	g.Expect(blockers(plan)).To(Equal([]string{"p0 Recreating Terminating"}))
-	g.Expect(plan.Blockers[0].Since).To(BeTemporally("==", after(10)), "since somebody asked")
+	g.Expect(plan.Blockers[0].Since).To(BeTemporally("==", after(10)), "since its deletion was requested")
 	g.Expect(plan.Recheck).To(BeTemporally("==", after(100)))
 
 	g.Expect(IsLost(w.Pods[0].Pod, after(100))).To(BeTrue())

@@ -44,13 +44,13 @@ func TestSeveralKeepAPodOutOfService(t *testing.T) {
 		status    corev1.ConditionStatus
 		moved     bool
 	}{
-		"nobody yet":                     {"", "", "", corev1.ConditionTrue, true},
-		"we, first":                      {"[]", notReadyKeyUpdate, "[" + ours + "]", corev1.ConditionFalse, true},
-		"we, after others":               {"[" + theirs + "]", notReadyKeyUpdate, "[" + theirs + "," + ours + "]", corev1.ConditionFalse, false},
-		"we, again":                      {"[" + theirs + "," + ours + "]", notReadyKeyUpdate, "[" + theirs + "," + ours + "]", corev1.ConditionFalse, false},
-		"we are done, others not":        {"[" + theirs + "," + ours + "]", "", "[" + theirs + "]", corev1.ConditionFalse, false},
-		"all are done":                   {"[" + ours + "]", "", "", corev1.ConditionTrue, true},
-		"somebody who writes plain text": {"broken", notReadyKeyUpdate, `[` + ours + `,{"userAgent":"unknown","key":"broken"}]`, corev1.ConditionFalse, false},
+		"no client yet":                   {"", "", "", corev1.ConditionTrue, true},
+		"we, first":                       {"[]", notReadyKeyUpdate, "[" + ours + "]", corev1.ConditionFalse, true},
+		"we, after others":                {"[" + theirs + "]", notReadyKeyUpdate, "[" + theirs + "," + ours + "]", corev1.ConditionFalse, false},
+		"we, again":                       {"[" + theirs + "," + ours + "]", notReadyKeyUpdate, "[" + theirs + "," + ours + "]", corev1.ConditionFalse, false},
+		"we are done, others not":         {"[" + theirs + "," + ours + "]", "", "[" + theirs + "]", corev1.ConditionFalse, false},
+		"all are done":                    {"[" + ours + "]", "", "", corev1.ConditionTrue, true},
+		"a client that writes plain text": {"broken", notReadyKeyUpdate, `[` + ours + `,{"userAgent":"unknown","key":"broken"}]`, corev1.ConditionFalse, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -97,7 +97,7 @@ func TestMarkPodNotReadyDrains(t *testing.T) {
 	unasked := kruiseGated("[]").Build()
 	g.Expect(DrainsByLabel(unasked, nextOf(t, unasked, appsv1beta1.Lifecycle{}, latestImage))).To(BeTrue(), "its gate is not for this")
 	g.Expect(finish(pastOf(kruiseGated("["+theirs+"]").Build(), patched), Target{}, patched).Action).To(Equal(Wait), "others keep it out")
-	g.Expect(finish(pastOf(kruiseGated("").Build(), patched), Target{}, patched).Action).To(Equal(MarkReady), "somebody has to say that it may serve")
+	g.Expect(finish(pastOf(kruiseGated("").Build(), patched), Target{}, patched).Action).To(Equal(MarkReady), "the manager has to say that it may serve")
 }
 
 func TestPrepareNew(t *testing.T) {

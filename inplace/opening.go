@@ -12,5 +12,5 @@ func Opening(pod *corev1.Pod) *Step {
 	if pod.DeletionTimestamp != nil || HasEnded(pod) || !needsMarkReady(pod) {
 		return nil
 	}
-	return &Step{Action: MarkReady, State: Verifying, Message: "nobody updates the pod"}
+	return &Step{Action: MarkReady, State: Verifying, Message: "no controller updates the pod"}
 }

@@ -155,16 +155,16 @@ func TestNextResizes(t *testing.T) {
 		"what was written before a kill is overtaken by other sizes": {
 			pod: at("small", written("150m", "96Mi")), target: "mixed", action: Resize, state: Resizing, says: "memory request of main: 96Mi to 32Mi",
 		},
-		"what somebody else wrote stays": {
+		"what another client wrote stays": {
 			pod: at("small", spec("150m", "96Mi")), target: "small", action: Wait, state: Settled,
 		},
-		"what somebody else wrote stays in a revision of the image": {
+		"what another client wrote stays in a revision of the image": {
 			pod: at("small", spec("150m", "96Mi")), target: "smallV", action: MarkNotReady, state: Draining,
 		},
-		"what somebody else wrote is set back where that is wanted": {
+		"what another client wrote is set back where that is wanted": {
 			pod: at("small", spec("150m", "96Mi")), target: "small", with: enforce, action: Resize, state: Resizing, says: "150m to 100m",
 		},
-		"a revision of the sizes applies to what somebody else wrote": {
+		"a revision of the sizes applies to what another client wrote": {
 			pod: at("small", spec("700m", "700Mi")), target: "large", action: Resize, state: Resizing, says: "700m to 150m",
 		},
 		"what admission made of it is left": {

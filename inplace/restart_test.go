@@ -140,12 +140,12 @@ func TestARestartThatAdmissionUndoes(t *testing.T) {
 // it was told in between.
 func TestARestartThatIsOvertakenBeforeTheKubeletActs(t *testing.T) {
 	for name, way := range map[string]string{
-		"by another value":                    "23!",
-		"by the value from before":            "21!",
-		"twice":                               "234!",
-		"there and back and on":               "212!",
-		"after a restart that nobody saw yet": "2!3!",
-		"in the middle of the second":         "2!34!",
+		"by another value":                      "23!",
+		"by the value from before":              "21!",
+		"twice":                                 "234!",
+		"there and back and on":                 "212!",
+		"after a restart that was not seen yet": "2!3!",
+		"in the middle of the second":           "2!34!",
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newReader(t)

@@ -40,7 +40,7 @@ func TestAskedRestarts(t *testing.T) {
 		one      = `"restart.insitu.dev/side":"%"`
 		sidecar  = `"restart.insitu.dev/proxy":"%"`
 		ended    = `"restart.insitu.dev/setup":"%"`
-		nobody   = `"restart.insitu.dev/missing":"%"`
+		missing  = `"restart.insitu.dev/missing":"%"`
 		checksum = `"checksum/config":"%"`
 	)
 	at := func(annotation, value string) string { return strings.ReplaceAll(annotation, "%", value) }
@@ -59,7 +59,7 @@ func TestAskedRestarts(t *testing.T) {
 		"all is taken back":                  {at(all, "1"), "", nil},
 		"one is taken back":                  {at(one, "1"), "", nil},
 		"of a container that has ended":      {"", at(ended, "1"), nil},
-		"of a container that is not there":   {"", at(nobody, "1"), nil},
+		"of a container that is not there":   {"", at(missing, "1"), nil},
 		"by what asks for one natively only": {at(checksum, "1"), at(checksum, "2"), nil},
 	} {
 		t.Run(name, func(t *testing.T) {

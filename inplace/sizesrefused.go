@@ -59,7 +59,7 @@ func (t Target) kept(reason, why string) string {
 		return fmt.Sprintf("%s; %s keeps the pod at its old size: change the size in the template", why, t.policyIs(t.Policy))
 	}
 	if reason == ReasonResizeError {
-		why += "; the size is in force when the container is started anew"
+		why += "; the size is in force when the container is restarted"
 	}
 	if t.irreplaceable != nil {
 		return fmt.Sprintf("%s; the pod keeps its old size, since the API server would not accept a new pod: %s", why, t.irreplaceable.Message)

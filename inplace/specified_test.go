@@ -55,7 +55,7 @@ func TestALabelOfTheTemplateIsNoRequest(t *testing.T) {
 	w.Pods[0].From = &Revision{Name: "b", Template: w.Target.Template}
 
 	plan := MakePlan(w, planned)
-	g.Expect(moves(plan)).To(Equal([]string{"Recreate p0"}), "p1 has it from its template, p0 from somebody")
+	g.Expect(moves(plan)).To(Equal([]string{"Recreate p0"}), "p1 has it from its template, p0 from a user")
 	g.Expect(plan.Pods[0].Step.State).To(Equal(Settled))
 
 	w.Target.Revision = *testRevisions(t)["a"]

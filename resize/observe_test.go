@@ -185,7 +185,7 @@ func TestObserve(t *testing.T) {
 			status: `{observedGeneration: 2, containerStatuses: [{name: main, allocatedResources: {cpu: 3m}, resources: {requests: {cpu: 2m}, limits: {cpu: 510m}}}]}`,
 			want:   Done,
 		},
-		"rounded, while somebody else's resize waits for room": {
+		"rounded, while another client's resize waits for room": {
 			spec: roundedCPU, own: []Field{cpuRequest, cpuLimit},
 			status: `{observedGeneration: 2, conditions: [` + deferred + `], containerStatuses: [{name: main, allocatedResources: {cpu: 3m}, resources: {requests: {cpu: 2m}, limits: {cpu: 510m}}}]}`,
 			want:   Done,
@@ -355,7 +355,7 @@ func TestASizeThatWasTakenBackIsDoneWhenTheKubeletHasSeenIt(t *testing.T) {
 	}}
 	own := sets.New(Field{Container: "main", Resource: "cpu"})
 	g.Expect(Observe(pod, own, moment, moment.Add(time.Second)).State).To(Equal(NotObserved), "just written")
-	g.Expect(Observe(pod, own, moment, moment.Add(time.Hour)).State).To(Equal(Done), "the generation is somebody else's")
+	g.Expect(Observe(pod, own, moment, moment.Add(time.Hour)).State).To(Equal(Done), "the generation is another client's")
 	g.Expect(Observe(pod, nil, moment, moment).State).To(Equal(Done), "nothing is ours")
 
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonDeferred}}

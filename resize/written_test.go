@@ -44,7 +44,7 @@ containers:
 		want    []Field
 		at      time.Time
 	}{
-		"a pod that nobody resized": {
+		"a pod that no client resized": {
 			entries: []metav1.ManagedFieldsEntry{managed("kube-controller-manager", "", moment, ofCPU)},
 		},
 		"a container": {

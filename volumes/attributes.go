@@ -56,7 +56,7 @@ func (f Facts) modification(want string, now time.Time) Step {
 		step.Since = since
 		return step
 	case status != nil && status.Status == corev1.PersistentVolumeClaimModifyVolumePending && f.LacksAttributesClass:
-		return f.step(Blocked, ReasonAttributesClassMissing, "VolumeAttributesClass %s does not exist; when it does, name it anew, "+
+		return f.step(Blocked, ReasonAttributesClassMissing, "VolumeAttributesClass %s does not exist; when it does, name it again, "+
 			"since the external-resizer does not look again by itself", want)
 	case problem != nil:
 		step := f.step(Blocked, ReasonModificationFailed, "its driver fails to give it the attributes of VolumeAttributesClass %s, and is asked again: %s",

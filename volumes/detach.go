@@ -31,7 +31,7 @@ func (f Facts) detach(want, asked resource.Quantity, reason, why string, now tim
 	since := detachedFor(record, asked)
 	switch {
 	case asked.Cmp(want) != 0 && !f.isOwn(asked):
-		return f.step(Blocked, reason, "%s, and somebody else has asked for %s: delete its pod for that, or set the request to the %s of the template",
+		return f.step(Blocked, reason, "%s, and another client has asked for %s: delete its pod for that, or set the request to the %s of the template",
 			why, size, want.String())
 	case !since.IsZero() && f.Pod.UID != record.DetachedPod && (f.hadItsTime(since) || now.Before(since.Add(detachPeriod))):
 		step := f.step(Blocked, reason, "%s, and it did not grow to %s in the time that its pod was gone for it: "+

@@ -91,7 +91,7 @@ func (f Facts) expansion(want, asked resource.Quantity, now time.Time) Step {
 	case f.isUsed() && !f.isExpandedInController() && f.growsDetached(record, now) && !now.Before(since.Add(silentPeriod)):
 		return f.inUse(want, asked, now)
 	case !f.isOwn(asked):
-		step := f.step(UnderWay, ReasonClaimExpanding, "it grows from %s to %s, as somebody else has asked", f.capacity(), asked.String())
+		step := f.step(UnderWay, ReasonClaimExpanding, "it grows from %s to %s, as another client has asked", f.capacity(), asked.String())
 		step.Since, step.Foreign = since, true
 		return step
 	case since.IsZero() || !now.Before(since.Add(overduePeriod)):

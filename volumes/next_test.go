@@ -67,31 +67,31 @@ func TestNext(t *testing.T) {
 		},
 
 		// What is larger than the template, and not there yet.
-		"somebody asks for more than the template, under way": {
+		"another client asks for more than the template, under way": {
 			all(template("2Gi", ""), requests("3Gi"), growing(controllerInProgress, resizing)), "UnderWay ClaimExpanding", []string{"from 1Gi to 3Gi"},
 		},
-		"somebody asks for more than the template, and cannot have it": {
+		"another client asks for more than the template, and cannot have it": {
 			all(template("2Gi", ""), requests("3Gi"), growing(controllerInfeasible, resizing, outOfRange)), "Changing request to 2Gi", nil,
 		},
-		"somebody asks for more than the template, it fails": {
+		"another client asks for more than the template, it fails": {
 			all(template("2Gi", ""), requests("3Gi"), growing(controllerInProgress, resizing, internal)), "Blocked ExpansionFailed", nil,
 		},
-		"somebody asks for more than the template, and the volume has it": {
+		"another client asks for more than the template, and the volume has it": {
 			all(template("2Gi", ""), requests("3Gi"), growing(nodePending, resizing, outOfRange, remount)), "UnderWay ClaimExpanding", nil,
 		},
-		"somebody asks for more than the template, and the driver is known not to expand volumes in use": {
+		"another client asks for more than the template, and the driver is known not to expand volumes in use": {
 			all(template("2Gi", ""), requests("3Gi"), growing(controllerInProgress, resizing),
 				func(l *life) { l.InUseSince, l.now = start.Add(-time.Hour), start.Add(silentPeriod) }), "Blocked VolumeInUse",
-			[]string{"somebody else has asked for 3Gi", "delete its pod", "the 2Gi of the template"},
+			[]string{"another client has asked for 3Gi", "delete its pod", "the 2Gi of the template"},
 		},
-		"somebody asks for more than the template, and the file system does not follow": {
+		"another client asks for more than the template, and the file system does not follow": {
 			all(template("2Gi", ""), requests("3Gi"), growing(nodePending, resizing, remount), func(l *life) { l.now = start.Add(remountPeriod) }),
-			"Blocked VolumeNotRemounted", []string{"somebody else has asked for 3Gi"},
+			"Blocked VolumeNotRemounted", []string{"another client has asked for 3Gi"},
 		},
 		"we asked for more than the template": {
 			all(template("2Gi", ""), requests("3Gi"), noted(own), growing(controllerInProgress, resizing)), "Changing request to 2Gi", nil,
 		},
-		"we asked for more, and then somebody for still more": {
+		"we asked for more, and then another client for still more": {
 			all(template("2Gi", ""), requests("4Gi"), noted(own), growing(controllerInProgress, resizing)), "UnderWay ClaimExpanding", nil,
 		},
 
@@ -175,10 +175,10 @@ func TestNext(t *testing.T) {
 			"UnderWay ClaimExpanding", nil,
 		},
 		"a list": {
-			all(template("2Gi", ""), requests("2Gi"), noted(`[]`)), "UnderWay ClaimExpanding", []string{"somebody else"},
+			all(template("2Gi", ""), requests("2Gi"), noted(`[]`)), "UnderWay ClaimExpanding", []string{"another client"},
 		},
 		"null": {
-			all(template("2Gi", ""), requests("2Gi"), noted(`null`)), "UnderWay ClaimExpanding", []string{"somebody else"},
+			all(template("2Gi", ""), requests("2Gi"), noted(`null`)), "UnderWay ClaimExpanding", []string{"another client"},
 		},
 		"empty": {
 			all(template("2Gi", ""), noted(``)), "Changing request to 2Gi", nil,
@@ -201,10 +201,10 @@ func TestNext(t *testing.T) {
 		"the class is missing": {
 			all(template("2Gi", ""), func(l *life) { l.StorageClass = nil }), "Blocked StorageClassMissing", []string{"storage class standard does not exist"},
 		},
-		"nobody knows the class": {
+		"the class is not known": {
 			all(template("2Gi", ""), func(l *life) { l.StorageClass, l.ClassesUnknown = nil, true }), "Changing request to 2Gi", nil,
 		},
-		"nobody knows the class, and the API server refuses": {
+		"the class is not known, and the API server refuses": {
 			all(template("2Gi", ""), refused("the storageclass must support resize", time.Minute), func(l *life) { l.StorageClass, l.ClassesUnknown = nil, true }),
 			"Blocked ClaimRefused", []string{"claim data-sample-0: the API server refuses to change its request to 2Gi: the storageclass must support resize"},
 		},
@@ -341,10 +341,10 @@ func TestAwaitDetached(t *testing.T) {
 		"the claim is deleted":      {detached, func(l *life) { l.Claim.DeletionTimestamp = &metav1.Time{Time: start} }, 5 * time.Second, 0, false},
 		"the claim is gone":         {detached, func(l *life) { l.Claim = nil }, 5 * time.Second, 0, false},
 		"the pod is there":          {detached, func(l *life) { requests("2Gi")(l); l.Pod = podSince(start) }, 5 * time.Second, 0, false},
-		"a node lets go of it":      {unmounted, growing(nodeInProgress, resizing, remount), 5 * time.Second, unmountPeriod, false},
-		"a node lets go of what somebody asked for": {unmounted, all(template("1500Mi", ""), growing(nodeInProgress, resizing, remount)), 5 * time.Second, unmountPeriod, false},
-		"a node has let go of it":                   {unmounted, growing(nodeInProgress, resizing, remount), unmountPeriod, 0, false},
-		"long ago":                                  {detached, none, time.Hour, 0, false},
+		"a node unmounts it":        {unmounted, growing(nodeInProgress, resizing, remount), 5 * time.Second, unmountPeriod, false},
+		"a node unmounts what another client asked for": {unmounted, all(template("1500Mi", ""), growing(nodeInProgress, resizing, remount)), 5 * time.Second, unmountPeriod, false},
+		"a node has unmounted it":                       {unmounted, growing(nodeInProgress, resizing, remount), unmountPeriod, 0, false},
+		"long ago":                                      {detached, none, time.Hour, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -79,7 +79,7 @@ func TestRecorded(t *testing.T) {
 			{3 * minute, nil, "UnderWay ClaimExpanding"},
 			{10 * minute, nil, "Blocked ClaimOverdue"},
 		},
-		"nobody takes it up": {
+		"no driver takes it up": {
 			{0, template("2Gi", ""), "Changing request to 2Gi"},
 			{10*minute - ms, nil, "UnderWay ClaimExpanding"},
 			{10 * minute, nil, "Blocked ClaimOverdue"},
@@ -360,7 +360,7 @@ func TestRecorded(t *testing.T) {
 			{sec, nil, "UnderWay ClaimExpanding"},
 			{2 * sec, grown("2Gi"), "Blocked VolumeAttributesClassMissing"},
 		},
-		"somebody asked for a class that is missing": {
+		"another client asked for a class that is missing": {
 			{0, func(l *life) {
 				template("1Gi", "gold")(l)
 				l.Claim.Spec.VolumeAttributesClassName, l.LacksAttributesClass = l.Template.Spec.VolumeAttributesClassName, true

@@ -55,7 +55,7 @@ func (f Facts) beginRecreation(state State) Step {
 	case f.Pod == nil:
 		return f.step(Waiting, r.Reason, "%s, when its pod is there to be stopped", r.Message)
 	case f.WhyNotDetached != "":
-		return f.step(Blocked, ReasonVolumeInUse, "it is not made anew, which needs its pod stopped: podUpdatePolicy InPlaceOnly keeps that; allow recreation with InPlaceIfPossible")
+		return f.step(Blocked, ReasonVolumeInUse, "it is not recreated, which needs its pod stopped: podUpdatePolicy InPlaceOnly keeps that; allow recreation with InPlaceIfPossible")
 	}
 	step := f.step(state, r.Reason, "%s", r.Message)
 	record.Recreate = r.Attempt

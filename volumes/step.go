@@ -225,7 +225,7 @@ func (f Facts) next(now time.Time) Step {
 	}
 	if difference := fixedDifference(f.Claim, f.Template); difference != nil {
 		return f.step(Blocked, ReasonClaimImmutable, "%v; Kubernetes does not change that in a claim: revert the template (with "+
-			"volumeClaimUpdateStrategy OnDelete in the same write), have it made anew with volumeClaimUpdateStrategy Recreate, or delete claim and pod yourself", difference)
+			"volumeClaimUpdateStrategy OnDelete in the same write), have it recreated with volumeClaimUpdateStrategy Recreate, or delete claim and pod yourself", difference)
 	}
 	size, attributes := f.grow(now), f.modify(now)
 	if f.Claim.Status.Phase != corev1.ClaimBound && (size.State != Settled || attributes.State != Settled) {

@@ -16,7 +16,7 @@ type Status struct {
 	Revision string `json:"revision,omitempty"`
 	// State is where the update is.
 	State State `json:"state"`
-	// Message says it in a sentence, with what to do if somebody has to.
+	// Message says it in a sentence, with what a user has to do, if anything.
 	Message string `json:"message,omitempty"`
 	// Replicas is how many pods there are to be, Updated how many run what Revision
 	// says, and Available how many serve.
@@ -43,7 +43,7 @@ const (
 	// PartitionReached: all pods are updated but those that PartitionAnnotation
 	// keeps.
 	PartitionReached State = "PartitionReached"
-	// Stalled: somebody has to do something, see Blockers.
+	// Stalled: a user has to do something, see Blockers.
 	Stalled State = "Stalled"
 	// ProgressDeadlineExceeded: there was no progress for progressDeadlineSeconds of the
 	// Deployment (of other kinds, for 600 seconds and minReadySeconds) and for the time that

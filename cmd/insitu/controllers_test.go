@@ -14,14 +14,14 @@ import (
 	"github.com/insitu-dev/insitu/controllers/workload"
 )
 
-// TestAnybodyMayAskWhetherPodsCanBeResized checks that the manager needs no
+// TestAnyUserMayAskWhetherPodsCanBeResized checks that the manager needs no
 // permission of its own for it, and that the server says it in the words that are
 // looked for.
-func TestAnybodyMayAskWhetherPodsCanBeResized(t *testing.T) {
+func TestAnyUserMayAskWhetherPodsCanBeResized(t *testing.T) {
 	g := NewWithT(t)
-	somebody := rest.CopyConfig(admin)
-	somebody.Impersonate.UserName = "somebody"
-	client, err := discovery.NewDiscoveryClientForConfig(somebody)
+	anyUser := rest.CopyConfig(admin)
+	anyUser.Impersonate.UserName = "any-user"
+	client, err := discovery.NewDiscoveryClientForConfig(anyUser)
 	g.Expect(err).NotTo(HaveOccurred())
 
 	_, err = client.ServerResourcesForGroupVersionWithContext(t.Context(), "v1")

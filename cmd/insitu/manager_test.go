@@ -90,7 +90,7 @@ func TestManager(t *testing.T) {
 
 	g.Expect(get(url, "")).To(Equal(http.StatusUnauthorized), "without a token")
 	g.Expect(get(url, "x.y.z")).NotTo(Equal(http.StatusOK), "with a token that is none")
-	g.Expect(get(url, tokenOf(t, "stranger"))).To(Equal(http.StatusForbidden), "with the token of somebody else")
+	g.Expect(get(url, tokenOf(t, "stranger"))).To(Equal(http.StatusForbidden), "with the token of another account")
 	g.Expect(get(url, tokenOf(t, "reader"))).To(Equal(http.StatusOK), "with the token of a reader")
 
 	stop()
@@ -223,14 +223,14 @@ func leases() coordinationv1client.LeaseInterface {
 	return kubernetes.NewForConfigOrDie(admin).CoordinationV1().Leases(systemNamespace)
 }
 
-// takeLease makes somebody else the leader for the next five minutes.
+// takeLease makes another manager the leader for the next five minutes.
 func takeLease(t *testing.T, name string) *coordinationv1.Lease {
 	t.Helper()
 	now := metav1.NowMicro()
 	lease, err := leases().Create(t.Context(), &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: coordinationv1.LeaseSpec{
-			HolderIdentity:       ptr.To("somebody else"),
+			HolderIdentity:       ptr.To("another manager"),
 			LeaseDurationSeconds: ptr.To[int32](300),
 			AcquireTime:          &now,
 			RenewTime:            &now,
@@ -243,7 +243,7 @@ func takeLease(t *testing.T, name string) *coordinationv1.Lease {
 	return lease
 }
 
-// giveUpLease ends the leadership of somebody else, as ReleaseOnCancel does.
+// giveUpLease ends the leadership of the other manager, as ReleaseOnCancel does.
 func giveUpLease(t *testing.T, lease *coordinationv1.Lease) {
 	t.Helper()
 	lease.Spec.HolderIdentity = ptr.To("")
@@ -253,7 +253,7 @@ func giveUpLease(t *testing.T, lease *coordinationv1.Lease) {
 	}
 }
 
-// freeAddress returns an address of this host that nobody listens at.
+// freeAddress returns an address of this host that no process listens at.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

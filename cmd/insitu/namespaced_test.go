@@ -31,7 +31,7 @@ import (
 	"github.com/insitu-dev/insitu/test/builders"
 )
 
-// refusals notes what the API server refuses somebody to do, and passes all on.
+// refusals notes what the API server refuses to a client, and passes all on.
 type refusals struct {
 	next http.RoundTripper
 
@@ -118,8 +118,8 @@ func startManager(t *testing.T, connection *rest.Config, config *configv1alpha1.
 }
 
 // TestNamespacedManager runs a manager with Roles and nothing else: it becomes ready, makes
-// and updates pods, says on the switch that it is there, has claims grow without knowing their class, says why it makes none
-// anew, and asks for nothing that it may not do.
+// and updates pods, says on the switch that it is there, has claims grow without knowing
+// their class, says why it recreates none, and asks for nothing that it may not do.
 func TestNamespacedManager(t *testing.T) {
 	g, c := NewWithT(t), newAdmin(t)
 	ready, refused := namespacedManager(t, "tenant")

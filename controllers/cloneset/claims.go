@@ -142,8 +142,8 @@ func (r *Reconciler) leftovers(ctx context.Context, s *scope, pods sets.Set[stri
 			continue
 		}
 		// No UID of a pod looks like this.
-		nobody := podOwner(pod, "gone-"+claim.UID)
-		changes = append(changes, workload.OwnerChange{Claim: claim, Pod: pod, References: ownerPatch(s.set, claim, nobody), Gates: true})
+		absent := podOwner(pod, "gone-"+claim.UID)
+		changes = append(changes, workload.OwnerChange{Claim: claim, Pod: pod, References: ownerPatch(s.set, claim, absent), Gates: true})
 	}
 	return changes, nil
 }

@@ -37,7 +37,7 @@ func (w *world) preparing() []string {
 	})
 }
 
-func (w *world) letGo(names ...string) {
+func (w *world) release(names ...string) {
 	GinkgoHelper()
 	for _, name := range names {
 		w.changePod(name, func(pod *corev1.Pod) { delete(pod.Labels, holdLabel) })
@@ -57,7 +57,7 @@ var _ = Describe("A pod that a hook holds before its deletion", func() {
 		Expect(w.status().Blockers).To(ContainElement(And(HaveField("Pod", held[0]), HaveField("Reason", inplace.ReasonPreDeleteHook))))
 		w.expectNoWrites()
 
-		w.letGo(held...)
+		w.release(held...)
 		w.settle()
 		w.expectSettled(3)
 		w.expectClaims()
@@ -102,7 +102,7 @@ var _ = Describe("A pod that a hook holds before its deletion", func() {
 		Expect(w.pods()).To(HaveLen(5), "another one takes its place")
 		Expect(w.status().Replicas).To(BeEquivalentTo(5), "it is counted, as in OpenKruise")
 		Expect(w.preparing()).To(Equal(held))
-		w.letGo(held...)
+		w.release(held...)
 		w.settle()
 		w.expectSettled(4)
 		w.expectProgress(metav1.ConditionTrue, "CloneSetAvailable", "CloneSet is available")
@@ -123,7 +123,7 @@ var _ = Describe("A pod that a hook holds before its deletion", func() {
 				Expect(available).To(BeNumerically(">=", 2))
 			})
 			Expect(w.preparing()).To(HaveLen(1))
-			w.letGo(w.preparing()...)
+			w.release(w.preparing()...)
 		}
 		w.settle()
 		w.expectSettled(2)

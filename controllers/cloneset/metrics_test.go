@@ -48,7 +48,7 @@ var _ = Describe("The metrics of a set", func() {
 		Expect(measured.Series("insitu_pod_step_duration_seconds")).To(And(HaveKeyWithValue("Draining", 4.), HaveKeyWithValue("Restarting", 4.)))
 	})
 
-	It("tell apart pods that were recreated, and begin anew with their set", func() {
+	It("tell apart pods that were recreated, and end with their set", func() {
 		w.create(reference().Policy(appsv1beta1.RecreatePodUpdateStrategyType))
 		w.setImage("nginx:latest")
 		for range 3 {

@@ -52,7 +52,7 @@ var _ = Describe("A pod of a CloneSet", func() {
 		Expect(w.uids()).To(Equal(uids), "in place")
 	})
 
-	It("is let go with its claim when it loses its labels, and comes back with them", func(ctx context.Context) {
+	It("is released with its claim when it loses its labels, and comes back with them", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference().With(claiming(false)))
 		stray := w.podNames()[0]

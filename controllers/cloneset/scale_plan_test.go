@@ -74,7 +74,7 @@ func TestPlanScale(t *testing.T) {
 		"surge for what is replaced":      {facts: scaleFacts{replicas: 3, surge: 2}, pods: []string{"os", "os", "os"}, atUpdate: 2},
 		"no more than is replaced":        {facts: scaleFacts{replicas: 3, surge: 2}, pods: []string{"os", "n", "n"}, atUpdate: 1},
 		"no surge while it is paused":     {facts: scaleFacts{replicas: 3, surge: 2, stopped: true}, pods: []string{"os", "os", "os"}},
-		"surge for a kept pod that somebody asks for": {
+		"surge for a kept pod that a user asks to replace": {
 			facts: scaleFacts{replicas: 3, surge: 1, partition: 3}, pods: []string{"o", "od", "o"}, atCurrent: 1,
 		},
 		"surge and a missing pod": {

@@ -198,7 +198,7 @@ var _ = Describe("The claims of a CloneSet", func() {
 		Expect(w.manager.Writes("delete PersistentVolumeClaim")).To(BeEmpty())
 	})
 
-	It("go when a pod was gone before anybody saw it", func(ctx context.Context) {
+	It("go when a pod was gone before the manager saw it", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference().With(claiming(false)))
 		Expect(w.api.Delete(w.ctx, w.pods()[w.podNames()[0]], client.GracePeriodSeconds(0))).To(Succeed())
@@ -279,7 +279,7 @@ var _ = Describe("The claims of a CloneSet", func() {
 		w.expectClaims()
 	})
 
-	It("are nobody else's where the spec names their pods", func(ctx context.Context) {
+	It("belong to no other pod where the spec names their pods", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference().With(claiming(true)))
 		named := w.podNames()[0]

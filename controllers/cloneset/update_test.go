@@ -45,7 +45,7 @@ var _ = Describe("An update of a CloneSet", func() {
 		w.expectNoWrites()
 	})
 
-	It("lets one of four pods go at a partition of 99%, and the others when it falls", func(ctx context.Context) {
+	It("updates one of four pods at a partition of 99%, and the others when it falls", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference().With(partitioned("99%")))
 		uids := w.uids()

@@ -47,10 +47,10 @@ func TestClaimRefusals(t *testing.T) {
 	e.claims.learn(claim, gold, quota, now)
 	g.Expect(e.ClaimRefusals(claim)).To(ConsistOf(
 		And(HaveField("Key", larger.Key()), HaveField("Until", now.Add(8*time.Minute))), And(HaveField("Key", gold.Key()), HaveField("Until", now.Add(15*time.Second)))))
-	g.Expect(e.ClaimRefusals(claimOf("2"))).To(BeEmpty(), "a claim of the same name that was made anew")
+	g.Expect(e.ClaimRefusals(claimOf("2"))).To(BeEmpty(), "a claim of the same name that was recreated")
 
 	e.claims.learn(claim, larger, nil, now)
 	g.Expect(e.ClaimRefusals(claim)).To(HaveExactElements(HaveField("Key", gold.Key())))
 	e.claims.learn(claim, larger, quota, now)
-	g.Expect(e.ClaimRefusals(claim)).To(ContainElement(And(HaveField("Key", larger.Key()), HaveField("Until", now.Add(15*time.Second)))), "it begins anew")
+	g.Expect(e.ClaimRefusals(claim)).To(ContainElement(And(HaveField("Key", larger.Key()), HaveField("Until", now.Add(15*time.Second)))), "it starts again")
 }

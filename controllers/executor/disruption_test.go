@@ -75,7 +75,7 @@ func (g *guard) ask() (moves []string, why string) {
 	for _, move := range left.Moves {
 		moves = append(moves, move.Pod.Name)
 	}
-	g.Expect(len(left.Moves)+len(left.Blockers)).To(Equal(len(g.plan.Moves)), "nobody is forgotten")
+	g.Expect(len(left.Moves)+len(left.Blockers)).To(Equal(len(g.plan.Moves)), "no pod is forgotten")
 	for _, b := range left.Blockers {
 		g.Expect(b.Reason).To(Equal(inplace.ReasonDisruptionBudget))
 		why = b.Message
@@ -198,7 +198,7 @@ func TestARefusedEvictionIsExplained(t *testing.T) {
 	}{
 		"by a budget":    {tooMany("The disruption budget quorum needs 3 healthy pods and has 3 currently"), "The disruption budget quorum needs 3 healthy pods"},
 		"by two budgets": {apierrors.NewInternalError(errors.New("this pod has more than one PodDisruptionBudget")), "more than one PodDisruptionBudget"},
-		"by nobody":      {fmt.Errorf("dial: %w", context.DeadlineExceeded), "deadline exceeded"},
+		"by no budget":   {fmt.Errorf("dial: %w", context.DeadlineExceeded), "deadline exceeded"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newGuard(t, inplace.MarkNotReady)
@@ -256,7 +256,7 @@ func TestUncounted(t *testing.T) {
 	between := builders.Pod("sample-0", "b", "nginx:alpine").Record(appsv1beta1.InPlaceUpdateState{
 		Revision: "b", UpdateTimestamp: metav1.NewTime(now), NextContainerImages: map[string]string{"main": "nginx:latest"},
 	})
-	g.Expect(uncounted(planOf(between), now)).To(BeEmpty(), "it serves between two batches, and waits for nobody")
+	g.Expect(uncounted(planOf(between), now)).To(BeEmpty(), "it serves between two batches, and does not wait for its kubelet")
 
 	drained := planOf(builders.Pod("sample-0", "a", "nginx:latest").Label(appsv1beta1.DrainedLabel, appsv1beta1.DrainedForUpdate))
 	g.Expect(uncounted(drained, now)).To(Equal("sample-0"))

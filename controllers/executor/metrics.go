@@ -33,7 +33,7 @@ func NewMetrics() *Metrics {
 	return &Metrics{
 		updates: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "insitu_pod_updates_total",
-			Help: "Pods that were brought to their revision, counted when that is written: changed in place, or deleted to be made anew. One that has to be recreated after it was changed counts as both.",
+			Help: "Pods that were brought to their revision, counted when that is written: changed in place, or deleted to be recreated. One that has to be recreated after it was changed counts as both.",
 		}, []string{"kind", "way"}),
 		planning: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "insitu_plan_duration_seconds", Buckets: planBuckets,

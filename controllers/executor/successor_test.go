@@ -79,7 +79,7 @@ func TestAPodIsDeletedOnlyIfANewOneWouldBeAccepted(t *testing.T) {
 }
 
 // Where Kubernetes makes new pods first, it finds out itself what the API server says to them.
-func TestNobodyAsksForPodsThatAreMadeFirst(t *testing.T) {
+func TestPodsThatAreMadeFirstAreNotAskedFor(t *testing.T) {
 	a := recreating(t, 1)
 	a.workload.Unasked = true
 	a.says = refuses("create", forbidden("not for you"))
@@ -205,7 +205,7 @@ func TestRoomInAQuotaWhenAPodIsGone(t *testing.T) {
 		"requested: pods=1, used: pods=11, limited: pods=10":                                                           false,
 		"requested: pods=1,requests.cpu=2, used: pods=10,requests.cpu=900m, limited: pods=10,requests.cpu=1":           false,
 		"requested: requests.example.com/gpu=1, used: requests.example.com/gpu=2, limited: requests.example.com/gpu=2": false,
-		"of words that nobody knows": false,
+		"of unknown words": false,
 	} {
 		NewWithT(t).Expect(hasRoomWithout(pod, `pods "x" is forbidden: exceeded quota: q, `+words)).To(Equal(fits), words)
 	}

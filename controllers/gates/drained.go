@@ -35,7 +35,7 @@ func (r *Reconciler) endDrain(ctx context.Context, pod *corev1.Pod) (ctrl.Result
 	var requeue workload.Requeue
 	ended, err := executor.EndDrain(ctx, r.client, pod, isUpdated, r.clock.Now())
 	if ended {
-		ctrl.LoggerFrom(ctx).Info("Ended the drain of a pod that nobody updates")
+		ctrl.LoggerFrom(ctx).Info("Ended the drain of a pod that no controller updates")
 	}
 	if err != nil && workload.IgnoreConflict(err) == nil {
 		requeue.AfterConflict()

@@ -59,8 +59,8 @@ var _ = Describe("drains", func() {
 	},
 		Entry("of a Deployment at rest", func() client.Object { return w.replicaSet(w.deployment(atRest)) }, "update"),
 		Entry("of a StatefulSet without the label", func() client.Object { return w.statefulSet(foreign) }, "update"),
-		Entry("of a DaemonSet, by somebody whom nobody knows", func() client.Object { return w.daemonSet(foreign) }, "me"),
-		Entry("of nobody", func() client.Object { return nil }, "update"),
+		Entry("of a DaemonSet, by an unknown client", func() client.Object { return w.daemonSet(foreign) }, "me"),
+		Entry("of no owner", func() client.Object { return nil }, "update"),
 		Entry("of another kind", func() client.Object {
 			return &metav1.PartialObjectMetadata{
 				TypeMeta:   metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},

@@ -44,7 +44,7 @@ var _ = Describe("gates", func() {
 			w.reconcile()
 			Expect(w.manager.Writes("")).To(ConsistOf("patch Pod/status sample"))
 		},
-			Entry("that nobody opted in", foreign),
+			Entry("that is not opted in", foreign),
 			Entry("at rest", atRest),
 		)
 

@@ -55,7 +55,7 @@ var _ = Describe("the controller", func() {
 			deployment := w.deployment(held)
 			return deployment, w.replicaSet(deployment)
 		}, func(workload client.Object) { w.relabel(workload, atRest) }),
-		Entry("of a ReplicaSet that its Deployment lets go", func() (client.Object, client.Object) {
+		Entry("of a ReplicaSet that its Deployment releases", func() (client.Object, client.Object) {
 			replicaSet := w.replicaSet(w.deployment(held))
 			return replicaSet, replicaSet
 		}, func(replicaSet client.Object) {

@@ -233,7 +233,7 @@ var _ = Describe("A held Deployment", func() {
 		Expect(w.history()).To(Equal([]string{"nginx:alpine 0 number 1 cause first", "nginx:latest 0 number 1 cause "}))
 	})
 
-	It("leaves its history true when somebody ends the hold in the middle", func() {
+	It("leaves its history true when another client ends the hold in the middle", func() {
 		d := w.deployment(nil)
 		keeper := w.replicaSet(d, "old", oldImage, 2)
 		w.pods(keeper)

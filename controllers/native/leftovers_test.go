@@ -176,7 +176,7 @@ var leftCases = map[string]leftCase{
 		l.deployment.Spec.Template, l.replicaSet.Spec.Template = webTemplate("app:b"), webTemplate("app:b")
 		l.pods[0].Spec.Containers[0].Image = "cache.example/app:b"
 	}},
-	"somebody changed a pod by hand": {change: func(l *left) {
+	"a user changed a pod by hand": {change: func(l *left) {
 		l.pods[0].Labels, l.pods[0].Annotations = l.pods[1].Labels, nil
 		l.pods[0].Spec.Containers[0].Image = "app:debug"
 	}},
@@ -239,7 +239,7 @@ var leftCases = map[string]leftCase{
 		change: func(l *left) { l.revision.OwnerReferences[0].UID = "a StatefulSet" },
 		event:  "Warning LeftBehind what pods web-1-0 were updated to in place is not known",
 	},
-	"somebody gave a pod the label": {change: func(l *left) {
+	"another client gave a pod the label": {change: func(l *left) {
 		l.pods[0].Annotations = nil
 		l.pods[0].Labels[appsv1beta1.ControllerRevisionHashLabel] = "web-7d9f"
 	}},

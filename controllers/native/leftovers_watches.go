@@ -34,7 +34,7 @@ func addLeftovers(mgr ctrl.Manager) error {
 		Named(name).
 		For(&appsv1.ReplicaSet{}, builder.WithPredicates(mayBePresent())).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(replicaSetOf), builder.WithPredicates(marked())).
-		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(l.replicaSets), builder.WithPredicates(letGo())).
+		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(l.replicaSets), builder.WithPredicates(holdEnds())).
 		WithOptions(workloads.ControllerOptions(1)).
 		Complete(l)
 	if err != nil {
@@ -69,9 +69,9 @@ func mayBePresent() predicate.Predicate {
 	}
 }
 
-// letGo passes Deployments whose hold ends. In the cache, one that is opted out looks as
+// holdEnds passes Deployments whose hold ends. In the cache, one that is opted out looks as
 // if it was deleted.
-func letGo() predicate.Predicate {
+func holdEnds() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },
 		UpdateFunc: func(e event.UpdateEvent) bool { return hasHold(e.ObjectOld) && !hasHold(e.ObjectNew) },

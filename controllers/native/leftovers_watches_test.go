@@ -43,17 +43,17 @@ func TestMayBePresentPassesReplicaSetsThatAreNumbered(t *testing.T) {
 	g.Expect(mayBePresent().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})).To(BeTrue())
 }
 
-func TestLetGoPassesDeploymentsWhoseHoldEnds(t *testing.T) {
+func TestDeploymentsWhoseHoldEndsPass(t *testing.T) {
 	g := NewWithT(t)
 	labels := func(labels map[string]string) *appsv1.Deployment {
 		return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Labels: labels}}
 	}
 	held := labels(map[string]string{native.UpdatePolicyLabel: "InPlaceIfPossible", native.HeldLabel: native.Held})
 	rest := labels(map[string]string{native.UpdatePolicyLabel: "InPlaceIfPossible"})
-	g.Expect(letGo().Update(event.UpdateEvent{ObjectOld: held, ObjectNew: rest})).To(BeTrue())
-	g.Expect(letGo().Update(event.UpdateEvent{ObjectOld: rest, ObjectNew: held})).To(BeFalse())
-	g.Expect(letGo().Update(event.UpdateEvent{ObjectOld: held, ObjectNew: held})).To(BeFalse())
-	g.Expect(letGo().Delete(event.DeleteEvent{Object: rest})).To(BeTrue(), "opted out")
+	g.Expect(holdEnds().Update(event.UpdateEvent{ObjectOld: held, ObjectNew: rest})).To(BeTrue())
+	g.Expect(holdEnds().Update(event.UpdateEvent{ObjectOld: rest, ObjectNew: held})).To(BeFalse())
+	g.Expect(holdEnds().Update(event.UpdateEvent{ObjectOld: held, ObjectNew: held})).To(BeFalse())
+	g.Expect(holdEnds().Delete(event.DeleteEvent{Object: rest})).To(BeTrue(), "opted out")
 }
 
 func TestLeftoversAreLookedForInReplicaSets(t *testing.T) {

@@ -59,7 +59,7 @@ var _ = Describe("The metrics of a held Deployment", func() {
 		measured.ExpectNoRollout()
 	})
 
-	It("name what keeps it, until it is let go or gone", func() {
+	It("name what keeps it, until it is released or gone", func() {
 		d := w.deployment(func(d *appsv1.Deployment) {
 			d.Annotations[apinative.PartitionAnnotation], d.Labels[apinative.UpdatePolicyLabel] = "many", "InPlaceOnly"
 		})

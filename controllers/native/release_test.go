@@ -66,7 +66,7 @@ var _ = Describe("Without policies", func() {
 		Expect(set.Annotations).NotTo(HaveKey("insitu.dev/held-max-unavailable"))
 	})
 
-	It("a workload whose hold was undone is let go, and that is said", func() {
+	It("a workload whose hold was undone is released, and that is said", func() {
 		d := w.deployment(func(d *appsv1.Deployment) { d.Spec.Paused = false })
 		w.pods(w.replicaSet(d, "old", oldImage, 2))
 

@@ -22,7 +22,7 @@ var _ = Describe("A Deployment that is to be updated in place only, with maxUnav
 		return &appsv1.RollingUpdateDeployment{MaxUnavailable: ptr.To(intOrString(most)), MaxSurge: ptr.To(intOrString("1"))}
 	}
 
-	DescribeTable("says at once that it needs somebody, and what can be done", func(ctx context.Context, none string) {
+	DescribeTable("says at once that a user has to act, and what can be done", func(ctx context.Context, none string) {
 		w := newWorld(ctx)
 		d := w.deployment(func(d *appsv1.Deployment) {
 			d.Labels[apinative.UpdatePolicyLabel], d.Spec.Strategy.RollingUpdate = "InPlaceOnly", room(none)

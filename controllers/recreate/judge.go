@@ -40,7 +40,7 @@ func (s *Session) Judge(ctx context.Context, claim Claim, found *corev1.Persiste
 		return nil, nil
 	}
 	if claim.Pod != nil && inplace.IsLost(claim.Pod, s.now) {
-		return blocked(recreate.ReasonClaimInUse, "nobody knows whether its pod still writes: its node does not answer"), nil
+		return blocked(recreate.ReasonClaimInUse, "it is not known whether its pod still writes: its node does not answer"), nil
 	}
 	judgement, err := s.judge(ctx, claim, found, nil)
 	if err != nil {
@@ -57,14 +57,14 @@ func (s *Session) Judge(ctx context.Context, claim Claim, found *corev1.Persiste
 	if recreate.NeedsTrial(attempt) {
 		return &volumes.Recreation{
 			State: volumes.Changing, Reason: recreate.ReasonClaimRecreating,
-			Message: "it is to be made anew, and a first snapshot of it is taken while its pod runs", Attempt: &attempt,
+			Message: "it is to be recreated, and a first snapshot of it is taken while its pod runs", Attempt: &attempt,
 		}, nil
 	}
 	return s.goOn(claim, attempt), nil
 }
 
 func blocked(reason, why string) *volumes.Recreation {
-	return &volumes.Recreation{State: volumes.Blocked, Reason: reason, Message: "it is not made anew: " + why}
+	return &volumes.Recreation{State: volumes.Blocked, Reason: reason, Message: "it is not recreated: " + why}
 }
 
 // goOn returns what comes next for an attempt as long as the pod is there: nil if there is
@@ -72,18 +72,18 @@ func blocked(reason, why string) *volumes.Recreation {
 func (s *Session) goOn(claim Claim, attempt recreate.Attempt) *volumes.Recreation {
 	switch {
 	case attempt.Abandoned != "":
-		return &volumes.Recreation{State: volumes.UnderWay, Reason: recreate.ReasonClaimRecreating, Message: "it is not made anew: " + attempt.Abandoned}
+		return &volumes.Recreation{State: volumes.UnderWay, Reason: recreate.ReasonClaimRecreating, Message: "it is not recreated: " + attempt.Abandoned}
 	case claim.Pod == nil:
 		return nil
 	case recreate.NeedsTrial(attempt):
 		return nil // what it waits for was said when it was looked at, with the driver's words
 	}
-	message := "it is made anew from its own snapshot: its pod is stopped for that"
+	message := "it is recreated from its own snapshot: its pod is stopped for that"
 	switch attempt.Source {
 	case appsv1beta1.VolumeRecreateSource:
 		message = "it gets its volume " + attempt.Volume + " back: its pod is stopped for that"
 	case appsv1beta1.EmptyRecreateSource:
-		message = "it is made anew empty, and its volume held: its pod is stopped for that"
+		message = "it is recreated empty, and its volume held: its pod is stopped for that"
 	case appsv1beta1.SnapshotRecreateSource:
 	}
 	stopped := recreate.Stop(attempt, claim.Pod, s.now)
@@ -114,14 +114,14 @@ func (s *Session) judge(
 	}
 	for _, read := range readers {
 		if err := read(ctx, claim, &facts); err != nil {
-			return recreate.Judgement{}, fmt.Errorf("see whether claim %s/%s can be made anew: %w", found.Namespace, found.Name, err)
+			return recreate.Judgement{}, fmt.Errorf("see whether claim %s/%s can be recreated: %w", found.Namespace, found.Name, err)
 		}
 	}
 	judgement := recreate.Preflight(facts)
 	if judgement.Refused == nil {
 		refused, err := s.rehearse(ctx, facts, judgement)
 		if err != nil {
-			return recreate.Judgement{}, fmt.Errorf("ask whether claim %s/%s may be made anew: %w", found.Namespace, found.Name, err)
+			return recreate.Judgement{}, fmt.Errorf("ask whether claim %s/%s may be recreated: %w", found.Namespace, found.Name, err)
 		}
 		judgement.Refused = refused
 	}

@@ -223,10 +223,10 @@ func (s *Session) advance(ctx context.Context, claim Claim) (Result, error) {
 		case apierrors.IsConflict(err), apierrors.IsNotFound(err), apierrors.IsAlreadyExists(err):
 			return s.result(recreate.Step{Action: recreate.Wait, Reason: step.Reason, Message: step.Message, PodMayRun: step.PodMayRun}), nil
 		default:
-			return Result{}, fmt.Errorf("make claim %s/%s anew: %w", claim.Template.Namespace, claim.Template.Name, err)
+			return Result{}, fmt.Errorf("recreate claim %s/%s: %w", claim.Template.Namespace, claim.Template.Name, err)
 		}
 	}
-	return s.result(recreate.Step{Action: recreate.Wait, Reason: recreate.ReasonClaimRecreating, Message: "it is being made anew"}), nil
+	return s.result(recreate.Step{Action: recreate.Wait, Reason: recreate.ReasonClaimRecreating, Message: "it is being recreated"}), nil
 }
 
 // result returns when to look again at a step that waits.

@@ -73,7 +73,7 @@ func (r *Reconciler) refuseToShrink(s *scope) {
 		has, wants := before[earlier].Spec.Resources.Requests[corev1.ResourceStorage], template.Spec.Resources.Requests[corev1.ResourceStorage]
 		if wants.Cmp(has) < 0 {
 			r.recorder.Eventf(s.set, nil, corev1.EventTypeWarning, appsv1beta1.ReasonClaimNotShrunk, workload.ActionUpdate,
-				"claim template %s asks for %s, less than the %s before: existing claims keep their size, also when they are made anew from a snapshot",
+				"claim template %s asks for %s, less than the %s before: existing claims keep their size, also when they are recreated from a snapshot",
 				template.Name, wants.String(), has.String())
 		}
 	}

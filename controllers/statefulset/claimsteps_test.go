@@ -341,7 +341,7 @@ var _ = Describe("Claims that follow their template", func() {
 				Expect(slices.Sorted(slices.Values(has))).To(Equal(names), name)
 			}
 		}
-		Expect(w.claims()).To(HaveLen(6), "nobody deletes the claims of a template that was removed")
+		Expect(w.claims()).To(HaveLen(6), "no controller deletes the claims of a template that was removed")
 		w.expectNoWrites()
 	})
 })

@@ -116,7 +116,7 @@ var _ = Describe("A pod that is drained", func() {
 			conflicts++
 			pod := w.pod("sample-2")
 			before := pod.DeepCopy()
-			pod.Annotations = map[string]string{"somebody": "else"}
+			pod.Annotations = map[string]string{"another": "client"}
 			return w.api.Patch(w.ctx, pod, client.MergeFrom(before))
 		}
 		for conflicts == 0 {
@@ -134,7 +134,7 @@ var _ = Describe("A pod that is drained", func() {
 		Expect(w.manager.Writes("patch Pod/status sample-2")).To(HaveLen(2), "drained once, put back once")
 		Expect(w.manager.Writes("patch Pod sample-2")).To(HaveLen(1))
 		Expect(w.restarts()).To(Equal(same[int32](1)))
-		Expect(w.pod("sample-2").Annotations).To(HaveKeyWithValue("somebody", "else"))
+		Expect(w.pod("sample-2").Annotations).To(HaveKeyWithValue("another", "client"))
 		Expect(conditionTypes(w.refresh())).To(HaveLen(3), "a conflict is no failure")
 	})
 
@@ -178,7 +178,7 @@ var _ = Describe("A pod that is drained", func() {
 			touched = true
 			pod := w.pod("sample-2")
 			before := pod.DeepCopy()
-			pod.Annotations = map[string]string{"somebody": "else"}
+			pod.Annotations = map[string]string{"another": "client"}
 			return w.api.Patch(w.ctx, pod, client.MergeFrom(before))
 		}
 		result := w.reconcile()

@@ -119,7 +119,7 @@ var _ = Describe("Lifecycle hooks", func() {
 		before := pod.DeepCopy()
 		for i := range pod.Status.Conditions {
 			if c := &pod.Status.Conditions[i]; c.Type == appsv1beta1.KruisePodReady {
-				c.Status, c.Message = corev1.ConditionFalse, `[{"userAgent":"Somebody","key":"else"}]`
+				c.Status, c.Message = corev1.ConditionFalse, `[{"userAgent":"Another","key":"client"}]`
 			}
 		}
 		Expect(w.api.Status().Patch(ctx, pod, client.StrategicMergeFrom(before))).To(Succeed())
@@ -130,7 +130,7 @@ var _ = Describe("Lifecycle hooks", func() {
 		for _, c := range after.Status.Conditions {
 			if c.Type == appsv1beta1.KruisePodReady {
 				Expect(c.Status).To(Equal(corev1.ConditionFalse))
-				Expect(c.Message).To(MatchJSON(`[{"userAgent":"Somebody","key":"else"}]`))
+				Expect(c.Message).To(MatchJSON(`[{"userAgent":"Another","key":"client"}]`))
 			}
 		}
 	})

@@ -116,7 +116,7 @@ var _ = Describe("Ownership", func() {
 		Expect(w.status().Replicas).To(BeEquivalentTo(3))
 	})
 
-	It("of a name by somebody else's pod is reported", func(ctx context.Context) {
+	It("of a name by a pod of another client is reported", func(ctx context.Context) {
 		w := newWorld(ctx)
 		Expect(w.api.Create(w.ctx, barePod(w.namespace, "sample-1", nil))).To(Succeed())
 		w.apply(reference().Build())

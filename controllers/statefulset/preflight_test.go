@@ -156,7 +156,7 @@ var _ = Describe("A recreation", func() {
 		}),
 	)
 
-	It("of a pod that somebody asks for deletes nothing if it could not be made again", func(ctx context.Context) {
+	It("of a pod that a user asks for deletes nothing if it could not be made again", func(ctx context.Context) {
 		w := newWorld(ctx)
 		w.create(reference().Partition(3))
 		uids := w.uids()
@@ -383,7 +383,7 @@ var _ = Describe("A change that the API server refuses", func() {
 			conflicts++
 			pod := w.pod("sample-2")
 			before := pod.DeepCopy()
-			pod.Annotations = map[string]string{"somebody": "else"}
+			pod.Annotations = map[string]string{"another": "client"}
 			return w.api.Patch(w.ctx, pod, client.MergeFrom(before))
 		}
 		w.setImage("nginx:latest")

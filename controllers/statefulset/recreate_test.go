@@ -65,7 +65,7 @@ func (w *world) before(write string, happen func()) {
 	}
 }
 
-var _ = Describe("A claim that is made anew", Ordered, ContinueOnFailure, func() {
+var _ = Describe("A claim that is recreated", Ordered, ContinueOnFailure, func() {
 	var view cluster.Cluster
 	var w *world
 	var s *csi
@@ -165,7 +165,7 @@ var _ = Describe("A claim that is made anew", Ordered, ContinueOnFailure, func()
 		kept := w.counts().Kept
 		Expect(kept).To(HaveField("OldestTimestamp", Not(BeNil())))
 
-		By("not deleting a volume that somebody has bound to another claim")
+		By("not deleting a volume that another client has bound to another claim")
 		pv := s.volume(old.Spec.VolumeName)
 		pv.Status.Phase = corev1.VolumeBound
 		Expect(w.api.Status().Update(w.ctx, pv)).To(Succeed())
@@ -463,7 +463,7 @@ var _ = Describe("A claim that is made anew", Ordered, ContinueOnFailure, func()
 	})
 })
 
-var _ = Describe("A claim that would be made anew, where no snapshots are served", func() {
+var _ = Describe("A claim that would be recreated, where no snapshots are served", func() {
 	It("is named, and its pod is not stopped", func(ctx context.Context) {
 		w := newWorld(ctx)
 		s := w.newCSI(false)

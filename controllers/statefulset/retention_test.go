@@ -165,7 +165,7 @@ var _ = Describe("The retention policy of claims", func() {
 			w.expectSettled(1)
 			w.expectNoWrites()
 		},
-		Entry("nobody", keep, keep, "", ""),
+		Entry("no owner", keep, keep, "", ""),
 		Entry("the set", remove, keep, "the set", "the set"),
 		Entry("condemned pods", keep, remove, "", "the pod"),
 		Entry("the set and condemned pods", short.Spec, remove, remove, "the set", "the pod"),

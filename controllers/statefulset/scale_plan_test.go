@@ -115,7 +115,7 @@ func TestOrderedScaling(t *testing.T) {
 		"one that was evicted":                        {wanted: three, pods: pods{0: healthy, 1: healthy, 2: healthy, 3: evicted}, remove: []int{3}},
 		"not while one below it is not ready, either": {wanted: three, pods: pods{0: healthy, 1: healthy, 2: healthy, 3: unready, 4: unready}},
 		"none of all that go, while none is ready":    {pods: pods{0: unready, 1: unready, 2: unready}},
-		"one that a hook holds is let go":             {wanted: three, pods: pods{0: healthy, 1: healthy, 2: healthy, 3: unready, 4: held}, remove: []int{4}},
+		"one that a hook holds is removed":            {wanted: three, pods: pods{0: healthy, 1: healthy, 2: healthy, 3: unready, 4: held}, remove: []int{4}},
 		"the next beside one that a hook holds":       {wanted: three, pods: pods{0: held}, create: []int{1}},
 		"no other one goes beside that":               {wanted: three, pods: pods{0: held, 1: healthy, 2: healthy, 3: healthy}},
 		"nor does it wait for one that is held":       {wanted: three, pods: pods{0: healthy, 1: healthy, 2: healthy, 3: held, 4: unready}, remove: []int{4}},

@@ -112,7 +112,7 @@ func TestCanResizeForManyAtATime(t *testing.T) {
 	}
 	all.Wait()
 
-	g.Expect(answers).To(HaveEach(false), "nobody goes on before the answer is there")
+	g.Expect(answers).To(HaveEach(false), "no caller goes on before the answer is there")
 	g.Expect(server.Actions()).To(HaveLen(1))
 }
 

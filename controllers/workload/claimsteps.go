@@ -162,7 +162,7 @@ func Away(pod, namespace string, steps volumes.Claims) inplace.Blocker {
 	}
 	if blocker.Reason == "" {
 		// The claim is what it should be, and a node may still hold its volume.
-		blocker.Reason, blocker.Message = volumes.ReasonVolumeNotRemounted, "it is made again when its node has let go of its volume"
+		blocker.Reason, blocker.Message = volumes.ReasonVolumeNotRemounted, "it is made again when its node has unmounted its volume"
 	}
 	return blocker
 }

@@ -39,11 +39,11 @@ func TestClaimsOfOthers(t *testing.T) {
 		owners []metav1.OwnerReference
 		want   volumes.State
 	}{
-		"nobody":        {nil, volumes.Changing},
+		"no owner":      {nil, volumes.Changing},
 		"the set":       {controlledBy("StatefulSet", "ours", true), volumes.Changing},
 		"a pod":         {controlledBy("Pod", "its", true), volumes.Changing},
 		"an owner only": {controlledBy("Database", "theirs", false), volumes.Changing},
-		"somebody else": {controlledBy("Database", "theirs", true), volumes.Blocked},
+		"another owner": {controlledBy("Database", "theirs", true), volumes.Blocked},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -211,11 +211,11 @@ func TestProgress(t *testing.T) {
 	f.report(at("a", inplace.Settled), at("b", inplace.Waiting))
 	f.Expect(progressed()).To(BeTrue())
 	f.reportAll(Rollout{Revision: "other", Plan: inplace.Plan{Pods: []inplace.PodState{at("a", inplace.Waiting), at("b", inplace.Waiting)}}})
-	f.Expect(progressed()).To(BeTrue(), "another revision begins anew")
+	f.Expect(progressed()).To(BeTrue(), "another revision starts again")
 	f.reportAll(Rollout{Revision: "other", Plan: inplace.Plan{Pods: []inplace.PodState{at("a", inplace.Draining), at("b", inplace.Waiting)}}})
 	f.Expect(progressed()).To(BeTrue(), "towards that, it was never as far")
 	f.reportAll(Rollout{Revision: "other", Plan: inplace.Plan{Pods: []inplace.PodState{at("a2", inplace.Verifying), at("b", inplace.Waiting)}}})
-	f.Expect(progressed()).To(BeTrue(), "it was made anew")
+	f.Expect(progressed()).To(BeTrue(), "it was recreated")
 }
 
 // TestProgressBeforeTheManager: a manager that was started a moment ago does not take
@@ -315,9 +315,9 @@ func TestClaimOutcomes(t *testing.T) {
 		"after a while":              {[]Rollout{step(volumes.UnderWay), step(volumes.UnderWay), step(volumes.Settled), step(volumes.Settled)}, map[string]float64{"Done": 1}},
 		"that waits for its turn":    {[]Rollout{step(volumes.Changing, gold), step(volumes.Settled)}, nil},
 		"that was not written":       {[]Rollout{failing, step(volumes.Settled)}, nil},
-		"of somebody else":           {[]Rollout{step(volumes.UnderWay, func(s *volumes.Step) { s.Foreign = true }), step(volumes.Settled)}, nil},
+		"of another client":          {[]Rollout{step(volumes.UnderWay, func(s *volumes.Step) { s.Foreign = true }), step(volumes.Settled)}, nil},
 		"blocked, for two reasons":   {[]Rollout{step(volumes.Blocked), step(volumes.Blocked, func(s *volumes.Step) { s.Reason = volumes.ReasonClaimOverdue })}, map[string]float64{"Blocked": 1}},
-		"blocked, mended, blocked":   {[]Rollout{step(volumes.Blocked), step(volumes.UnderWay), step(volumes.Blocked)}, map[string]float64{"Blocked": 2}},
+		"blocked, fixed, blocked":    {[]Rollout{step(volumes.Blocked), step(volumes.UnderWay), step(volumes.Blocked)}, map[string]float64{"Blocked": 2}},
 		"refused, while it is tried": {[]Rollout{step(volumes.Changing, func(s *volumes.Step) { s.Refused = "quota" }), step(volumes.Blocked, func(s *volumes.Step) { s.Reason = volumes.ReasonClaimRefused })}, map[string]float64{"Refused": 1}},
 	} {
 		t.Run(name, func(t *testing.T) {

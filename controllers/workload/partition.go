@@ -66,7 +66,7 @@ func HeldByNumber(turns []Turn, vacant, room int) (held []bool, free int) {
 	slices.SortStableFunc(order, func(a, b int) int { return int(turns[a] - turns[b]) })
 	later, _ := slices.BinarySearchFunc(order, Vacant+1, func(i int, turn Turn) int { return int(turns[i] - turn) })
 	held = make([]bool, len(turns))
-	letGo := func(indices []int) {
+	allow := func(indices []int) {
 		for _, i := range indices {
 			held[i] = turns[i] != Updated && room <= 0
 			if !held[i] {
@@ -74,10 +74,10 @@ func HeldByNumber(turns []Turn, vacant, room int) (held []bool, free int) {
 			}
 		}
 	}
-	letGo(order[:later])
+	allow(order[:later])
 	free = max(min(vacant, room), 0)
 	room -= free
-	letGo(order[later:])
+	allow(order[later:])
 	return held, free
 }
 

@@ -48,7 +48,7 @@ var claimChanges = []claimChange{
 	},
 }
 
-// claimTable returns the table of changes of claims, in place and made anew.
+// claimTable returns the table of changes of claims, in place and by recreation.
 func claimTable() (string, error) {
 	var text strings.Builder
 	text.WriteString("| What changes in a claim template | `OnPodRollingUpdate` | `Recreate` | Reason |\n|---|---|---|---|\n")
@@ -64,14 +64,14 @@ func claimTable() (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("judge the change of %s: %w", c.words, err)
 		}
-		anew, reason := inPlace, ""
+		recreated, reason := inPlace, ""
 		if volumes.NeedsRecreate(claim, template) {
-			anew = "made anew from its own snapshot"
+			recreated = "recreated from its own snapshot"
 		}
 		if step.State == volumes.Blocked {
 			reason = code(step.Reason)
 		}
-		fmt.Fprintf(&text, "| %s | %s | %s | %s |\n", c.words, inPlace, anew, reason)
+		fmt.Fprintf(&text, "| %s | %s | %s | %s |\n", c.words, inPlace, recreated, reason)
 	}
 
 	return text.String(), nil

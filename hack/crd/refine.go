@@ -12,7 +12,7 @@ import (
 )
 
 // Sizes. Those of labels are set by Kubernetes, the others by us, far above
-// what anybody uses: the API server computes the cost of a rule from the
+// what any user sets: the API server computes the cost of a rule from the
 // largest input that the schema accepts, and refuses a definition whose rules
 // could cost too much.
 const (
@@ -105,7 +105,7 @@ func refineClaims(root *schemaProps) error {
 }
 
 // refineClaimStrategy takes away what a kind does not do: the claims of a CloneSet
-// are not made anew.
+// are not recreated.
 func refineClaimStrategy(root *schemaProps, kind string) error {
 	if kind != "CloneSet" {
 		return nil

@@ -216,9 +216,9 @@ func TestBinaryCheck(t *testing.T) {
 	one := binary{target: targets[1], build: &debug.BuildInfo{Settings: []debug.BuildSetting{
 		{Key: "CGO_ENABLED", Value: "0"}, {Key: "GOOS", Value: "linux"}, {Key: "GOARCH", Value: "arm64"}, {Key: "-trimpath", Value: "true"},
 	}}}
-	g.Expect(one.check([]string{"/home/somebody"})).To(Succeed())
-	one.content = []byte("/home/somebody/insitu/main.go")
-	g.Expect(one.check([]string{"/home/somebody"})).To(MatchError(ContainSubstring("insitu_linux_arm64 names a folder of this machine")))
+	g.Expect(one.check([]string{"/home/jane"})).To(Succeed())
+	one.content = []byte("/home/jane/insitu/main.go")
+	g.Expect(one.check([]string{"/home/jane"})).To(MatchError(ContainSubstring("insitu_linux_arm64 names a folder of this machine")))
 	one.build.Settings[0].Value = "1"
 	g.Expect(one.check(nil)).To(MatchError("insitu_linux_arm64 was not built with map[CGO_ENABLED:0]"))
 }

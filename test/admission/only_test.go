@@ -26,7 +26,7 @@ func TestOnlyInsituChangesImages(t *testing.T) {
 		mustBeMade(t, operator(t), newPod(t, namespace, "changed-beside", a, false), a, state{imageA, "100m", imageA})
 		mustBeMade(t, operator(t), newPod(t, namespace, "resized", a, false), a, state{imageA, "200m", imageB})
 	})
-	t.Run("anybody else", func(t *testing.T) {
+	t.Run("any other client", func(t *testing.T) {
 		for _, user := range []string{"", "jane", "system:serviceaccount:insitu-system:default", "system:serviceaccount:other:insitu-manager"} {
 			g, c := NewWithT(t), clientOf(t, user, "system:masters")
 			g.Expect(setImage(t, c, pod, imageB)).To(MatchError(ContainSubstring(refusal)), user)

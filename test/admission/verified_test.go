@@ -69,15 +69,15 @@ func signed(t *testing.T, namespace, refusal string, trust func(*testing.T, ...s
 	})
 	t.Run("an image that is no longer trusted", func(t *testing.T) {
 		g := NewWithT(t)
-		running, mended := newPod(t, namespace, "revoked", a, true), newPod(t, namespace, "mended", a, false)
+		running, repaired := newPod(t, namespace, "revoked", a, true), newPod(t, namespace, "repaired", a, false)
 		trust(t, imageB)
 		await(t, func() error { return creation(t, admin, namespace, imageA) }, refusal)
 		mustBeDenied(t, insitu, running, a, state{imageA, "200m", imageB}, refusal)
-		// What starts nothing is let through, or nobody could clean up.
+		// What starts nothing is let through, or no client could clean up.
 		labeled := running.DeepCopy()
 		labeled.Labels["looked"] = "at"
 		g.Expect(admin.Patch(t.Context(), labeled, client.MergeFrom(running))).To(Succeed())
-		mustBeMade(t, insitu, mended, a, b)
+		mustBeMade(t, insitu, repaired, a, b)
 		g.Expect(admin.Delete(t.Context(), running, client.GracePeriodSeconds(0))).To(Succeed())
 	})
 	t.Run("elsewhere", func(t *testing.T) {
@@ -92,13 +92,13 @@ func TestVerifiedImages(t *testing.T) {
 
 // Without the list nothing is verified.
 func TestVerifiedImagesNeedTheList(t *testing.T) {
-	install(t, "verified-images.yaml", "verified-by-nobody", func(obj *unstructured.Unstructured) {
+	install(t, "verified-images.yaml", "verified-by-none", func(obj *unstructured.Unstructured) {
 		if obj.GetKind() == "ValidatingAdmissionPolicyBinding" {
 			_ = unstructured.SetNestedField(obj.Object, "missing", "spec", "paramRef", "name")
 		}
 	})
 	admin := clientOf(t, "")
-	await(t, func() error { return creation(t, admin, "verified-by-nobody", imageA) }, "no params found")
+	await(t, func() error { return creation(t, admin, "verified-by-none", imageA) }, "no params found")
 }
 
 // creation tries to create a pod with an image.

@@ -154,7 +154,7 @@ func TestClaimTemplatesThatFollow(t *testing.T) {
 	}
 }
 
-// TestRecreatedClaimTemplates: a claim that cannot change is made anew, so that
+// TestRecreatedClaimTemplates: a claim that cannot change is recreated, so that
 // nothing is refused.
 func TestRecreatedClaimTemplates(t *testing.T) {
 	c := strictClient(t)

@@ -31,20 +31,20 @@ func TestWhatIsStoredOfACloneSetCanBeRead(t *testing.T) {
 
 	for _, path := range []string{flat, nested} {
 		for name, fields := range map[string]string{
-			"partition beyond int32":     `{partition: 5000000000}`,
-			"partition with exponent":    `{partition: 1e3}`,
-			"partition with fraction":    `{partition: 1.5}`,
-			"partition of 2^31-1":        `{partition: 2147483647}`,
-			"maxUnavailable beyond":      `{maxUnavailable: 5000000000}`,
-			"maxSurge beyond int32":      `{maxSurge: 2147483648}`,
-			"maxSurge a list":            `{maxSurge: [1]}`,
-			"maxSurge a boolean":         `{maxSurge: true}`,
-			"paused null":                `{paused: null}`,
-			"nothing to scatter":         `{scatterStrategy: []}`,
-			"scattered by a number":      `{scatterStrategy: [{key: a, value: 1}]}`,
-			"grace period beyond int32":  `{inPlaceUpdateStrategy: {gracePeriodSeconds: 5000000000}}`,
-			"weight beyond int32":        `{priorityStrategy: {weightPriority: [{weight: 5000000000, matchSelector: {matchLabels: {a: b}}}]}}`,
-			"order and weight of nobody": `{priorityStrategy: {weightPriority: [], orderPriority: []}}`,
+			"partition beyond int32":    `{partition: 5000000000}`,
+			"partition with exponent":   `{partition: 1e3}`,
+			"partition with fraction":   `{partition: 1.5}`,
+			"partition of 2^31-1":       `{partition: 2147483647}`,
+			"maxUnavailable beyond":     `{maxUnavailable: 5000000000}`,
+			"maxSurge beyond int32":     `{maxSurge: 2147483648}`,
+			"maxSurge a list":           `{maxSurge: [1]}`,
+			"maxSurge a boolean":        `{maxSurge: true}`,
+			"paused null":               `{paused: null}`,
+			"nothing to scatter":        `{scatterStrategy: []}`,
+			"scattered by a number":     `{scatterStrategy: [{key: a, value: 1}]}`,
+			"grace period beyond int32": `{inPlaceUpdateStrategy: {gracePeriodSeconds: 5000000000}}`,
+			"weight beyond int32":       `{priorityStrategy: {weightPriority: [{weight: 5000000000, matchSelector: {matchLabels: {a: b}}}]}}`,
+			"empty order and weight":    `{priorityStrategy: {weightPriority: [], orderPriority: []}}`,
 		} {
 			patches[path+" "+name] = at(path, fields)
 		}

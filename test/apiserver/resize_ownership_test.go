@@ -19,7 +19,7 @@ import (
 
 // TestTheServerSaysWhoResized checks what ownership of resources is told by: the
 // API server notes what we set in an entry of its own, and takes a value out of it
-// that somebody else changes.
+// that another client changes.
 func TestTheServerSaysWhoResized(t *testing.T) {
 	g := NewWithT(t)
 	c, err := client.New(server, client.Options{})

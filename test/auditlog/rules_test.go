@@ -74,7 +74,7 @@ func TestUnusedIsWhatNoRequestAskedFor(t *testing.T) {
 
 func TestBindingsOfAnAccountAreThoseOfItsGroupsToo(t *testing.T) {
 	binding := func(name string, subject rbacv1.Subject) rbacv1.ClusterRoleBinding {
-		return rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: "somebody"}, subject}}
+		return rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: "jane"}, subject}}
 	}
 	NewWithT(t).Expect(BoundTo("insitu-system", "insitu-manager", []rbacv1.ClusterRoleBinding{
 		binding("own", rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "insitu-system", Name: "insitu-manager"}),

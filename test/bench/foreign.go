@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// foreignSettings say what of a cluster nobody has opted in.
+// foreignSettings say what of a cluster is not opted in.
 type foreignSettings struct {
 	// pods is how many pods there are, ten of each Deployment.
 	pods int

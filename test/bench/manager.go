@@ -97,7 +97,7 @@ func chartConfig(ctx context.Context, api client.Client) (*configv1alpha1.Insitu
 
 // configureOutside changes what a manager outside of a pod needs otherwise: the
 // addresses it serves at, and to know its namespace. Metrics are served without
-// TLS, which nobody else reads them over.
+// TLS: no other program reads them.
 func configureOutside(ctx context.Context, config *configv1alpha1.InsituConfiguration) error {
 	var err error
 	config.LeaderElection.ResourceNamespace = systemNamespace
@@ -109,7 +109,7 @@ func configureOutside(ctx context.Context, config *configv1alpha1.InsituConfigur
 	return err
 }
 
-// freeAddress returns an address of this machine that nobody listens at.
+// freeAddress returns an address of this machine that no process listens at.
 func freeAddress(ctx context.Context) (string, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -28,8 +28,8 @@ import (
 // place and does nothing else. It makes the manager's writes to each pod, as many
 // at a time, and between them waits for the kubelet, by one watch of all pods. It
 // trusts that all goes well: it reads no EndpointSlices, proves nothing, tries
-// nothing first, keeps no record, reports nothing, and when it dies, nobody can
-// continue.
+// nothing first, keeps no record, reports nothing, and when it dies, no other
+// client can continue.
 type minimal struct {
 	kube     kubernetes.Interface
 	pods     corelisters.PodNamespaceLister

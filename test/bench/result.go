@@ -68,7 +68,7 @@ const (
 	byMinimal = "minimal client"
 )
 
-// rollout returns the rollout that was made by somebody with a budget, nil if
+// rollout returns the rollout that one of them made with a budget, nil if
 // there is none.
 func (r *result) rollout(by, maxUnavailable string) *rollout {
 	for i := range r.Rollouts {

@@ -52,7 +52,7 @@ func (p process) memory() (now, peak uint64, err error) {
 	return status.VmRSS, status.VmHWM, nil
 }
 
-// resetPeak lets the peak begin anew.
+// resetPeak starts the measurement of the peak again.
 //
 // Source of the value: proc_pid_clear_refs(5).
 func (p process) resetPeak() error {

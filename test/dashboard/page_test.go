@@ -293,7 +293,7 @@ func TestAThousandPods(t *testing.T) {
 	// How long it takes is up to the machine; what is touched is not.
 	var drawn struct{ All, One, Took float64 }
 	p.run(chromedp.Evaluate(drawScript, &drawn, awaitPromise))
-	t.Logf("drawing all 1000 pods anew took %.0f ms, and touched %.0f nodes; one pod touched %.0f", drawn.Took, drawn.All, drawn.One)
+	t.Logf("drawing all 1000 pods again took %.0f ms, and touched %.0f nodes; one pod touched %.0f", drawn.Took, drawn.All, drawn.One)
 	p.g.Expect(drawn.All).To(BeNumerically("<", 10*1000))
 	p.g.Expect(drawn.One).To(And(BeNumerically(">", 0), BeNumerically("<", 100)), "one pod moves, the others stay as they are")
 	p.picture("thousand-light")

@@ -125,7 +125,7 @@ var _ = Describe("The operator's writes, by the API server's audit log", func() 
 	})
 })
 
-// nudge changes a label of a pod that nobody reads, so that the set is
+// nudge changes a label of a pod that no controller reads, so that the set is
 // reconciled, and gives the operator the time to do so.
 func nudge(ctx context.Context, set *appsv1beta1.StatefulSet, value string) {
 	GinkgoHelper()

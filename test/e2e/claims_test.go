@@ -141,7 +141,7 @@ var _ = Describe("Claims", func() {
 		set := create(ctx, claiming(namespace, remove, remove))
 		before, uid := current(ctx), getPod(ctx, set, 1).UID
 		// A finalizer keeps the pod for as long as it takes.
-		DeferCleanup(func(ctx context.Context) { letAllGo(ctx, namespace) })
+		DeferCleanup(func(ctx context.Context) { releaseAll(ctx, namespace) })
 		holdAgain(ctx, set, 1)
 		owners := func(ctx context.Context) []metav1.OwnerReference {
 			return claimNamed(ctx, namespace, "data-sample-1").OwnerReferences
@@ -153,7 +153,7 @@ var _ = Describe("Claims", func() {
 		}).Should(Succeed())
 		scale(ctx, set, 2)
 		Eventually(ctx, owners).ShouldNot(ContainElement(HaveField("UID", uid)))
-		letGo(ctx, set, 1)
+		release(ctx, set, 1)
 		waitSettled(ctx, set)
 		Expect(getPod(ctx, set, 1).UID).NotTo(Equal(uid))
 		stay(ctx, before)
@@ -201,7 +201,7 @@ var _ = Describe("Claims", func() {
 })
 
 var _ = Describe("A pod whose labels are taken off", func() {
-	It("is let go, and taken back with them", func(ctx context.Context) {
+	It("is released, and taken back with them", func(ctx context.Context) {
 		namespace := newNamespace(ctx)
 		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine))
 		uid := getPod(ctx, set, 1).UID

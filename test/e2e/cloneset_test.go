@@ -219,7 +219,7 @@ var _ = Describe("A CloneSet", func() {
 	})
 
 	It("goes through its hooks, also back while they hold, and down", func(ctx context.Context) {
-		DeferCleanup(func(ctx context.Context) { letAllGo(ctx, namespace) })
+		DeferCleanup(func(ctx context.Context) { releaseAll(ctx, namespace) })
 		c := newClones(ctx, builders.CloneSet(namespace, "sample", sleeperV1).MaxUnavailable(1).With(func(set *appsv1beta1.CloneSet) {
 			set.Spec.Template.Finalizers = []string{blocker}
 			set.Spec.Template.Spec.TerminationGracePeriodSeconds = ptr.To[int64](2)
@@ -328,7 +328,7 @@ var _ = Describe("A CloneSet", func() {
 		}
 	})
 
-	It("lets claims go with their pods, also with one that was gone at once", func(ctx context.Context) {
+	It("deletes claims with their pods, also with one that was gone at once", func(ctx context.Context) {
 		makeVolumes(ctx, namespace, 6)
 		c := newClones(ctx, builders.CloneSet(namespace, "sample", sleeperV1).Replicas(3).With(func(set *appsv1beta1.CloneSet) {
 			set.Spec.VolumeClaimTemplates = claiming(namespace, "", "").Build().Spec.VolumeClaimTemplates

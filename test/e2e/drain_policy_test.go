@@ -119,7 +119,7 @@ var _ = Describe("Drained pods", Serial, func() {
 
 	// The operator is killed, and what it drained stays so, whatever its kubelet says, until
 	// the switch is gone.
-	It("are ready within 15 s when nobody is there and the switch is gone", func(ctx context.Context) {
+	It("are ready within 15 s when no operator runs and the switch is gone", func(ctx context.Context) {
 		web := builtin{kind: deployment, namespace: newNamespace(ctx)}
 		web.start(ctx, web.waiting(nginxAlpine, 3600))
 		web.setImage(ctx, nginxLatest)

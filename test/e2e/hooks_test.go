@@ -36,12 +36,12 @@ func hooked(namespace string, lifecycle appsv1beta1.Lifecycle) *builders.Statefu
 		s.Spec.Template.Finalizers = []string{blocker}
 		s.Spec.Template.Spec.TerminationGracePeriodSeconds = ptr.To[int64](2)
 		s.Spec.Lifecycle = &lifecycle
-		DeferCleanup(func(ctx context.Context) { letAllGo(ctx, namespace) })
+		DeferCleanup(func(ctx context.Context) { releaseAll(ctx, namespace) })
 	})
 }
 
-// letAllGo takes the finalizer off all pods, so that their namespace can go.
-func letAllGo(ctx context.Context, namespace string) {
+// releaseAll takes the finalizer off all pods, so that their namespace can go.
+func releaseAll(ctx context.Context, namespace string) {
 	list := &corev1.PodList{}
 	Expect(api.List(ctx, list, client.InNamespace(namespace))).To(Succeed())
 	for i := range list.Items {
@@ -59,7 +59,7 @@ func setBlocker(ctx context.Context, pod *corev1.Pod, on bool) error {
 	return api.Patch(ctx, pod, client.MergeFrom(before))
 }
 
-func letGo(ctx context.Context, set *appsv1beta1.StatefulSet, ordinal int) {
+func release(ctx context.Context, set *appsv1beta1.StatefulSet, ordinal int) {
 	GinkgoHelper()
 	Expect(setBlocker(ctx, getPod(ctx, set, ordinal), false)).To(Succeed())
 }
@@ -84,7 +84,7 @@ func waitState(ctx context.Context, set *appsv1beta1.StatefulSet, ordinal int, s
 	return pod
 }
 
-// conducts is a hook controller: it lets pods go that are held, and puts the
+// conducts is a hook controller: it releases pods that are held, and puts the
 // finalizer back on those that were updated. It does so until the spec ends.
 func conducts(ctx context.Context, namespace, app string) {
 	stop := make(chan struct{})
@@ -143,7 +143,7 @@ var _ = Describe("Lifecycle hooks", func() {
 		Expect(held.Spec.Containers[0].Image).To(Equal(sleeperV1))
 		expectEvent(ctx, namespace, "StatefulSet", string(appsv1beta1.LifecycleStatePreparingUpdate), "pod sample-1")
 
-		letGo(ctx, set, 1)
+		release(ctx, set, 1)
 		updated := waitState(ctx, set, 1, appsv1beta1.LifecycleStateUpdated)
 		Expect(updated.Annotations).NotTo(HaveKey(appsv1beta1.PendingUpdateKey))
 		expectHeld(ctx, set, "sample-1", inplace.ReasonUpdatedHook)
@@ -153,7 +153,7 @@ var _ = Describe("Lifecycle hooks", func() {
 		holdAgain(ctx, set, 1)
 		waitState(ctx, set, 1, appsv1beta1.LifecycleStateNormal)
 		waitState(ctx, set, 0, appsv1beta1.LifecycleStatePreparingUpdate)
-		letGo(ctx, set, 0)
+		release(ctx, set, 0)
 		waitState(ctx, set, 0, appsv1beta1.LifecycleStateUpdated)
 		holdAgain(ctx, set, 0)
 		waitSettled(ctx, set)
@@ -178,7 +178,7 @@ var _ = Describe("Lifecycle hooks", func() {
 		before := pods(ctx, set)
 		setImage(ctx, set, sleeperV2)
 		waitState(ctx, set, 2, appsv1beta1.LifecycleStatePreparingUpdate)
-		letGo(ctx, set, 2)
+		release(ctx, set, 2)
 		waitState(ctx, set, 2, appsv1beta1.LifecycleStateUpdated)
 		setImage(ctx, set, "insitu-dev/sleeper:v3")
 		Eventually(ctx, func(g Gomega) {
@@ -213,7 +213,7 @@ var _ = Describe("Lifecycle hooks", func() {
 
 		change(ctx, set, scaledTo(1))
 		waitState(ctx, set, 1, appsv1beta1.LifecycleStatePreparingDelete)
-		letGo(ctx, set, 1)
+		release(ctx, set, 1)
 		Eventually(ctx, func() int { return len(pods(ctx, set)) }).Should(Equal(1))
 	})
 
@@ -257,7 +257,7 @@ var _ = Describe("Lifecycle hooks", func() {
 			g.Expect(now.UID).To(Equal(pod.UID))
 			g.Expect(now.Status.ContainerStatuses[0].State.Terminated).NotTo(BeNil())
 		}).Should(Succeed())
-		letGo(ctx, set, 1)
+		release(ctx, set, 1)
 		Eventually(ctx, func(g Gomega) {
 			now := &corev1.Pod{}
 			g.Expect(api.Get(ctx, client.ObjectKeyFromObject(pod), now)).To(Succeed())

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-var _ = Describe("What is kept of claims that were made anew", func() {
-	It("is listed, deleted and let go of by kubectl insitu volumes", func(ctx context.Context) {
+var _ = Describe("What is kept of recreated claims", func() {
+	It("is listed, deleted and released by kubectl insitu volumes", func(ctx context.Context) {
 		namespace := newRecreateNamespace(ctx)
 		set := create(ctx, nginxWithVolume(namespace, classStandard).Replicas(2).With(recreating(nil)))
 		fillVolumes(ctx, set)

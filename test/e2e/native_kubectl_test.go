@@ -290,7 +290,7 @@ func (b builtin) annotate(ctx context.Context, key string, value *string) {
 // the spec releases them: so an update stays in its middle, however late a spec looks. A
 // StatefulSet that has come to its partition is released, so it has no partition, but a
 // PodDisruptionBudget of those pods.
-func (b builtin) keepOthers(ctx context.Context) (letGo func(context.Context)) {
+func (b builtin) keepOthers(ctx context.Context) (release func(context.Context)) {
 	GinkgoHelper()
 	var names []string
 	for _, pod := range b.pods(ctx) {
@@ -321,14 +321,14 @@ func (b builtin) keepOthers(ctx context.Context) (letGo func(context.Context)) {
 // and will not begin.
 func (b builtin) half(ctx context.Context, image string) {
 	GinkgoHelper()
-	letGo := b.keepOthers(ctx)
+	release := b.keepOthers(ctx)
 	b.setImage(ctx, image)
 	Expect(b.isHeld(ctx)).To(BeTrue(), "the hold is in the write that changes the template")
 	b.reached(ctx, image, 1)
 	b.annotate(ctx, native.PausedAnnotation, ptr.To("true"))
 	// Before the operator has seen the pause, it would go on with the others.
 	Eventually(ctx, b.annotation).WithArguments(native.StatusAnnotation).Should(ContainSubstring(`"state":"` + string(native.Paused) + `"`))
-	letGo(ctx)
+	release(ctx)
 	Expect(countImage(b.pods(ctx), image)).To(Equal(1))
 }
 

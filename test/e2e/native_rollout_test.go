@@ -245,13 +245,13 @@ var _ = forEachKind("The hold", func(kind string) {
 
 	It("stays when the manifest is applied again in the middle", func(ctx context.Context) {
 		before := web.start(ctx, web.gated(nginxAlpine))
-		wish, letGo := web.wish(ctx), web.keepOthers(ctx)
+		wish, release := web.wish(ctx), web.keepOthers(ctx)
 		web.apply(ctx, web.gated(nginxLatest))
 		Expect(web.isHeld(ctx)).To(BeTrue())
 		web.reached(ctx, nginxLatest, 1)
 		web.apply(ctx, web.gated(nginxLatest))
 		Expect(web.isHeld(ctx)).To(BeTrue())
-		letGo(ctx)
+		release(ctx)
 		expectInPlace(before, web.updated(ctx), 1)
 		Expect(web.wish(ctx)).To(Equal(wish))
 		Expect(web.apply(ctx, web.gated(nginxLatest))).To(ContainSubstring("unchanged"))
@@ -259,13 +259,13 @@ var _ = forEachKind("The hold", func(kind string) {
 
 	It("leaves no conflict for server-side apply", func(ctx context.Context) {
 		before := web.start(ctx, web.gated(nginxAlpine), "--server-side")
-		letGo := web.keepOthers(ctx)
+		release := web.keepOthers(ctx)
 		web.apply(ctx, web.gated(nginxLatest), "--server-side")
 		Expect(web.isHeld(ctx)).To(BeTrue())
 		web.reached(ctx, nginxLatest, 1)
 		web.apply(ctx, web.gated(nginxLatest), "--server-side")
 		Expect(web.isHeld(ctx)).To(BeTrue())
-		letGo(ctx)
+		release(ctx)
 		expectInPlace(before, web.updated(ctx), 1)
 		web.apply(ctx, web.gated(nginxAlpine), "--server-side")
 		expectInPlace(before, web.updated(ctx), 2)
@@ -276,14 +276,14 @@ var _ = forEachKind("The hold", func(kind string) {
 
 	It("takes over a new strategy, and restores that", func(ctx context.Context) {
 		before := web.start(ctx, web.gated(nginxAlpine))
-		letGo := web.keepOthers(ctx)
+		release := web.keepOthers(ctx)
 		web.apply(ctx, web.gated(nginxLatest))
 		web.reached(ctx, nginxLatest, 1)
 		changed := strings.Replace(web.gated(nginxLatest), "maxUnavailable: 1", "maxUnavailable: 2", 1)
 		changed = strings.Replace(changed, "partition: 0", "partition: 1", 1)
 		web.apply(ctx, changed)
 		Expect(web.isHeld(ctx)).To(BeTrue())
-		letGo(ctx)
+		release(ctx)
 		after := web.updated(ctx)
 		Expect(uids(after)).To(Equal(uids(before)))
 		strategy := web.get(ctx).Object["spec"].(map[string]any)

@@ -207,7 +207,7 @@ var _ = Describe("The order of pods", func() {
 				HaveField("Message", And(ContainSubstring("pod "+victim.Name), ContainSubstring("on node "+victim.Node), ContainSubstring("--force")))))
 		})
 		expectInPlace(others(slices.Clone(before)), others(pods(ctx, set)), 1)
-		Expect(getPodNamed(ctx, namespace, victim.Name).UID).To(Equal(victim.UID), "nobody knows whether it still runs")
+		Expect(getPodNamed(ctx, namespace, victim.Name).UID).To(Equal(victim.UID), "it is not known whether it still runs")
 
 		startNode(ctx)
 		waitSettled(ctx, set)

@@ -313,7 +313,7 @@ var _ = Describe("An update that is overtaken", func() {
 		}),
 	)
 
-	// The slice is of no Service, so nobody corrects it: the pod stays Draining.
+	// The slice is of no Service, so no controller corrects it: the pod stays Draining.
 	It("goes back while an EndpointSlice still lists the pod", func(ctx context.Context) {
 		c := overtaken{
 			given: func(*appsv1beta1.StatefulSet) {}, update: image(sleeperV2),

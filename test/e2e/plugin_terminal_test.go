@@ -83,7 +83,7 @@ var _ = Describe("The kubectl plugin in a terminal", func() {
 		}
 
 		see("before\nName: ", `Phase: +Progressing`, `.* sample-1 +HookHeld +InPlaceUpdateHook +\S+ .*node-\d$`, `.*image sleeper:v1 -> sleeper:v2`)
-		letGo(ctx, set, 1)
+		release(ctx, set, 1)
 		waitState(ctx, set, 1, appsv1beta1.LifecycleStateUpdated)
 		see("before\nName: ", `.* sample-1 +\S+ +UpdatedHook`)
 		// A terminal that breaks lines moves what is above them out of sight.
@@ -92,7 +92,7 @@ var _ = Describe("The kubectl plugin in a terminal", func() {
 		holdAgain(ctx, set, 1)
 		see("Name: ", `.* sample-0 +HookHeld +InPlaceUpdateHook`, `.* sample-1 +Settled`)
 		window.resize(ctx, 110, 40)
-		letGo(ctx, set, 0)
+		release(ctx, set, 0)
 		waitState(ctx, set, 0, appsv1beta1.LifecycleStateUpdated)
 		holdAgain(ctx, set, 0)
 		see("", `Phase: +Healthy`, `Updates: +2 in place, 0 as new pods`, `.* sample-0 .* 1 \(1 new\)`, `exit code 0$`)

@@ -57,7 +57,7 @@ type crashRow struct {
 }
 
 // newCrashRun makes a set of three pods, with data, whose claims are about to be
-// made anew.
+// recreated.
 func newCrashRun(ctx context.Context, program string) *crashRun {
 	GinkgoHelper()
 	r := &crashRun{}
@@ -71,7 +71,7 @@ func newCrashRun(ctx context.Context, program string) *crashRun {
 	return r
 }
 
-// run makes the claims anew with a manager that dies of some writes, each with a
+// run recreates the claims with a manager that dies of some writes, each with a
 // number from 1. If others are waited for, it is started again only when they have
 // done what they do.
 func (r *crashRun) run(ctx context.Context, waitForOthers bool, isFatal func(number int) bool) recreateEnd {
@@ -203,7 +203,7 @@ func (r *crashRun) describe(w write) string {
 func describeVolume(w write) string {
 	switch {
 	case !bytes.Contains(w.body, []byte("insitu.dev/held-volume")):
-		return "let the old volume go"
+		return "release the old volume"
 	case bytes.Contains(w.body, []byte(`"insitu.dev/held-volume":null`)):
 		return "hold the old volume no more"
 	case bytes.Contains(w.body, []byte("provedTimestamp")):
@@ -213,7 +213,7 @@ func describeVolume(w write) string {
 	}
 }
 
-// describeClaim is a write to a claim that is made anew.
+// describeClaim is a write to a claim that is recreated.
 func describeClaim(w write) string {
 	switch {
 	case w.verb != "patch":
@@ -225,7 +225,7 @@ func describeClaim(w write) string {
 	case bytes.Contains(w.body, []byte("triedTimestamp")):
 		return "note that the first snapshot was ready"
 	case bytes.Contains(w.body, []byte(`\"recreate\"`)):
-		return "note that it is to be made anew"
+		return "note that it is to be recreated"
 	case bytes.Contains(w.body, []byte("sinceTimestamp")):
 		return "note since when the old volume is held"
 	default:
@@ -310,7 +310,7 @@ func isReady(pod *corev1.Pod) bool {
 }
 
 // steps returns what was written, but for the status of the set, which is written
-// whenever somebody has a look.
+// whenever the manager looks at the set.
 func (r *crashRun) steps() []string {
 	var steps []string
 	for _, w := range r.written()[r.changed:] {
@@ -335,7 +335,7 @@ func (r *crashRun) table(end, undisturbed recreateEnd) string {
 	return b.String()
 }
 
-var _ = Describe("The manager, killed with SIGKILL while it makes claims anew", Serial, func() {
+var _ = Describe("The manager, killed with SIGKILL while it recreates claims", Serial, func() {
 	It("after any write, and after all that others do then, ends the same", func(ctx context.Context) {
 		program := buildManager(ctx)
 		stopOperator(ctx)

@@ -60,7 +60,7 @@ func undo(ctx context.Context, namespace, claim, volume string) {
 	Expect(api.Patch(ctx, found, mergeFrom(before))).To(Succeed())
 }
 
-var _ = Describe("The volumes of a database, made anew from their snapshots", func() {
+var _ = Describe("The volumes of a database, recreated from their snapshots", func() {
 	DescribeTable("lose nothing: forth, back, undone, and restored elsewhere", func(ctx context.Context, d database) {
 		namespace := newRecreateNamespace(ctx)
 		set := create(ctx, d.set(namespace, classStandard).With(recreating(nil)))

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-var _ = Describe("A claim that somebody makes by hand while the operator makes it anew", Serial, func() {
+var _ = Describe("A claim that a user makes by hand while the operator recreates it", Serial, func() {
 	DescribeTable("keeps its pod away, until a user says what it is to have", func(ctx context.Context, d database) {
 		const pod, name = "sample-2", "data-sample-2"
 		program := buildManager(ctx)

@@ -134,7 +134,7 @@ func hardQuota(namespace, name, of, hard string) *corev1.ResourceQuota {
 	}
 }
 
-// keptSnapshots are those that nobody has deleted: one that is deleted in the
+// keptSnapshots are those that no client has deleted: one that is deleted in the
 // moment in which it is made goes only when the snapshot controller looks at it
 // again.
 func keptSnapshots(ctx context.Context, namespace string) []unstructured.Unstructured {
@@ -152,7 +152,7 @@ type refusal struct {
 	change  edit
 }
 
-var _ = Describe("Claims that cannot be made anew", func() {
+var _ = Describe("Claims that cannot be recreated", func() {
 	var (
 		namespace string
 		set       *appsv1beta1.StatefulSet
@@ -232,7 +232,7 @@ var _ = Describe("Claims that cannot be made anew", func() {
 				s.Spec.VolumeClaimUpdateStrategy = template.Spec.VolumeClaimUpdateStrategy
 			})
 			waitVolumes(ctx, set)
-			remove(ctx) // not before: in the moment between, the claim could be made anew
+			remove(ctx) // not before: in the moment between, the claim could be recreated
 		}
 		notStopped(ctx, set, before, 0, 1)
 		Expect(contents(ctx, set)).To(Equal(data))
@@ -350,7 +350,7 @@ var _ = Describe("Claims that cannot be made anew", func() {
 })
 
 var _ = Describe("A claim of a volume that no snapshot can be taken of", func() {
-	It("is refused, or made anew empty, as told, and the old volume is kept", func(ctx context.Context) {
+	It("is refused, or recreated empty, as told, and the old volume is kept", func(ctx context.Context) {
 		namespace := newRecreateNamespace(ctx)
 		makeVolumes(ctx, namespace, 1)
 		// The volume is a folder of a node: the pod has its data there only.

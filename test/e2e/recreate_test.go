@@ -50,7 +50,7 @@ const (
 	undoAnnotation      = "insitu.dev/undo-recreate"
 )
 
-// recreating lets the claims of a set be made anew from their snapshots, those of
+// recreating lets the claims of a set be recreated from their snapshots, those of
 // one pod at a time.
 func recreating(change func(*appsv1beta1.VolumeClaimRecreateStrategy)) edit {
 	return func(s *appsv1beta1.StatefulSet) {
@@ -141,7 +141,8 @@ func snapshots(ctx context.Context, namespace string) []unstructured.Unstructure
 	return list.Items
 }
 
-// snapshotsOf returns the names of the snapshots of a claim that nobody has deleted.
+// snapshotsOf returns the names of the snapshots of a claim, without those that a
+// client has deleted.
 func snapshotsOf(ctx context.Context, namespace, claim string) []string {
 	GinkgoHelper()
 	var names []string
@@ -311,7 +312,7 @@ func labSnapshots(volumes []string) int {
 	return count
 }
 
-var _ = Describe("Claims made anew from their snapshots", func() {
+var _ = Describe("Claims recreated from their snapshots", func() {
 	var namespace string
 	BeforeEach(func(ctx context.Context) { namespace = newRecreateNamespace(ctx) })
 

@@ -116,7 +116,7 @@ var _ = Describe("A resize that the API server refuses", func() {
 	})
 })
 
-var _ = Describe("A resize by somebody else", func() {
+var _ = Describe("A resize by another client", func() {
 	var namespace string
 	BeforeEach(func(ctx context.Context) { namespace = newNamespace(ctx) })
 

@@ -91,7 +91,7 @@ func waitForOthersToEnd(ctx context.Context, namespace string) {
 	}).Should(Succeed())
 }
 
-// freeCPU returns how much CPU nobody has requested on the full node, less what is
+// freeCPU returns how much CPU no pod has requested on the full node, less what is
 // to be left.
 func freeCPU(ctx context.Context, leave resource.Quantity) resource.Quantity {
 	GinkgoHelper()

@@ -202,7 +202,7 @@ func watchPodsOf(ctx context.Context, namespace, app string) (seen func() []*cor
 	}
 }
 
-// resizeBy changes a live pod as somebody else does.
+// resizeBy changes a live pod as another client does.
 func resizeBy(ctx context.Context, manager string, pod *corev1.Pod, s size) {
 	GinkgoHelper()
 	body, err := json.Marshal(corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Resources: s.resources()}}}})

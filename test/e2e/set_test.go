@@ -118,7 +118,7 @@ func eventually(ctx context.Context, set *appsv1beta1.StatefulSet, wanted func(G
 }
 
 // versionsOf watches a set from now on: every version of it is received, also one that
-// passes before anybody polls.
+// passes before the test polls.
 func versionsOf(ctx context.Context, set *appsv1beta1.StatefulSet) <-chan watch.Event {
 	GinkgoHelper()
 	list := &appsv1beta1.StatefulSetList{}

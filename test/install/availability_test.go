@@ -54,7 +54,7 @@ var _ = Describe("The default installation", Ordered, func() {
 
 		DeferCleanup(deleteCheck, releaseNamespace)
 		output := helmFails(ctx, "test", release, "--timeout", patience.String())
-		Expect(output).To(ContainSubstring("FAIL  leader: nobody holds Lease insitu-system/insitu-manager: see what its pods do, kubectl -n insitu-system get pods"))
+		Expect(output).To(ContainSubstring("FAIL  leader: no manager holds Lease insitu-system/insitu-manager: see what its pods do, kubectl -n insitu-system get pods"))
 	})
 })
 

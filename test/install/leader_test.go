@@ -50,7 +50,7 @@ var _ = Describe("A leader that is killed in the middle of a rollout", func() {
 		duration := time.Duration(*lease.Spec.LeaseDurationSeconds) * time.Second
 		vacant := taken.Spec.AcquireTime.Sub(lease.Spec.RenewTime.Time)
 		// How late the other replica looks is up to the machine.
-		AddReportEntry("Nobody led for", vacant.String())
+		AddReportEntry("No manager led for", vacant.String())
 		Expect(vacant).To(BeNumerically(">=", duration), "the Lease had run out")
 
 		rolling.finish(ctx)

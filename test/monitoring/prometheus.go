@@ -109,7 +109,7 @@ func (o Options) configure() error {
 	)
 }
 
-// freeAddress returns an address of this machine on which nobody listens.
+// freeAddress returns an address of this machine on which no process listens.
 func freeAddress(ctx context.Context) (string, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

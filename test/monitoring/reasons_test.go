@@ -17,17 +17,17 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// Reasons of claims that nobody is woken up by: they pass by themselves, or somebody
-// asked for them.
+// Reasons of claims that raise no alert: they pass by themselves, or a user asked for
+// them.
 var passing = []string{
 	"ClaimMissing", "ClaimTerminating", "ClaimNotBound", "ClaimChanging", "ClaimExpanding", "ClaimModifying",
 	"ClaimRecreating", "ClaimRestoring", "SnapshotNotReady", "VolumeAttached", "VolumeNotReady", "UndoWaits", "RecreateUndone",
 }
 
-// Reasons of sizes that nobody is woken up by.
+// Reasons of sizes that raise no alert.
 var passingSizes = []string{"ResizeInProgress", "ResizeDeferred", "ResizeUnsupported"}
 
-// TestReasonsOfClaims holds that whoever adds a reason says whether it wakes somebody up.
+// TestReasonsOfClaims holds that whoever adds a reason says whether it raises an alert.
 func TestReasonsOfClaims(t *testing.T) {
 	g := NewWithT(t)
 	var reasons []string

@@ -61,7 +61,7 @@ func withoutTemplate(workload *unstructured.Unstructured) any {
 	return spec
 }
 
-// TestReleaseAllEndsDrains: nobody would take the label off afterwards, and with the next
+// TestReleaseAllEndsDrains: no manager would take the label off afterwards, and with the next
 // installation the policy would keep the pods out of service.
 func TestReleaseAllEndsDrains(t *testing.T) {
 	g, u := NewWithT(t), newUser(t)

@@ -51,7 +51,7 @@ func TestHoldStatus(t *testing.T) {
 			}
 			version := obj.GetResourceVersion()
 			observe()
-			g.Expect(obj.GetResourceVersion()).To(Equal(version), "a status that says the same is no write, and wakes nobody")
+			g.Expect(obj.GetResourceVersion()).To(Equal(version), "a status that says the same is no write, and wakes no controller")
 
 			write(`{"spec": {"minReadySeconds": 3}}`)
 			g.Expect(obj.GetAnnotations()).To(HaveKeyWithValue(native.HeldObservedGenerationAnnotation, "2"))

@@ -113,9 +113,9 @@ func TestSubresources(t *testing.T) {
 	g.Expect(deployment.Status.Replicas).To(BeEquivalentTo(3))
 }
 
-// TestPartitionOfSomebodyElse has the manifest of one say nothing of what another
+// TestPartitionOfAnotherClient has the manifest of one say nothing of what another
 // one has set.
-func TestPartitionOfSomebodyElse(t *testing.T) {
+func TestPartitionOfAnotherClient(t *testing.T) {
 	g := NewWithT(t)
 	u := newUser(t)
 	l := life{user: u, kind: "StatefulSet", spec: specs["StatefulSet"]["a type"]}
@@ -128,7 +128,7 @@ func TestPartitionOfSomebodyElse(t *testing.T) {
 	l.write = (*user).applyServerSide
 	workload := manifest("nginx:1")
 	l.begin(workload)
-	u.patch(workload, "somebody", `spec: {updateStrategy: {rollingUpdate: {partition: 2}}}`)
+	u.patch(workload, "another-client", `spec: {updateStrategy: {rollingUpdate: {partition: 2}}}`)
 
 	u.applyServerSide(manifest("nginx:2"))
 	u.applyServerSide(manifest("nginx:2"))

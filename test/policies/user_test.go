@@ -21,7 +21,7 @@ import (
 	"github.com/insitu-dev/insitu/apis/native"
 )
 
-// user is somebody who writes a workload with the usual tools.
+// user is a person who writes a workload with the usual tools.
 type user struct {
 	t          *testing.T
 	c          client.Client

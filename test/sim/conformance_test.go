@@ -33,9 +33,9 @@ func TestPodStories(t *testing.T) {
 	}
 }
 
-// TestAnEndThatNobodySees: a kubelet that looks late finds the next container running
+// TestAnEndThatIsNotSeen: a kubelet that looks late finds the next container running
 // already. No other state may be missing.
-func TestAnEndThatNobodySees(t *testing.T) {
+func TestAnEndThatIsNotSeen(t *testing.T) {
 	story := PodStories[slices.IndexFunc(PodStories, func(s PodStory) bool { return s.Name == "an image crashes" })]
 	behavior, err := story.Behavior(200)
 	if err != nil {

@@ -183,7 +183,7 @@ func (h *hookController) step() {
 // nothing.
 func (h *hookController) answerTo(pod *corev1.Pod) (answer func(*corev1.Pod), words string) {
 	if pod.DeletionTimestamp != nil && slices.ContainsFunc(pod.Finalizers, func(f string) bool { return strings.HasPrefix(f, markDomain) }) {
-		return takeFinalizers, "lets the deleted pod go:"
+		return takeFinalizers, "releases the deleted pod:"
 	}
 	set := h.world.set()
 	if set == nil || hooksOf(set) == nil {

@@ -36,7 +36,7 @@ func (d *dataLaw) left(pv *corev1.PersistentVolume) {
 	}
 	claim, there := get[*corev1.PersistentVolumeClaim](d.world.server, held.Claim)
 	if !there || claim.Status.Phase != corev1.ClaimBound {
-		d.world.violate("volume %s is gone, and claim %s is not made anew yet", pv.Name, held.Claim)
+		d.world.violate("volume %s is gone, and claim %s is not recreated yet", pv.Name, held.Claim)
 	}
 }
 

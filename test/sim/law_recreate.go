@@ -74,7 +74,7 @@ func (l *law) checkClaimDeletion(w write) {
 	case held.Recreate.Source == appsv1beta1.SnapshotRecreateSource:
 		l.checkSaved(w, held, v)
 	case held.Recreate.Source == appsv1beta1.EmptyRecreateSource && !l.data.emptied:
-		l.world.violate("%s for an empty one, which nobody allows", w.words)
+		l.world.violate("%s for an empty one, which no user allows", w.words)
 	case held.Recreate.Source == appsv1beta1.VolumeRecreateSource && s.disks[held.Recreate.Volume] == nil:
 		l.world.violate("%s for volume %s, which is not there", w.words, held.Recreate.Volume)
 	}
@@ -162,7 +162,7 @@ func (l *law) checkVolumeChange(w write) {
 	case l.isOnlyCopy(after.Name):
 		l.world.violate("%s lets it be deleted, and what is in it is nowhere else", w.words)
 	case strategy.Recreate == nil || strategy.Recreate.OldVolume != appsv1beta1.DeleteRecreateRetention:
-		l.world.violate("%s lets it be deleted, which nobody asks for", w.words)
+		l.world.violate("%s lets it be deleted, which no user asks for", w.words)
 	case strategy.Recreate.HoldSeconds == nil || l.world.clock.Now().Before(held.ProvedTimestamp.Add(time.Duration(*strategy.Recreate.HoldSeconds)*time.Second)):
 		l.world.violate("%s lets it be deleted before its time", w.words)
 	}
@@ -203,7 +203,7 @@ func (l *law) checkSnapshotDeletion(w write) {
 		return
 	}
 	if snapshot.Annotations[appsv1beta1.RecreateOfAnnotation] == "" {
-		l.world.violate("%s, which somebody else has taken", w.words)
+		l.world.violate("%s, which another client has taken", w.words)
 	}
 	for _, v := range l.world.storage.disks {
 		held := heldState(l.world, v.name)
@@ -399,7 +399,7 @@ func (l *law) whatIsHeldTooLong(claim *corev1.PersistentVolumeClaim, entry appsv
 func (l *law) whatIsNotEnded(claim *corev1.PersistentVolumeClaim) []string {
 	var left []string
 	if recordOf(claim).Recreate != nil && claim.DeletionTimestamp == nil {
-		left = append(left, "claim "+claim.Name+" is being made anew still")
+		left = append(left, "claim "+claim.Name+" is still being recreated")
 	}
 	if held := heldState(l.world, claim.Spec.VolumeName); held != nil {
 		left = append(left, "volume "+claim.Spec.VolumeName+" of claim "+claim.Name+" is held")

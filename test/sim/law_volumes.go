@@ -58,7 +58,7 @@ func (l *law) checkClaimChange(w write) {
 	name, pod := splitClaim(after.Name)
 	template := l.claimTemplates()[name]
 	if template == nil || before.DeletionTimestamp != nil {
-		l.world.violate("%s, which nobody asks for", w.words)
+		l.world.violate("%s, which no template asks for", w.words)
 		return
 	}
 	delete(l.refusedSizes, after.UID)

@@ -32,7 +32,7 @@ func TestNativeTemplatesOfWhichPodsAreMissing(t *testing.T) {
 					toNative("b")(n)
 				}}
 				w, before := r.begin(g)
-				r.rest(g, w, "mended")
+				r.rest(g, w, "fixed")
 				kept := 0
 				if missing <= int(maxUnavailable) { // there is a pod more
 					kept = 3 - missing

@@ -109,7 +109,7 @@ func (w *World) claimsOutcome() string {
 	claims := all[*corev1.PersistentVolumeClaim](w.server)
 	for _, name := range slices.Sorted(maps.Keys(claims)) {
 		claim, record := claims[name], recordOf(claims[name])
-		line := fmt.Sprintf("claim %s of class %s, %s, being made anew %t", name, *claim.Spec.StorageClassName, describeClaim(claim), record.Recreate != nil)
+		line := fmt.Sprintf("claim %s of class %s, %s, being recreated %t", name, *claim.Spec.StorageClassName, describeClaim(claim), record.Recreate != nil)
 		if v := w.storage.volumes[claim.UID]; v != nil {
 			pv := w.storage.volumeNamed(v.name)
 			line += fmt.Sprintf(", volume %s %s, held %t, complete %t", pv.Status.Phase, pv.Spec.PersistentVolumeReclaimPolicy, heldState(w, v.name) != nil, len(w.law.data.missing(name, v.written)) == 0)

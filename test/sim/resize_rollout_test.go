@@ -62,19 +62,19 @@ var resizeRollouts = []rollout{
 	{"resize that no node can make, followed by an image", 8, sizedBy(func(s *settings) { s.resizes.early = false }), then(to("more than a node"), to("b"))},
 	{"resize that the server refuses, taken back", 0, sizedBy(nil), then(to("more than a node"), to("a"))},
 	{"resize below the use, taken back", 4, sizedBy(nil), then(to("too little memory"), to("a"))},
-	{"resize of somebody else, followed by a revision", 4, sizedBy(nil), then(resizedByOthers, to("less cpu"))},
+	{"resize of another client, followed by a revision", 4, sizedBy(nil), then(resizedByOthers, to("less cpu"))},
 }
 
 // driftRollouts set back what another client has changed. A death in between leaves no
 // record of it, for none is needed.
 var driftRollouts = []rollout{
-	{"resize of somebody else, set back", 2, sizedBy(enforced), resizedByOthers},
+	{"resize of another client, set back", 2, sizedBy(enforced), resizedByOthers},
 	{"limits moved alone, set back", 2, sizedBy(enforced), moved("limits", corev1.ResourceMemory, "256Mi")},
-	{"resize of somebody else, set back, each pod held by a hook", 5, sizedBy(func(s *settings) {
+	{"resize of another client, set back, each pod held by a hook", 5, sizedBy(func(s *settings) {
 		hookedBy(hooks{inPlaceUpdate: true})(s)
 		enforced(s)
 	}), resizedByOthers},
-	{"resize of somebody else, set back, each pod held by a hook and not ready", 5, sizedBy(func(s *settings) {
+	{"resize of another client, set back, each pod held by a hook and not ready", 5, sizedBy(func(s *settings) {
 		hookedBy(hooks{inPlaceUpdate: true, marksUpdate: true})(s)
 		enforced(s)
 	}), resizedByOthers},

@@ -132,7 +132,7 @@ func leaveOne(g Gomega, w *World) {
 // A user makes two pods that the set takes over and does not want. With OrderedReady, the
 // upper one waits for the lower one to be healthy: so their gates have to be opened, also
 // that of the upper one if the lower one never becomes healthy.
-func TestScaleDownOfPodsThatSomebodyMade(t *testing.T) {
+func TestScaleDownOfPodsThatAUserMade(t *testing.T) {
 	for _, isDrained := range []bool{false, true} {
 		g := NewWithT(t)
 		s := reference()

@@ -114,7 +114,7 @@ func (s *storage) adopt(pv *corev1.PersistentVolume) {
 // keep lets another controller hold a volume for a while. A finalizer cannot be put on one
 // that is being deleted.
 func (s *storage) keep(volume string, period time.Duration) {
-	s.say("somebody holds volume %s for %s", volume, period)
+	s.say("another controller holds volume %s for %s", volume, period)
 	s.keepers[volume] = s.now().Add(period)
 	mutate(s.world.server, volume, func(pv *corev1.PersistentVolume) {
 		if pv.DeletionTimestamp == nil {
@@ -129,7 +129,7 @@ func (s *storage) stepKeepers() {
 		if s.now().Before(s.keepers[name]) {
 			continue
 		}
-		s.say("nobody else holds volume %s any more", name)
+		s.say("no other controller holds volume %s any more", name)
 		delete(s.keepers, name)
 		mutate(s.world.server, name, func(pv *corev1.PersistentVolume) { controllerutil.RemoveFinalizer(pv, keeperFinalizer) })
 	}

@@ -103,9 +103,9 @@ func (s *storage) isBeingTaken(claim string) bool {
 	return false
 }
 
-// letGo releases a claim of which no snapshot is being taken any more. It is done when
+// releaseClaim releases a claim of which no snapshot is being taken any more. It is done when
 // something happens to one of its snapshots, and at times.
-func (s *storage) letGo(snapshot *snapshotv1.VolumeSnapshot) {
+func (s *storage) releaseClaim(snapshot *snapshotv1.VolumeSnapshot) {
 	claim := ptr.Deref(snapshot.Spec.Source.PersistentVolumeClaimName, "")
 	if !slices.Contains(snapshot.Finalizers, snapshotProtection) || s.isBeingTaken(claim) {
 		return
@@ -135,7 +135,7 @@ func (s *storage) stepSnapshots() {
 		case isUsable(snapshot):
 			if t.version != snapshot.ResourceVersion || now.Unix()%int64(resyncs.Seconds()) == 0 {
 				t.version = snapshot.ResourceVersion
-				s.letGo(snapshot)
+				s.releaseClaim(snapshot)
 			}
 		case !t.readyAt.IsZero() && !now.Before(t.readyAt):
 			s.say("snapshot %s is ready", name)
@@ -308,7 +308,7 @@ func (s *storage) dropSnapshot(snapshot *snapshotv1.VolumeSnapshot) {
 	}
 	s.say("snapshot %s is gone", snapshot.Name)
 	s.world.server.remove(objectKey{"VolumeSnapshot", snapshot.Name})
-	s.letGo(snapshot)
+	s.releaseClaim(snapshot)
 }
 
 // isSource reports whether a volume is being made from a snapshot: as long as that takes,
@@ -317,9 +317,9 @@ func (s *storage) isSource(snapshot *snapshotv1.VolumeSnapshot) bool {
 	return len(s.pendingFrom(snapshot)) > 0
 }
 
-// isSourceForNobody reports whether a snapshot is the source of a volume that is never made:
+// isUnusedSource reports whether a snapshot is the source of a volume that is never made:
 // the set no longer wants the pod of its claim.
-func (s *storage) isSourceForNobody(snapshot *snapshotv1.VolumeSnapshot) bool {
+func (s *storage) isUnusedSource(snapshot *snapshotv1.VolumeSnapshot) bool {
 	set := s.world.set()
 	return set != nil && slices.ContainsFunc(s.pendingFrom(snapshot), func(claim *corev1.PersistentVolumeClaim) bool {
 		_, pod := splitClaim(claim.Name)
@@ -354,7 +354,7 @@ func (s *storage) createSnapshotClasses() []error {
 func (s *storage) isSnapshotting() bool {
 	for _, snapshot := range all[*snapshotv1.VolumeSnapshot](s.world.server) {
 		class := s.classOfSnapshot(snapshot)
-		if snapshot.DeletionTimestamp != nil && !s.isSourceForNobody(snapshot) {
+		if snapshot.DeletionTimestamp != nil && !s.isUnusedSource(snapshot) {
 			return true
 		}
 		if class == nil || isUsable(snapshot) {

@@ -315,7 +315,7 @@ func TestClaimsOfWhichASnapshotIsTakenAreProtected(t *testing.T) {
 
 // A snapshot without a class holds the claim, once another one has taken hold of it;
 // and the snapshot controller does not release the claim when that is deleted.
-func TestClaimsThatNobodyLetsGo(t *testing.T) {
+func TestClaimsThatAreNotReleased(t *testing.T) {
 	c := newClaimed(t, "standard", nil)
 	c.deletePod()
 	c.snapshot("ready", "")

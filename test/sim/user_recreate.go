@@ -20,7 +20,7 @@ import (
 var recreateDisturbances = []disturbance{
 	{"claims of another class", (*World).changeClass, 8},
 	{"previous claims", func(w *World) { w.askClaims(w.claimsBefore) }, 6},
-	{"how claims are made anew", (*World).changeRecreation, 4},
+	{"how claims are recreated", (*World).changeRecreation, 4},
 	{"earlier volume", (*World).undoAny, 3},
 	{"snapshot deleted", (*World).deleteSnapshot, 2},
 	{"snapshot by hand", (*World).snapshotByHand, 2},
@@ -81,7 +81,7 @@ func (w *World) changeRecreation() {
 			s.Recreate = chosenRecreation(w.choices)
 		}
 	})
-	w.say("user: claims are made anew as %+v", w.claimStrategy().Recreate)
+	w.say("user: claims are recreated as %+v", w.claimStrategy().Recreate)
 }
 
 // snapshotClasses are those that the user asks for.

@@ -15,7 +15,7 @@ func TestVolumeSeeds(t *testing.T) { runSeeds(t, "FuzzRunVolumes", *volumeSeeds,
 
 func FuzzRunVolumes(f *testing.F) { fuzz(f, RunVolumes) }
 
-var recreateSeeds = flag.Int("recreate-seeds", 40, "how many random runs of sets whose claims are made anew")
+var recreateSeeds = flag.Int("recreate-seeds", 40, "how many random runs of sets whose claims are recreated")
 
 // Random runs of sets whose claims are recreated, as TestSeeds.
 func TestRecreateSeeds(t *testing.T) {

@@ -17,11 +17,11 @@ import (
 
 // handRollouts are rollouts in which people make and delete objects by hand.
 var handRollouts = []rollout{
-	{"a claim that somebody made before", 5, withClaimsOnly, together(claimByHand(3, bare), scaleTo(5))},
-	{"a claim that somebody makes just before", 5, withClaimsOnly, together(justBefore("PersistentVolumeClaim", labeled), scaleTo(5))},
+	{"a claim that a user made before", 5, withClaimsOnly, together(claimByHand(3, bare), scaleTo(5))},
+	{"a claim that a user makes just before", 5, withClaimsOnly, together(justBefore("PersistentVolumeClaim", labeled), scaleTo(5))},
 	{"a claim of another controller", 5, withClaimsOnly, together(claimByHand(3, controlled), scaleTo(5))},
-	{"a pod that somebody made, which is taken over", 7, func(*settings) {}, together(podByHand(3, labeled), scaleTo(5))},
-	{"a pod that somebody makes just before, which is taken over", 7, func(*settings) {}, together(justBefore("Pod", labeled), scaleTo(5))},
+	{"a pod that a user made, which is taken over", 7, func(*settings) {}, together(podByHand(3, labeled), scaleTo(5))},
+	{"a pod that a user makes just before, which is taken over", 7, func(*settings) {}, together(justBefore("Pod", labeled), scaleTo(5))},
 	{"a pod in the way that goes", 4, func(*settings) {}, together(podByHand(3, bare), scaleTo(5), soon(25, goneByHand("Pod", setName+"-3")))},
 	{"a pod of another controller in the way that goes", 4, func(*settings) {}, together(podByHand(3, controlled), scaleTo(5), soon(25, goneByHand("Pod", setName+"-3")))},
 	{"a revision that has the name", 9, func(*settings) {}, together(justBefore("ControllerRevision", controlled), to("b"))},
@@ -92,7 +92,7 @@ func TestNamesThePodInTheWay(t *testing.T) {
 
 // A user makes a revision with the labels of the set that the manager cannot read: the
 // status names it.
-func TestNamesTheRevisionThatNobodyCanRead(t *testing.T) {
+func TestNamesTheRevisionThatTheManagerCannotRead(t *testing.T) {
 	for _, shape := range []func(*settings){func(*settings) {}, asClones(func(*settings) {})} {
 		g := NewWithT(t)
 		s := reference()
@@ -183,7 +183,7 @@ func recreatingByHand(g Gomega, change func(*settings), before string, meanwhile
 
 // A user makes a claim of the name of one that is recreated, between its deletion and
 // its creation: no pod may run on that, it lacks all that was written.
-func TestClaimMadeWhileItIsMadeAnew(t *testing.T) {
+func TestClaimMadeWhileItIsRecreated(t *testing.T) {
 	g := NewWithT(t)
 	w := recreatingByHand(g, nil, inItsPlace, func(w *World) {
 		w.manager.client.dead, w.manager.startsAt = true, w.clock.Now().Add(20*time.Second)
@@ -209,7 +209,7 @@ func TestHeldVolumeOfAnEarlierSet(t *testing.T) {
 
 // Admission gives claims another storage class than their template says: a claim that is
 // recreated gets it, too, and is not recreated over and over.
-func TestMadeAnewWhereAdmissionChangesTheClass(t *testing.T) {
+func TestRecreatedWhereAdmissionChangesTheClass(t *testing.T) {
 	g := NewWithT(t)
 	s := reference()
 	recreatingFew(1, nil)(&s)

@@ -17,7 +17,7 @@ import (
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/cluster"
 )
 
-// rival returns a client before whose first writes somebody else writes the workload.
+// rival returns a client before whose first writes another client writes the workload.
 func (w *world) rival(of client.Object, times int) client.Client {
 	w.t.Helper()
 	direct, err := client.NewWithWatch(server, client.Options{Scheme: w.c.Scheme()})
@@ -59,7 +59,7 @@ func TestWhoeverIsAlwaysOvertakenIsToldSo(t *testing.T) {
 
 	_, err := writer.Write(t.Context(), cluster.Kinds()[0], client.ObjectKeyFromObject(set), change.Pause())
 
-	w.Expect(err).To(MatchError(HavePrefix("statefulset.apps.kruise.io/web is written again and again by somebody else; it stays as it is, try again: ")))
+	w.Expect(err).To(MatchError(HavePrefix("statefulset.apps.kruise.io/web is written again and again by another client; it stays as it is, try again: ")))
 }
 
 func TestFieldsHaveAnOwner(t *testing.T) {

@@ -187,8 +187,8 @@ func TestUndoTakesClaimTemplatesBack(t *testing.T) {
 	w.Expect(stdout).To(HaveSuffix("already at revision 1: nothing to do\n"))
 }
 
-// The class of claims that follow their template cannot change. That keeps nobody from
-// going back with the pods.
+// The class of claims that follow their template cannot change. A user can go back
+// with the pods all the same.
 func TestUndoGoesOnWithoutClaimTemplates(t *testing.T) {
 	w := newWorld(t)
 	set := w.claims("1Gi", "standard")
@@ -231,8 +231,8 @@ func TestUndoKeepsClaimTemplatesIfAsked(t *testing.T) {
 	w.Expect(set.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests.Storage().String()).To(Equal("2Gi"))
 }
 
-// A pod that has ended, such as one that was evicted, may lie about for months. Nobody is
-// in the middle of a rollout from its revision.
+// A pod that has ended, such as one that was evicted, may lie about for months. It
+// does not mean that a rollout from its revision is under way.
 func TestUndoLooksAtNoPodThatHasEnded(t *testing.T) {
 	w := newWorld(t)
 	set := w.claims("1Gi", "standard")

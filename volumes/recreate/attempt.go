@@ -30,7 +30,7 @@ func (f Facts) attempt(a Attempt, now time.Time) Step {
 		return f.try(a, now)
 	}
 	if f.Pod != nil {
-		return wait(ReasonClaimRecreating, "its pod is being stopped for it to be made anew")
+		return wait(ReasonClaimRecreating, "its pod is being stopped for it to be recreated")
 	}
 	if late := f.overdue(a, now); late != nil {
 		return f.giveUp(late, late.Message)
@@ -48,15 +48,15 @@ func (f Facts) attempt(a Attempt, now time.Time) Step {
 		return *step
 	}
 	if f.isBeingSaved() {
-		return wait(ReasonSnapshotNotReady, "it is made anew when no other snapshot of it is being taken").until(a.StoppedTimestamp.Add(f.timeout()))
+		return wait(ReasonSnapshotNotReady, "it is recreated when no other snapshot of it is being taken").until(a.StoppedTimestamp.Add(f.timeout()))
 	}
 	switch j := f.Judgement; {
 	case j != nil && j.Refused != nil:
 		return f.giveUp(nil, j.Refused.Message)
 	case j != nil && j.Source != a.Source:
-		return f.giveUp(nil, "it can be made anew from another source than was meant when its pod was stopped")
+		return f.giveUp(nil, "it can be recreated from another source than was meant when its pod was stopped")
 	}
-	step := act(DeleteClaim, ReasonClaimRecreating, "it is deleted to be made anew from %s; its volume %s is held", from(a), f.Volume.Name)
+	step := act(DeleteClaim, ReasonClaimRecreating, "it is deleted to be recreated from %s; its volume %s is held", from(a), f.Volume.Name)
 	if a.Source == appsv1beta1.VolumeRecreateSource {
 		step.Message = fmt.Sprintf("it is deleted to have volume %s back; what was written since%s is in volume %s only, which is held", a.Volume, f.since(a.Volume), f.Volume.Name)
 	}
@@ -90,7 +90,7 @@ func (f Facts) unwanted(a Attempt) string {
 	case f.Failed != "" && runsItsPod(a):
 		return "that failed for claim " + f.Failed
 	case runsItsPod(a) && a.Key != KeyOf(f.Template, f.Strategy):
-		return "what is wanted of it has changed, and is tried anew"
+		return "what is wanted of it has changed, and is tried again"
 	case f.Foreign:
 		return "it belongs to another controller now"
 	case f.Pod != nil && !runsItsPod(a) && f.Pod.UID != a.Pod:
@@ -168,13 +168,13 @@ func (f Facts) stop(a Attempt, now time.Time) *Step {
 	case len(f.Users) > 0 && f.Users[0] != f.podName():
 		step = f.giveUp(nil, "pod "+f.Users[0]+" uses it as well")
 	case len(f.Users) > 0 && a.StoppedTimestamp == nil:
-		step = wait(ReasonClaimInUse, "it is made anew when pod %s is gone, which uses it", f.Users[0])
+		step = wait(ReasonClaimInUse, "it is recreated when pod %s is gone, which uses it", f.Users[0])
 	case len(f.Users) > 0:
 		step = f.giveUp(nil, "pod "+f.Users[0]+" uses it")
 	case a.StoppedTimestamp != nil:
 		return f.watch(a, now)
 	case len(f.Nodes) > 0:
-		step = wait(ReasonVolumeAttached, "it is made anew when its volume is detached from node %s", f.Nodes[0]).
+		step = wait(ReasonVolumeAttached, "it is recreated when its volume is detached from node %s", f.Nodes[0]).
 			until(f.goneBy(a).Add(f.timeout()))
 	default:
 		record := f.record()
@@ -201,7 +201,7 @@ func (f Facts) watch(a Attempt, now time.Time) *Step {
 	}
 	switch {
 	case !now.Before(last.Add(blindPeriod)):
-		step := f.giveUp(nil, "nobody knows what has used its volume since "+last.UTC().Format(time.RFC3339))
+		step := f.giveUp(nil, "it is not known what has used its volume since "+last.UTC().Format(time.RFC3339))
 		return &step
 	case now.Before(last.Add(watchPeriod)):
 		return nil
@@ -222,13 +222,13 @@ func (f Facts) save(a Attempt, now time.Time) *Step {
 	unstaged, deadline := a.StoppedTimestamp.Add(unstagePeriod), a.StoppedTimestamp.Add(f.timeout())
 	switch {
 	case f.Snapshot == nil && !f.Attaches && now.Before(unstaged):
-		step = wait(ReasonVolumeAttached, "its snapshot is taken when its node has let go of its volume").until(unstaged)
+		step = wait(ReasonVolumeAttached, "its snapshot is taken when its node has unmounted its volume").until(unstaged)
 	case f.Snapshot == nil:
 		step = act(CreateSnapshot, ReasonSnapshotNotReady, "snapshot %s of it is taken", a.Snapshot)
 		step.Snapshot = f.newSnapshot(a.Snapshot, a.SnapshotClass)
 	case !isOwnSnapshot(f.Snapshot, f.Claim.UID):
 		step = f.giveUp(&Failure{Key: a.Key, Reason: ReasonSnapshotTaken, Timestamp: metav1.NewTime(now).Rfc3339Copy()},
-			"the name "+a.Snapshot+" belongs to a snapshot of somebody else")
+			"the name "+a.Snapshot+" belongs to a snapshot of another client")
 	default:
 		step = wait(ReasonSnapshotNotReady, "its snapshot %s is being taken%s", a.Snapshot, snapshotDriverError(f.Snapshot).suffix()).until(deadline)
 	}
@@ -255,7 +255,7 @@ func (f Facts) giveUp(failure *Failure, why string) Step {
 	if failure != nil {
 		record.RecreateFailure = failure
 	}
-	step := f.note(record, "it is not made anew, and its pod keeps the volume that it has: %s", why)
+	step := f.note(record, "it is not recreated, and its pod keeps the volume that it has: %s", why)
 	if failure != nil {
 		failure.Message = why
 		step.Reason, step.Failed = failure.Reason, true
@@ -280,7 +280,7 @@ func (f Facts) unwind() Step {
 		}
 		record := f.record()
 		record.Recreate = nil
-		return f.note(record, "nothing is left of what was done to make it anew")
+		return f.note(record, "nothing is left of what was done to recreate it")
 	}
 }
 

@@ -101,7 +101,7 @@ func (f Facts) prove(record volumes.Record, i int, now time.Time) Step {
 	default:
 		record.HeldVolumes = slices.Clone(record.HeldVolumes)
 		record.HeldVolumes[i].SinceTimestamp = held.State.ProvedTimestamp
-		return f.note(record, "it was made anew, and its pod is ready; volume %s is held", entry.Name)
+		return f.note(record, "it was recreated, and its pod is ready; volume %s is held", entry.Name)
 	}
 }
 

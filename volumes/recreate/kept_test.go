@@ -77,7 +77,7 @@ func TestKept(t *testing.T) {
 	l.settle()
 	g.Expect(l.kept()).To(ConsistOf("snapshot Retained"), "the volume has gone, and nothing notes the snapshot")
 	l.strategy.Recreate.Snapshot = appsv1beta1.DeleteRecreateRetention
-	g.Expect(l.kept()).To(ConsistOf("snapshot Overdue"), "nobody looks at it any more")
+	g.Expect(l.kept()).To(ConsistOf("snapshot Overdue"), "the manager does not look at it any more")
 }
 
 // TestKeptOfASetThatIsGone: nothing of it is looked at, and what has a new set of the name is
@@ -93,7 +93,7 @@ func TestKeptOfASetThatIsGone(t *testing.T) {
 	l.strategy.Recreate.OldVolume = appsv1beta1.DeleteRecreateRetention
 	l.now = l.now.Add(1000 * time.Hour)
 	l.settle()
-	g.Expect(l.kept()).To(BeEmpty(), "it goes, and nobody has to look")
+	g.Expect(l.kept()).To(BeEmpty(), "it goes, and no user has to look")
 }
 
 // TestKeptOfAnUndo: the newer volume is the only one with what was written to it, and the

@@ -46,7 +46,7 @@ func anySnapshot(name string, of types.UID) []option[*snapshotv1.VolumeSnapshot]
 		{"ready", snapshot(func(*snapshotv1.VolumeSnapshot) {})},
 		{"without a status", snapshot(func(s *snapshotv1.VolumeSnapshot) { s.Status = nil })},
 		{"terminating", snapshot(func(s *snapshotv1.VolumeSnapshot) { s.DeletionTimestamp = terminating() })},
-		{"of somebody else", snapshot(func(s *snapshotv1.VolumeSnapshot) { s.Annotations = nil })},
+		{"of another client", snapshot(func(s *snapshotv1.VolumeSnapshot) { s.Annotations = nil })},
 	}
 }
 

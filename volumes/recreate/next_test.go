@@ -155,13 +155,13 @@ func TestRecreateFails(t *testing.T) {
 				taken := l.facts().newSnapshot(a.Snapshot, a.SnapshotClass)
 				taken.Annotations = nil
 				l.snapshots[taken.Name] = &storedSnapshot{VolumeSnapshot: taken}
-			}, func(l *life) { clear(l.snapshots) }, ReasonSnapshotTaken, "somebody else",
+			}, func(l *life) { clear(l.snapshots) }, ReasonSnapshotTaken, "another client",
 		},
 		"the name of the first snapshot is taken": {
 			func(l *life) {
 				l.until("Note begin")
 				l.snapshots[volumes.RecordOf(l.claim).Recreate.Trial] = &storedSnapshot{VolumeSnapshot: l.theirs(volumes.RecordOf(l.claim).Recreate.Trial)}
-			}, func(l *life) { clear(l.snapshots) }, ReasonSnapshotTaken, "somebody else",
+			}, func(l *life) { clear(l.snapshots) }, ReasonSnapshotTaken, "another client",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

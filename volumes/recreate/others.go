@@ -106,7 +106,7 @@ func (f Facts) whyNotRestored(entry *appsv1beta1.HeldVolume) string {
 }
 
 func wordsOfNotRestored(entry *appsv1beta1.HeldVolume) string {
-	return "somebody else created it while it was recreated, and it has nothing of the data" + waysOut(entry)
+	return "another client created it while it was recreated, and it has nothing of the data" + waysOut(entry)
 }
 
 // waysOut says what a user can do about a claim that has nothing of what is in a held

@@ -35,9 +35,9 @@ func supplanted(t *testing.T, change func(*appsv1beta1.VolumeClaimRecreateStrate
 
 func byTemplate(l *life) *corev1.PersistentVolumeClaim { return l.template }
 
-// TestClaimOfSomebodyElseIsBound: a claim that a person or GitOps creates in the window,
+// TestClaimOfAnotherClientIsBound: a claim that a person or GitOps creates in the window,
 // and that binds, has nothing of what was written. No pod starts on it.
-func TestClaimOfSomebodyElseIsBound(t *testing.T) {
+func TestClaimOfAnotherClientIsBound(t *testing.T) {
 	removes := func(r *appsv1beta1.VolumeClaimRecreateStrategy) {
 		r.OldVolume, r.Snapshot, r.HoldSeconds = appsv1beta1.DeleteRecreateRetention, appsv1beta1.DeleteRecreateRetention, ptr.To[int32](0)
 	}
@@ -64,7 +64,7 @@ func TestClaimOfSomebodyElseIsBound(t *testing.T) {
 			g.Expect(l.claim.Spec.VolumeName).To(Equal("pv-1"))
 			g.Expect(l.missing()).To(BeEmpty())
 			g.Expect(l.failure()).To(Equal(ReasonRecreateUndone))
-			g.Expect(l.stored).To(HaveKey("pv-2"), "what somebody else may have written is held")
+			g.Expect(l.stored).To(HaveKey("pv-2"), "what another client may have written is held")
 			g.Expect(l.pod.IsReady()).To(BeTrue())
 			g.Expect(volumes.RecordOf(l.claim).HeldVolumes).To(ConsistOf(HaveField("Name", "pv-2")))
 		}
@@ -105,9 +105,9 @@ func TestClaimOfSomebodyElseIsBound(t *testing.T) {
 	})
 }
 
-// TestClaimOfSomebodyElseBeginsEmpty: a user deletes a claim in the middle and creates it
+// TestClaimOfAnotherClientBeginsEmpty: a user deletes a claim in the middle and creates it
 // with the annotation: it begins empty, also where volumes are made for pods only.
-func TestClaimOfSomebodyElseBeginsEmpty(t *testing.T) {
+func TestClaimOfAnotherClientBeginsEmpty(t *testing.T) {
 	l := newLife(t, nil)
 	l.lazy = true
 	l.wants("fast")
@@ -131,9 +131,9 @@ func TestClaimOfSomebodyElseBeginsEmpty(t *testing.T) {
 	g.Expect(l.missing()).To(HaveLen(before))
 }
 
-// TestClaimOfSomebodyElseIsRestored: a claim that lost our record, or that another client
+// TestClaimOfAnotherClientIsRestored: a claim that lost our record, or that another client
 // made from the same snapshot, has the data. Its pod starts.
-func TestClaimOfSomebodyElseIsRestored(t *testing.T) {
+func TestClaimOfAnotherClientIsRestored(t *testing.T) {
 	l := supplanted(t, nil, func(l *life) *corev1.PersistentVolumeClaim {
 		claim := l.facts().newClaim(InFlight(l.heldFor()))
 		delete(claim.Annotations, appsv1beta1.VolumeClaimUpdateStateKey)
@@ -355,7 +355,7 @@ func TestVolumeOfAnotherWorkload(t *testing.T) {
 		l.settle()
 		g.Expect(l.claim.Spec.VolumeName).To(Equal("pv-1"))
 	})
-	t.Run("somebody creates its claim", func(t *testing.T) {
+	t.Run("a user creates its claim", func(t *testing.T) {
 		l := deletedInTheMiddle(t)
 		l.stuck = true
 		l.createClaim(l.template)

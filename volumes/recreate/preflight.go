@@ -200,7 +200,7 @@ func (f PreflightFacts) source() Judgement {
 	case f.Strategy.GetRecreate().WithoutSnapshot == appsv1beta1.EmptyWithoutSnapshot:
 		return Judgement{Source: appsv1beta1.EmptyRecreateSource}
 	default:
-		return refuse(why.Reason, "%s; revert the template, or have it made anew empty with recreate.withoutSnapshot: Empty", why.Message)
+		return refuse(why.Reason, "%s; revert the template, or have it recreated empty with recreate.withoutSnapshot: Empty", why.Message)
 	}
 }
 
@@ -287,7 +287,7 @@ func (f PreflightFacts) usage() *Refusal {
 func (f PreflightFacts) finalizers() *Refusal {
 	for _, name := range f.Claim.Finalizers {
 		if name != "kubernetes.io/pvc-protection" && name != beingSavedFinalizer {
-			return &Refusal{ReasonClaimHasFinalizers, "finalizer " + name + " would keep it when it is deleted to be made anew"}
+			return &Refusal{ReasonClaimHasFinalizers, "finalizer " + name + " would keep it when it is deleted to be recreated"}
 		}
 	}
 	return nil

@@ -60,7 +60,7 @@ func (f Facts) awaitSnapshot(held *Volume, now time.Time) Step {
 		deadline = a.StoppedTimestamp.Add(f.timeout())
 	}
 	if now.Before(deadline) || held.DeletionTimestamp != nil {
-		return wait(ReasonSnapshotNotReady, "it is made anew when its snapshot %s is ready to use", a.Snapshot).until(deadline)
+		return wait(ReasonSnapshotNotReady, "it is recreated when its snapshot %s is ready to use", a.Snapshot).until(deadline)
 	}
 	return f.takeBack(held, &Failure{
 		Key: a.Key, Reason: ReasonRecreateTimedOut, Timestamp: metav1.NewTime(now).Rfc3339Copy(),
@@ -85,7 +85,7 @@ func (f Facts) create(held *Volume, claim *corev1.PersistentVolumeClaim, now tim
 	if f.Refused != "" {
 		return f.refused(held, now)
 	}
-	step := act(CreateClaim, ReasonClaimRecreating, "it is made anew from %s", from(held.State.Recreate))
+	step := act(CreateClaim, ReasonClaimRecreating, "it is recreated from %s", from(held.State.Recreate))
 	step.Claim = claim
 	return step
 }
@@ -225,9 +225,9 @@ func (f Facts) awaitVolume(now time.Time) Step {
 		message := fmt.Sprintf("it had no volume from %s within %s%s", from(a), f.timeout(), f.whyNoVolume())
 		return f.takeBack(held, &Failure{Key: a.Key, Reason: ReasonRecreateTimedOut, Message: message, Timestamp: metav1.NewTime(now).Rfc3339Copy()})
 	case a.Source == appsv1beta1.SnapshotRecreateSource && !f.asksFor(a.Snapshot):
-		return f.startAnew(held, "it does not ask for snapshot "+a.Snapshot, now)
+		return f.startAgain(held, "it does not ask for snapshot "+a.Snapshot, now)
 	case volumes.NeedsRecreate(f.Claim, f.Template):
-		return f.startAnew(held, "it is not what its template says", now)
+		return f.startAgain(held, "it is not what its template says", now)
 	default:
 		return pending(wait(ReasonVolumeNotReady, "its new volume is being made from %s%s", from(a), f.newVolumeError().suffix()).until(deadline))
 	}
@@ -276,9 +276,9 @@ func pending(step Step) Step {
 // maxRestarts is how often a claim is created again that is not what was asked for.
 const maxRestarts = 5
 
-// startAnew returns the next step of a claim without a volume that is not what was asked
+// startAgain returns the next step of a claim without a volume that is not what was asked
 // for: it is created again. If that does not help, the claim gets its old volume back.
-func (f Facts) startAnew(held *Volume, why string, now time.Time) Step {
+func (f Facts) startAgain(held *Volume, why string, now time.Time) Step {
 	switch {
 	case held.State.RestartedClaim == f.Claim.UID:
 		return f.deleteUnbound(why)

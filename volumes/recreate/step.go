@@ -141,7 +141,7 @@ func (f Facts) awaitDeletion() Step {
 			return *step
 		}
 		record.Recreate = nil
-		return f.note(record, "it is deleted by somebody else, and not made anew")
+		return f.note(record, "it is deleted by another client, and not recreated")
 	}
 	held := InFlight(f.Held)
 	isOwn := held != nil && held.State.ClaimUID == f.Claim.UID
@@ -153,7 +153,7 @@ func (f Facts) awaitDeletion() Step {
 	if len(f.Users) > 0 {
 		return wait(ReasonClaimInUse, "it is being deleted, and goes when pod %s is gone", f.Users[0])
 	}
-	return wait(ReasonClaimRecreating, "it is being deleted, to be made anew")
+	return wait(ReasonClaimRecreating, "it is being deleted, to be recreated")
 }
 
 func wait(reason, format string, args ...any) Step {

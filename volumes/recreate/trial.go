@@ -39,14 +39,14 @@ func (f Facts) try(a Attempt, now time.Time) Step {
 		if step := f.dropTrialClaim(f.Claim.UID); step != nil {
 			return pending(*step)
 		}
-		return pending(wait(ReasonClaimRecreating, "it is made anew when its pod can be stopped"))
+		return pending(wait(ReasonClaimRecreating, "it is recreated when its pod can be stopped"))
 	case f.Trial == nil && now.Before(deadline):
 		step := act(CreateSnapshot, ReasonSnapshotNotReady, "a first snapshot %s of it is taken while its pod runs", a.Trial)
 		step.Snapshot = f.newSnapshot(a.Trial, a.SnapshotClass)
 		return step
 	case f.Trial != nil && !isOwnSnapshot(f.Trial, f.Claim.UID):
 		return f.giveUp(&Failure{Key: a.Key, Reason: ReasonSnapshotTaken, Timestamp: metav1.NewTime(now).Rfc3339Copy()},
-			"the name "+a.Trial+" belongs to a snapshot of somebody else")
+			"the name "+a.Trial+" belongs to a snapshot of another client")
 	case IsReady(f.Trial):
 		return f.tryRestore(a, now)
 	}
@@ -76,7 +76,7 @@ func (f Facts) tryRestore(a Attempt, now time.Time) Step {
 	case a.TrialClaim == "":
 		return f.tried(now, "its driver takes snapshots: its pod can be stopped")
 	case trial != nil && !isTrialOf(trial, f.Claim.UID):
-		return f.tried(now, "its driver takes snapshots, and the name "+a.TrialClaim+" of the claim to restore one belongs to somebody else: its pod can be stopped")
+		return f.tried(now, "its driver takes snapshots, and the name "+a.TrialClaim+" of the claim to restore one belongs to another client: its pod can be stopped")
 	case trial == nil && f.OverQuota:
 		return f.tried(now, "its driver takes snapshots, and a ResourceQuota has no room to restore one on trial: its pod can be stopped")
 	case trial == nil && f.Refused != "":

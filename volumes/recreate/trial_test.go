@@ -101,9 +101,9 @@ func TestTrialWhereVolumesWaitForPods(t *testing.T) {
 	g.Expect(Stop(Attempt{}, pod, start).Node).To(BeEmpty(), "the class does not wait for pods")
 }
 
-// TestTrialOfSomebodyElse: a claim that has the name of the trial is neither taken for it
+// TestTrialOfAnotherClient: a claim that has the name of the trial is neither taken for it
 // nor deleted.
-func TestTrialOfSomebodyElse(t *testing.T) {
+func TestTrialOfAnotherClient(t *testing.T) {
 	g := NewWithT(t)
 	l := newLife(t, nil)
 	l.wants("fast")

@@ -76,7 +76,7 @@ func TestUndo(t *testing.T) {
 			g.Expect(l.stored["pv-3"].Spec.PersistentVolumeReclaimPolicy).To(Equal(corev1.PersistentVolumeReclaimRetain))
 			l.strategy.Type = "Recreate"
 			l.settle()
-			g.Expect(l.wrote()).To(BeEmpty(), "it is not made anew for a template that was undone")
+			g.Expect(l.wrote()).To(BeEmpty(), "it is not recreated for a template that was undone")
 			g.Expect(l.refused).To(Equal(ReasonRecreateUndone))
 
 			// Back to what it was before that.
@@ -279,7 +279,7 @@ func TestFreedVolumeIsLocked(t *testing.T) {
 	l.template = templateOf("third", "2Gi")
 	l.createClaim(l.facts().newClaim(InFlight(l.heldFor())))
 	l.settle()
-	g.Expect(l.wrote()).To(ContainElement("CreateClaim on pv-1"), "it has no volume that was asked for, and is made anew")
+	g.Expect(l.wrote()).To(ContainElement("CreateClaim on pv-1"), "it has no volume that was asked for, and is recreated")
 	l.expectBack("pv-1", "slow", "pv-2", "pv-3")
 
 	l = newRecreated(t)

@@ -19,8 +19,8 @@ const (
 	ReasonCloneSetUpdated = "CloneSetUpdated"
 	// ReasonCloneSetPaused: the update is paused by its owner.
 	ReasonCloneSetPaused = "CloneSetPaused"
-	// ReasonProgressPartitionAvailable: every pod that partition lets go is
-	// updated and available.
+	// ReasonProgressPartitionAvailable: every pod that partition allows to be
+	// updated is updated and available.
 	ReasonProgressPartitionAvailable = "ProgressPartitionAvailable"
 	// ReasonCloneSetAvailable: all pods are updated and available.
 	ReasonCloneSetAvailable = "CloneSetAvailable"

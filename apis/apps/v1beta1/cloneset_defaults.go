@@ -81,8 +81,8 @@ func (s *CloneSet) GetPodUpdatePolicy() PodUpdateStrategyType {
 }
 
 // GetPartition returns how many of the replicas stay at the old revision. A
-// percentage is rounded up, but below 100% it lets at least one go. All stay if
-// the value is malformed.
+// percentage is rounded up, but below 100% it allows at least one to be
+// updated. All stay if the value is malformed.
 func (s *CloneSet) GetPartition() int32 {
 	replicas := int(s.GetReplicas())
 	value := ptr.Deref(s.GetRollingUpdate().Partition, intstr.FromInt32(0))

@@ -47,8 +47,8 @@ type CloneSetStatus struct {
 	// +optional
 	UpdatedAvailableReplicas int32 `json:"updatedAvailableReplicas,omitempty"`
 
-	// expectedUpdatedReplicas is the number of pods that partition lets go:
-	// replicas without those it keeps at the old revision.
+	// expectedUpdatedReplicas is the number of pods that partition allows
+	// to be updated: replicas without those it keeps at the old revision.
 	//
 	// +optional
 	ExpectedUpdatedReplicas int32 `json:"expectedUpdatedReplicas,omitempty"`

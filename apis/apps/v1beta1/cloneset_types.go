@@ -148,7 +148,8 @@ type CloneSetSpec struct {
 	// +kubebuilder:validation:Minimum=0
 	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
 
-	// lifecycle holds pods at defined points until somebody else lets them go.
+	// lifecycle holds pods at defined points until another client releases
+	// them.
 	//
 	// +optional
 	Lifecycle *Lifecycle `json:"lifecycle,omitempty"`

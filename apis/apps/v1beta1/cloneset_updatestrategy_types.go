@@ -17,7 +17,7 @@ import (
 //
 // GetUpdateStrategyType and GetRollingUpdate read both:
 //
-//	who updates the pods  somebody who deletes them, if type is OnDelete; else
+//	who updates the pods  a user who deletes them, if type is OnDelete; else
 //	                      the operator
 //	podUpdatePolicy       type, if it is ReCreate, InPlaceIfPossible or
 //	                      InPlaceOnly; else rollingUpdate.podUpdatePolicy; else
@@ -49,7 +49,7 @@ type CloneSetUpdateStrategy struct {
 	//
 	//   - RollingUpdate: the operator updates the pods, within the budget, in
 	//     the way that rollingUpdate.podUpdatePolicy says.
-	//   - OnDelete: a pod gets the new revision when somebody deletes it.
+	//   - OnDelete: a pod gets the new revision when a user deletes it.
 	//   - ReCreate: RollingUpdate with podUpdatePolicy ReCreate.
 	//   - InPlaceIfPossible: RollingUpdate with podUpdatePolicy
 	//     InPlaceIfPossible.
@@ -80,7 +80,7 @@ type CloneSetUpdateStrategyType string
 const (
 	// RollingUpdateCloneSetUpdateStrategyType lets the operator update the pods.
 	RollingUpdateCloneSetUpdateStrategyType CloneSetUpdateStrategyType = "RollingUpdate"
-	// OnDeleteCloneSetUpdateStrategyType updates a pod when somebody deletes it.
+	// OnDeleteCloneSetUpdateStrategyType updates a pod when a user deletes it.
 	OnDeleteCloneSetUpdateStrategyType CloneSetUpdateStrategyType = "OnDelete"
 	// RecreateCloneSetUpdateStrategyType is RollingUpdate with podUpdatePolicy
 	// ReCreate.

@@ -13,7 +13,7 @@ const (
 	ConditionProgressing = "Progressing"
 
 	// ConditionStalled is True when the workload does not get on without
-	// somebody's help.
+	// a user's help.
 	ConditionStalled = "Stalled"
 
 	// ConditionFailedCreatePod is True while pods or their claims cannot be
@@ -35,7 +35,7 @@ const (
 	ReasonUpdating = "Updating"
 	// ReasonPaused: the update is paused by its owner.
 	ReasonPaused = "Paused"
-	// ReasonPartitionReached: every pod that partition lets go is updated.
+	// ReasonPartitionReached: every pod that partition allows to be updated is updated.
 	ReasonPartitionReached = "PartitionReached"
 	// ReasonOnDelete: the new revision waits for pods to be deleted.
 	ReasonOnDelete = "OnDelete"
@@ -55,16 +55,16 @@ const (
 	ReasonFailedUpdateClaim = "FailedUpdateClaim"
 	// ReasonUpdatingClaim: a claim was changed, its volume follows.
 	ReasonUpdatingClaim = "UpdatingClaim"
-	// ReasonRecreatingClaim: a claim is made anew. The message says from what.
+	// ReasonRecreatingClaim: a claim is recreated. The message says from what.
 	ReasonRecreatingClaim = "RecreatingClaim"
 	// ReasonTryingRestore: a first snapshot of a claim is restored to another one, which
 	// is deleted then, while the pod runs.
 	ReasonTryingRestore = "TryingRestore"
-	// ReasonTakingSnapshot: a snapshot of a claim is taken, to make it anew.
+	// ReasonTakingSnapshot: a snapshot of a claim is taken, to recreate the claim.
 	ReasonTakingSnapshot = "TakingSnapshot"
 	// ReasonDeletingSnapshot: a snapshot of a claim is not needed any more.
 	ReasonDeletingSnapshot = "DeletingSnapshot"
-	// ReasonHoldingVolume: the volume of a claim is kept that is made anew.
+	// ReasonHoldingVolume: the volume of a claim that is being recreated is kept.
 	ReasonHoldingVolume = "HoldingVolume"
 	// ReasonReleasingVolume: a volume that was kept is its claim's again.
 	ReasonReleasingVolume = "ReleasingVolume"
@@ -72,7 +72,7 @@ const (
 	ReasonGivingVolumeBack = "GivingVolumeBack"
 	// ReasonDiscardingVolume: a volume that was kept long enough is deleted.
 	ReasonDiscardingVolume = "DiscardingVolume"
-	// ReasonDeletingClaim: a claim is deleted, to be made anew. The message says what
+	// ReasonDeletingClaim: a claim is deleted, to be recreated. The message says what
 	// an undo discards.
 	ReasonDeletingClaim = "DeletingClaim"
 	// ReasonClaimNotShrunk: a template asks for less than before, and claims never
@@ -84,7 +84,7 @@ const (
 	// ReasonClaimsBlocked: claims do not follow their templates. The blockers name
 	// them.
 	ReasonClaimsBlocked = "ClaimsBlocked"
-	// ReasonConflictingController: a claim belongs to somebody else.
+	// ReasonConflictingController: a claim belongs to another controller.
 	ReasonConflictingController = "ConflictingController"
 	// ReasonUpdatingPodInPlace: a pod was changed in place, its containers are
 	// being restarted where the change needs that.
@@ -103,7 +103,7 @@ const (
 	// ReasonRefused: the API server refuses a write: a policy, a quota, a pod
 	// that is not valid.
 	ReasonRefused = "Refused"
-	// ReasonNotStalled: nothing needs somebody's help.
+	// ReasonNotStalled: nothing needs a user's help.
 	ReasonNotStalled = "NotStalled"
 	// ReasonInvalidSpec: the spec cannot be carried out. The message names the
 	// field.

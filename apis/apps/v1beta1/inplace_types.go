@@ -155,7 +155,7 @@ type ResizePolicy struct {
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 : self.matches('^([1-9][0-9]?|100)%$')",messageExpression="'maxConcurrent must be a number from 1, or a percentage from \"1%\" to \"100%\"; found ' + (type(self) == int ? string(self) : '\"' + self + '\"')"
 	MaxConcurrent *intstr.IntOrString `json:"maxConcurrent,omitempty"`
 
-	// drift applies to resources of a pod that somebody else has set, for example
+	// drift applies to resources of a pod that another client has set, for example
 	// a vertical autoscaler.
 	//
 	//   - Leave: they stay until a new revision changes them.
@@ -192,7 +192,7 @@ const (
 	RecreateResizeFailure ResizeFailurePolicy = "Recreate"
 )
 
-// ResizeDriftPolicy says what to do with resources that somebody else changed.
+// ResizeDriftPolicy says what to do with resources that another client changed.
 //
 // +kubebuilder:validation:Enum=Leave;Enforce
 type ResizeDriftPolicy string

@@ -134,33 +134,33 @@ const (
 	VolumeClaimUpdateStateKey = "insitu.dev/claim-update-state"
 
 	// HeldVolumeStateKey is an annotation on persistent volumes that a claim was
-	// taken from to be made anew: a HeldVolumeState.
+	// taken from to be recreated: a HeldVolumeState.
 	HeldVolumeStateKey = "insitu.dev/held-volume"
 
 	// HeldVolumeFinalizer keeps a held volume from being forgotten before the claim that
-	// was taken from it has been made anew, and its pod is ready.
+	// was taken from it has been recreated, and its pod is ready.
 	HeldVolumeFinalizer = "insitu.dev/volume-protection"
 
 	// ClaimLabel is a label on held volumes and on the snapshots that claims are
-	// made anew from: the name of the claim. One that is too long for a label is cut,
+	// recreated from: the name of the claim. One that is too long for a label is cut,
 	// and ends in a hash of the whole.
 	ClaimLabel = "insitu.dev/claim"
 
 	// ClaimNamespaceLabel is a label on held volumes: the namespace of the claim.
 	ClaimNamespaceLabel = "insitu.dev/claim-namespace"
 
-	// RecreateOfAnnotation is an annotation on snapshots that were taken to make a
-	// claim anew: the UID of the claim.
+	// RecreateOfAnnotation is an annotation on snapshots that were taken to recreate
+	// a claim: the UID of the claim.
 	RecreateOfAnnotation = "insitu.dev/recreate-of"
 
 	// UndoRecreateAnnotation is an annotation on claims. It asks for the volume back
-	// that the claim had before it was made anew: the name of that volume, or
+	// that the claim had before it was recreated: the name of that volume, or
 	// UndoRecreatePrevious for the one before. What was written since stays in the
 	// newer volume, which is held.
 	UndoRecreateAnnotation = "insitu.dev/undo-recreate"
 
-	// BeginEmptyAnnotation is an annotation on claims that somebody has made while the
-	// one before was being made anew. With the value true the claim keeps what it has,
+	// BeginEmptyAnnotation is an annotation on claims that another client has created while
+	// the one before was being recreated. With the value true the claim keeps what it has,
 	// nothing as a rule; the data of the one before stays in the held volume.
 	BeginEmptyAnnotation = "insitu.dev/begin-empty"
 

@@ -3,12 +3,12 @@
 
 package v1beta1
 
-// Lifecycle holds pods at defined points until somebody else lets them go.
+// Lifecycle holds pods at defined points until another client releases them.
 type Lifecycle struct {
 	// preDelete holds a pod that has one of its labels or finalizers before the
 	// operator deletes it: by a scale-down, to be recreated, or by the label
 	// apps.kruise.io/specified-delete. Its state is PreparingDelete. A pod that
-	// somebody else deletes is not held. One that is wanted again goes back to
+	// another client deletes is not held. One that is wanted again goes back to
 	// Normal, unless it was marked not ready.
 	//
 	// +optional

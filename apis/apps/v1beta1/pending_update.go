@@ -7,7 +7,7 @@ import corev1 "k8s.io/api/core/v1"
 
 // PendingUpdateKey is an annotation with a PendingUpdate as JSON. A pod has it
 // from when the lifecycle hook inPlaceUpdate holds it until its containers run, so
-// that whoever lets it go can see what is about to happen.
+// that the client that releases it can see what is about to happen.
 const PendingUpdateKey = "insitu.dev/pending-update"
 
 // PendingUpdate is the change for which a pod is held. It is not evidence of

@@ -71,7 +71,7 @@ func (p *ResizePolicy) GetMaxConcurrent(replicas int32) int32 {
 	return int32(min(max(number, 1), math.MaxInt32))
 }
 
-// GetDrift returns what happens to resources that somebody else has set.
+// GetDrift returns what happens to resources that another client has set.
 func (p *ResizePolicy) GetDrift() ResizeDriftPolicy {
 	if p != nil && p.Drift == EnforceResizeDrift {
 		return EnforceResizeDrift

@@ -22,7 +22,7 @@ type StatefulSetUpdateStrategy struct {
 	// type is the strategy.
 	//
 	//   - RollingUpdate: the operator updates the pods, within the budget.
-	//   - OnDelete: a pod gets the new revision when somebody deletes it.
+	//   - OnDelete: a pod gets the new revision when a user deletes it.
 	//
 	// Defaults to RollingUpdate.
 	//

@@ -21,13 +21,13 @@ type VolumeClaimUpdateStrategy struct {
 	// type is the strategy.
 	//
 	//   - OnDelete: existing claims stay. A claim follows its template when
-	//     somebody deletes it and its pod is created again.
+	//     a user deletes it and its pod is created again.
 	//   - OnPodRollingUpdate: claims grow and get their VolumeAttributesClass
 	//     during the rolling update, each before its pod. Volumes never shrink.
 	//     What cannot be changed in a claim is reported, and holds up nothing
 	//     else.
 	//   - Recreate: as OnPodRollingUpdate, and a claim that cannot be changed is
-	//     made anew from a snapshot of itself, while its pod is stopped. Its
+	//     recreated from a snapshot of itself, while its pod is stopped. Its
 	//     old volume is held.
 	//
 	// Defaults to OnDelete.
@@ -95,17 +95,17 @@ type VolumeClaimUpdateStrategyType string
 
 const (
 	// OnPVCDeleteVolumeClaimUpdateStrategyType leaves existing claims alone
-	// until somebody deletes them.
+	// until a user deletes them.
 	OnPVCDeleteVolumeClaimUpdateStrategyType VolumeClaimUpdateStrategyType = "OnDelete"
 	// OnPodRollingUpdateVolumeClaimUpdateStrategyType grows claims during the
 	// rolling update.
 	OnPodRollingUpdateVolumeClaimUpdateStrategyType VolumeClaimUpdateStrategyType = "OnPodRollingUpdate"
-	// RecreateVolumeClaimUpdateStrategyType makes a claim that cannot be
-	// changed anew from a snapshot of itself.
+	// RecreateVolumeClaimUpdateStrategyType recreates, from a snapshot of
+	// itself, a claim that cannot be changed.
 	RecreateVolumeClaimUpdateStrategyType VolumeClaimUpdateStrategyType = "Recreate"
 )
 
-// VolumeClaimRecreateStrategy are the parameters of making claims anew from
+// VolumeClaimRecreateStrategy are the parameters of recreating claims from
 // their own snapshots.
 type VolumeClaimRecreateStrategy struct {
 	// volumeSnapshotClassName is the class of the snapshots. Absent, the
@@ -146,7 +146,7 @@ type VolumeClaimRecreateStrategy struct {
 
 	// timeoutSeconds is how long, in seconds, the snapshot may take, and again
 	// the volume that is made from it. Then the pod gets its old volume back,
-	// and the claim is not made anew before its template or recreate change.
+	// and the claim is not recreated before its template or recreate change.
 	// Defaults to 3600, one hour.
 	//
 	// +optional
@@ -177,7 +177,7 @@ type VolumeClaimRecreateStrategy struct {
 	WithoutSnapshot WithoutSnapshotPolicy `json:"withoutSnapshot,omitempty"`
 }
 
-// Defaults of the parameters of making claims anew, in seconds.
+// Defaults of the parameters of recreating claims, in seconds.
 const (
 	DefaultRecreateHoldSeconds    = 86400
 	DefaultRecreateTimeoutSeconds = 3600
@@ -202,7 +202,7 @@ func (s *VolumeClaimUpdateStrategy) GetRecreate() VolumeClaimRecreateStrategy {
 	return recreate
 }
 
-// Recreates reports whether claims that cannot be changed are made anew.
+// Recreates reports whether claims that cannot be changed are recreated.
 func (s *VolumeClaimUpdateStrategy) Recreates() bool {
 	return s.GetType() == RecreateVolumeClaimUpdateStrategyType
 }
@@ -284,7 +284,7 @@ type VolumeClaimStatus struct {
 }
 
 // VolumeClaimKeptStatus counts the volumes and snapshots that are kept of recreated claims.
-// Somebody pays for them: kubectl insitu volumes lists them.
+// They cost money: kubectl insitu volumes lists them.
 type VolumeClaimKeptStatus struct {
 	// volumes is the number of PersistentVolumes that claims have had before.
 	//

@@ -33,9 +33,9 @@ type VolumeClaimUpdateState struct {
 	// detachedPod is the UID of that pod.
 	DetachedPod types.UID `json:"detachedPod,omitempty"`
 
-	// recreate is how the claim is being made anew; absent if it is not.
+	// recreate is how the claim is being recreated; absent if it is not.
 	Recreate *VolumeClaimRecreateState `json:"recreate,omitempty"`
-	// recreateFailure is why the claim was not made anew the last time; absent if
+	// recreateFailure is why the claim was not recreated the last time; absent if
 	// nothing failed. It is not tried again as long as what is wanted stays the same.
 	RecreateFailure *VolumeClaimRecreateFailure `json:"recreateFailure,omitempty"`
 	// givenBack is true for a claim that has an earlier volume back, until nothing is
@@ -44,12 +44,12 @@ type VolumeClaimUpdateState struct {
 	// heldVolumes are the volumes that the claim has had before, the last one first.
 	HeldVolumes []HeldVolume `json:"heldVolumes,omitempty"`
 	// madeFor is a hash of what the template said of storage class, volume mode and
-	// access modes when the operator made the claim anew; absent for all others. If the
+	// access modes when the operator recreated the claim; absent for all others. If the
 	// template still says so and the claim differs, admission has changed the claim.
 	MadeFor string `json:"madeFor,omitempty"`
 }
 
-// VolumeClaimRecreateSource is what a claim is made anew from.
+// VolumeClaimRecreateSource is what a claim is recreated from.
 type VolumeClaimRecreateSource string
 
 const (
@@ -101,14 +101,14 @@ type VolumeClaimRecreateState struct {
 	GraceSeconds int64 `json:"graceSeconds,omitempty"`
 	// stoppedTimestamp is when nothing used the volume any more.
 	StoppedTimestamp *metav1.Time `json:"stoppedTimestamp,omitempty"`
-	// watchedTimestamp is when it was looked at last in a while: what uses the volume
-	// when nobody looks is not known.
+	// watchedTimestamp is when the manager last noted that nothing used the volume: what
+	// uses it while no manager watches is not known.
 	WatchedTimestamp *metav1.Time `json:"watchedTimestamp,omitempty"`
 	// abandoned is why it was given up; absent if it was not.
 	Abandoned string `json:"abandoned,omitempty"`
 }
 
-// VolumeClaimRecreateFailure is why a claim was not made anew.
+// VolumeClaimRecreateFailure is why a claim was not recreated.
 //
 // +kubebuilder:object:generate=true
 type VolumeClaimRecreateFailure struct {
@@ -133,8 +133,8 @@ type HeldVolume struct {
 	// source is what its successor was made from. Only a volume of which there was a
 	// snapshot is ever deleted.
 	Source VolumeClaimRecreateSource `json:"source"`
-	// notRestored is true while the claim has nothing of what is in the volume: somebody
-	// else made the claim, or admission changed it. The pod is kept away until a user says
+	// notRestored is true while the claim has nothing of what is in the volume: another
+	// client created the claim, or admission changed it. The pod is kept away until a user says
 	// whether to have the volume back.
 	NotRestored bool `json:"notRestored,omitempty"`
 	// snapshot is the name of the snapshot that replaced it, while that is kept.
@@ -161,7 +161,7 @@ type HeldVolumeState struct {
 	// TakeOverAnnotation. Volumes on which it is absent were held by an earlier version, and go
 	// by names.
 	OwnerUID types.UID `json:"ownerUID,omitempty"`
-	// recreate is how the claim is made anew.
+	// recreate is how the claim is recreated.
 	Recreate VolumeClaimRecreateState `json:"recreate"`
 	// failure is why the claim gets this volume back; absent if it does not.
 	Failure *VolumeClaimRecreateFailure `json:"failure,omitempty"`

@@ -17,7 +17,7 @@ type InsituConfiguration struct {
 	// none but those of Roles: config/namespaced in its namespace, and the
 	// Role of config/rbac in that of its own pod. It then does without what belongs to
 	// the cluster: it changes claims without knowing their storage classes, which leaves
-	// it to the API server to refuse, it makes no claims anew, and it serves no secure
+	// it to the API server to refuse, it recreates no claims, and it serves no secure
 	// metrics.
 	// Default: Cluster.
 	// +optional

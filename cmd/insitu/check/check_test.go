@@ -52,8 +52,8 @@ func TestMain(m *testing.M) {
 	os.Exit(apiserver.Main(m, func(c *rest.Config) { admin = c }))
 }
 
-// checked is a namespace with somebody who has the rights of a manager, and whose Lease
-// somebody may renew.
+// checked is a namespace with a user who has the rights of a manager, and whose Lease
+// another client may renew.
 type checked struct {
 	t          *testing.T
 	client     client.Client
@@ -62,7 +62,7 @@ type checked struct {
 	config     *configv1alpha1.InsituConfiguration
 }
 
-// newChecked makes a namespace and grants somebody in it the rules of a manager, but for
+// newChecked makes a namespace and grants a user in it the rules of a manager, but for
 // some verb.
 func newChecked(t *testing.T, namespace string, without ...string) *checked {
 	t.Helper()
@@ -132,7 +132,7 @@ func (c *checked) create(objects ...client.Object) {
 	}
 }
 
-// lead makes a Lease that somebody renews until the test ends, if renews is true.
+// lead makes a Lease that its holder renews until the test ends, if renews is true.
 func (c *checked) lead(holder string, renews bool) {
 	c.t.Helper()
 	lease := &coordinationv1.Lease{
@@ -241,7 +241,7 @@ func TestCheckLooksForALeader(t *testing.T) {
 		"never": {lead: func(*checked) {}, want: "FAIL  leader: there is no Lease NAMESPACE/insitu-manager, so no manager has ever led: " + look},
 		"given-up": {
 			lead: func(c *checked) { c.lead("", false) },
-			want: "FAIL  leader: nobody holds Lease NAMESPACE/insitu-manager: " + look,
+			want: "FAIL  leader: no manager holds Lease NAMESPACE/insitu-manager: " + look,
 		},
 		"stale": {
 			lead: func(c *checked) { c.lead("manager-1", false) },
@@ -253,7 +253,7 @@ func TestCheckLooksForALeader(t *testing.T) {
 		},
 		"nowhere": {
 			lead: func(c *checked) { c.config.LeaderElection.ResourceNamespace = "" },
-			want: "FAIL  leader: nobody knows the namespace of its Lease, outside a cluster: set leaderElection.resourceNamespace in the configuration",
+			want: "FAIL  leader: outside a cluster, the namespace of its Lease is not known: set leaderElection.resourceNamespace in the configuration",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

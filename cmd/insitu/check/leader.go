@@ -33,7 +33,7 @@ func (c *checker) leader(ctx context.Context) []finding {
 		return []finding{f}
 	}
 	if c.namespace == "" {
-		f.found, f.advice = "nobody knows the namespace of its Lease, outside a cluster", "set leaderElection.resourceNamespace in the configuration"
+		f.found, f.advice = "outside a cluster, the namespace of its Lease is not known", "set leaderElection.resourceNamespace in the configuration"
 		return []finding{f}
 	}
 	key := client.ObjectKey{Namespace: c.namespace, Name: election.ResourceName}
@@ -51,7 +51,7 @@ func (c *checker) leader(ctx context.Context) []finding {
 	case last == nil:
 		f.found, f.advice = fmt.Sprintf("there is no Lease %s, so no manager has ever led", key), look
 	case !isHeld(last):
-		f.found, f.advice = fmt.Sprintf("nobody holds Lease %s", key), look
+		f.found, f.advice = fmt.Sprintf("no manager holds Lease %s", key), look
 	default:
 		f.found = fmt.Sprintf("Lease %s is held by %s, who last renewed it at %s, and not in the %s since", key,
 			*last.Spec.HolderIdentity, renewed(last), period)
@@ -60,7 +60,7 @@ func (c *checker) leader(ctx context.Context) []finding {
 	return []finding{f}
 }
 
-// watchLease reads a Lease until somebody renews it, it may not be read, or a period is
+// watchLease reads a Lease until its holder renews it, it may not be read, or a period is
 // over. It returns the Lease as it was read last, and why the last read failed; both are
 // nil if it does not exist.
 func (c *checker) watchLease(ctx context.Context, key client.ObjectKey, interval, period time.Duration) (*coordinationv1.Lease, bool, error) {
@@ -83,7 +83,7 @@ func (c *checker) watchLease(ctx context.Context, key client.ObjectKey, interval
 		return last != nil && isHeld(last) && !last.Spec.RenewTime.Equal(first.Spec.RenewTime), nil
 	})
 	if err != nil && ctx.Err() != nil {
-		failed = ctx.Err() // somebody ended the check
+		failed = ctx.Err() // the user ended the check
 	}
 	return last, err == nil, failed
 }

@@ -6,7 +6,7 @@
 //
 // Every change is a patch of the very fields that differ, made from the object as it was
 // read a moment ago and refused by the API server if it is another one by then. So it
-// needs the rights to get and to patch the workload, and loses nothing that somebody else
+// needs the rights to get and to patch the workload, and loses nothing that another client
 // writes. A change that is made twice is made once: the second time there is nothing to
 // do.
 package change

@@ -20,8 +20,8 @@ import (
 	"github.com/insitu-dev/insitu/volumes/recreate"
 )
 
-// MayLetGo returns an error for what is kept because a claim needs it.
-func MayLetGo(kept report.KeptStorage) error {
+// EnsureUnneeded returns an error for what is kept because a claim needs it.
+func EnsureUnneeded(kept report.KeptStorage) error {
 	switch {
 	case kept.State == recreate.KeptNeeded:
 		return fmt.Errorf("%s: claim %s/%s needs it: it is being recreated from it, or waits for you to say what it is to have; kubectl insitu why statefulset.apps.kruise.io/%s says which",
@@ -36,9 +36,9 @@ func MayLetGo(kept report.KeptStorage) error {
 }
 
 // Discard has Kubernetes delete something that is kept, with its data. It fails with a
-// conflict if somebody has changed it meanwhile.
+// conflict if another client has changed it meanwhile.
 func Discard(ctx context.Context, c client.Client, kept report.KeptStorage, options ...client.PatchOption) error {
-	if err := MayLetGo(kept); err != nil {
+	if err := EnsureUnneeded(kept); err != nil {
 		return err
 	}
 	if kept.Volume != nil {
@@ -53,7 +53,7 @@ func Discard(ctx context.Context, c client.Client, kept report.KeptStorage, opti
 // Release makes something that is kept an object like any other: Insitu neither gives it
 // back nor deletes it, and lists it no more. Its data stays.
 func Release(ctx context.Context, c client.Client, kept report.KeptStorage, options ...client.PatchOption) error {
-	if err := MayLetGo(kept); err != nil {
+	if err := EnsureUnneeded(kept); err != nil {
 		return err
 	}
 	if kept.Volume != nil {

@@ -137,8 +137,8 @@ func (u Undo) restoreClaims(w *Workload, target *Revision) string {
 		return err.Error()
 	}
 	note := "volumeClaimTemplates go back, too (not with --keep-claims)"
-	if makesClaimsAnew(typed) {
-		note += ": claims that cannot become so in place are made anew from snapshots"
+	if recreatesClaims(typed) {
+		note += ": claims that cannot become so in place are recreated from snapshots"
 	}
 	return note
 }
@@ -164,9 +164,9 @@ func nameOf(claim any) string {
 	return name
 }
 
-// makesClaimsAnew reports whether claims are deleted and made again where they cannot
+// recreatesClaims reports whether claims are deleted and made again where they cannot
 // change.
-func makesClaimsAnew(typed any) bool {
+func recreatesClaims(typed any) bool {
 	set, ok := typed.(*appsv1beta1.StatefulSet)
 	return ok && set.GetVolumeClaimUpdateStrategyType() == appsv1beta1.RecreateVolumeClaimUpdateStrategyType
 }

@@ -79,9 +79,9 @@ func orOne(replicas *int32) int32 {
 	return *replicas
 }
 
-// notRolling returns why pods are not updated by anybody, in words; empty if they are.
+// notRolling returns why no controller updates the pods, in words; empty if one does.
 func notRolling(typed any) string {
-	onDelete := "spec.updateStrategy.type is OnDelete: each pod is updated when somebody deletes it"
+	onDelete := "spec.updateStrategy.type is OnDelete: each pod is updated when a user deletes it"
 	switch w := typed.(type) {
 	case *appsv1beta1.StatefulSet:
 		if w.GetUpdateStrategyType() == appsv1.OnDeleteStatefulSetStrategyType {

@@ -24,7 +24,7 @@ type DryRun string
 const (
 	// NoDryRun makes the change.
 	NoDryRun DryRun = "none"
-	// ClientDryRun tells what the change would be, without asking anybody.
+	// ClientDryRun tells what the change would be, without asking the API server.
 	ClientDryRun DryRun = "client"
 	// ServerDryRun has the API server judge the change, and keep nothing of it.
 	ServerDryRun DryRun = "server"
@@ -40,7 +40,7 @@ type Outcome struct {
 }
 
 // Edit changes a workload that was read a moment ago. It is called again with the newer
-// object if somebody else has written it meanwhile.
+// object if another client has written it meanwhile.
 type Edit func(ctx context.Context, w *Workload) (Outcome, error)
 
 // Result is what became of a workload.
@@ -72,8 +72,8 @@ type Writer struct {
 	DryRun       DryRun
 }
 
-// Write reads a workload, edits it, and writes what differs. It tries again if somebody
-// else writes the workload meanwhile.
+// Write reads a workload, edits it, and writes what differs. It tries again if another
+// client writes the workload meanwhile.
 func (wr *Writer) Write(ctx context.Context, kind cluster.Kind, key client.ObjectKey, edit Edit) (Result, error) {
 	var result Result
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
@@ -82,7 +82,7 @@ func (wr *Writer) Write(ctx context.Context, kind cluster.Kind, key client.Objec
 		return err
 	})
 	if apierrors.IsConflict(err) {
-		return result, fmt.Errorf("%s/%s is written again and again by somebody else; it stays as it is, try again: %w", kind, key.Name, err)
+		return result, fmt.Errorf("%s/%s is written again and again by another client; it stays as it is, try again: %w", kind, key.Name, err)
 	}
 	return result, err
 }

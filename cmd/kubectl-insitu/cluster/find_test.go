@@ -97,16 +97,16 @@ var _ = Describe("a workload", func() {
 		Expect(plan.Pods).To(And(HaveLen(2), HaveEach(HaveField("Way", report.InPlace))))
 		Expect(w.plan(d, image(newImage)).Notes).NotTo(ContainElement(ContainSubstring("was not asked")), "an administrator has it")
 
-		nobody, _ := w.asUser("nobody")
-		_, err = nobody.Find(ctx, w.namespace, "sts/db")
+		guest, _ := w.asUser("guest")
+		_, err = guest.Find(ctx, w.namespace, "sts/db")
 		Expect(err).To(MatchError(ContainSubstring("you lack a right")))
-		_, err = nobody.Report(ctx, found)
+		_, err = guest.Report(ctx, found)
 		Expect(err).To(MatchError(ContainSubstring("you lack a right")))
-		_, err = nobody.Watch(ctx, w.namespace)
+		_, err = guest.Watch(ctx, w.namespace)
 		Expect(err).To(MatchError(ContainSubstring("you lack a right")))
 	})
 
-	It("is reported anew when it changes, until it is gone", func(ctx SpecContext) {
+	It("is reported again when it changes, until it is gone", func(ctx SpecContext) {
 		w := newWorld(ctx)
 		set := create(w, builders.StatefulSet("", "db", oldImage).Build())
 		w.settle(set)

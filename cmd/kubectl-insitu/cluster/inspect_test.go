@@ -142,7 +142,7 @@ var _ = Describe("what is only looked at", func() {
 			})
 		}
 
-		It("is not written: a "+kind+" that nobody has seen yet", func(ctx SpecContext) {
+		It("is not written: a "+kind+" that the operator has not seen yet", func(ctx SpecContext) {
 			w := newWorld(ctx)
 			w.looks(create(w, build()))
 		})

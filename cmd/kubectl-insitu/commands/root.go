@@ -34,7 +34,7 @@ const (
 	ExitTimeout = 7
 	// ExitDisrupts: the planned change recreates pods, or is refused.
 	ExitDisrupts = 8
-	// ExitInterrupted: somebody ended it before it was done, as by Ctrl-C.
+	// ExitInterrupted: the user ended it before it was done, as by Ctrl-C.
 	ExitInterrupted = 130
 )
 

@@ -38,13 +38,13 @@ func newVolumesCommand(e *environment) *cobra.Command {
 		Use:   "volumes",
 		Short: "Show the volumes and snapshots that are kept of recreated claims",
 		Long: templates.LongDesc(`
-			Lists the volumes and snapshots that are kept of recreated claims: somebody pays for them.
+			Lists the volumes and snapshots that are kept of recreated claims: you pay for them.
 			A volume can be given back to its claim, as the annotation insitu.dev/undo-recreate asks.
 
 			STATE says why each is kept. Needed: its claim is being recreated from it, or waits for
-			somebody. Held: until the time in UNTIL. Overdue: that time is over, and it has not gone.
+			you. Held: until the time in UNTIL. Overdue: that time is over, and it has not gone.
 			Retained: the StatefulSet says so. OnlyCopy: nothing else has its data. Orphaned: its
-			StatefulSet is gone. Deleting: it goes. Nobody but you deletes what is Retained, OnlyCopy
+			StatefulSet is gone. Deleting: it goes. Only you delete what is Retained, OnlyCopy
 			or Orphaned.`),
 		Example: templates.Examples(`
 			# What is kept in this namespace, and in all
@@ -139,8 +139,8 @@ func sum(all []report.KeptStorage) string {
 	return fmt.Sprintf("%d volumes with %s, and %d snapshots", volumes, capacity.String(), snapshots)
 }
 
-// letGo are the flags of the commands that let go of what is kept.
-type letGo struct {
+// keptAction are the flags of the commands that discard or release what is kept.
+type keptAction struct {
 	*environment
 	yes    bool
 	dryRun string
@@ -151,7 +151,7 @@ type letGo struct {
 }
 
 func newDiscardCommand(e *environment) *cobra.Command {
-	l := &letGo{
+	l := &keptAction{
 		environment: e, verb: "discard", done: "discarded", write: change.Discard,
 		loses: func(kept report.KeptStorage) string { return kept.Loses },
 	}
@@ -166,7 +166,7 @@ func newDiscardCommand(e *environment) *cobra.Command {
 }
 
 func newReleaseCommand(e *environment) *cobra.Command {
-	l := &letGo{
+	l := &keptAction{
 		environment: e, verb: "release", done: "released", write: change.Release,
 		loses: func(kept report.KeptStorage) string {
 			if kept.Kind == report.KeptVolume {
@@ -185,7 +185,7 @@ func newReleaseCommand(e *environment) *cobra.Command {
 	})
 }
 
-func (l *letGo) command(command *cobra.Command) *cobra.Command {
+func (l *keptAction) command(command *cobra.Command) *cobra.Command {
 	command.Args = cobra.MinimumNArgs(1)
 	command.RunE = func(command *cobra.Command, args []string) error { return l.run(command.Context(), args) }
 	command.Flags().BoolVarP(&l.yes, "yes", "y", false, "do not ask")
@@ -193,7 +193,7 @@ func (l *letGo) command(command *cobra.Command) *cobra.Command {
 	return command
 }
 
-func (l *letGo) run(ctx context.Context, names []string) error {
+func (l *keptAction) run(ctx context.Context, names []string) error {
 	var options []client.PatchOption
 	if dryRun := change.DryRun(l.dryRun); dryRun == change.ServerDryRun {
 		options = append(options, client.DryRunAll)
@@ -204,7 +204,7 @@ func (l *letGo) run(ctx context.Context, names []string) error {
 	if err != nil {
 		return err
 	}
-	chosen, err := mayLetGo(ctx, c, namespace, names)
+	chosen, err := chooseUnneeded(ctx, c, namespace, names)
 	if err != nil {
 		return err
 	}
@@ -215,8 +215,8 @@ func (l *letGo) run(ctx context.Context, names []string) error {
 		if err := l.confirm(); err != nil {
 			return err
 		}
-		// Somebody may have asked for one of them meanwhile.
-		if chosen, err = mayLetGo(ctx, c, namespace, names); err != nil {
+		// Another user may have asked for one of them meanwhile.
+		if chosen, err = chooseUnneeded(ctx, c, namespace, names); err != nil {
 			return err
 		}
 	}
@@ -235,9 +235,9 @@ func (l *letGo) run(ctx context.Context, names []string) error {
 	return errors.Join(errs...)
 }
 
-// mayLetGo returns what is kept under names, with what is lost with all of it, if none of it
+// chooseUnneeded returns what is kept under names, with what is lost with all of it, if none of it
 // is needed.
-func mayLetGo(ctx context.Context, c *cluster.Cluster, namespace string, names []string) ([]report.KeptStorage, error) {
+func chooseUnneeded(ctx context.Context, c *cluster.Cluster, namespace string, names []string) ([]report.KeptStorage, error) {
 	all, err := c.Kept(ctx, namespace, time.Now())
 	if err != nil {
 		return nil, err
@@ -247,7 +247,7 @@ func mayLetGo(ctx context.Context, c *cluster.Cluster, namespace string, names [
 		return nil, err
 	}
 	for _, kept := range chosen {
-		if err := change.MayLetGo(kept); err != nil {
+		if err := change.EnsureUnneeded(kept); err != nil {
 			return nil, err
 		}
 	}
@@ -268,7 +268,7 @@ func choose(all []report.KeptStorage, namespace string, names []string) ([]repor
 }
 
 // confirm asks whether to go on.
-func (l *letGo) confirm() error {
+func (l *keptAction) confirm() error {
 	if file, ok := l.In.(*os.File); ok && !render.IsTerminal(file) {
 		return fmt.Errorf("found no terminal to ask at: --yes is needed to %s", l.verb)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/report"
 )
 
-// lookPeriod is how often a report is made anew without a change: ages pass, and what
+// lookPeriod is how often a report is made again without a change: ages pass, and what
 // waits for too long needs help.
 const lookPeriod = time.Second
 

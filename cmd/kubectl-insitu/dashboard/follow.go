@@ -13,7 +13,7 @@ import (
 // The follower's times.
 const (
 	// minInterval is the least time between two lists: a rollout of many pods changes
-	// faster than anybody can look.
+	// faster than a user can look.
 	minInterval = 250 * time.Millisecond
 	// relistInterval is when a list is read although nothing changed: deadlines pass.
 	relistInterval = 10 * time.Second

@@ -100,7 +100,7 @@ func TestGuard(t *testing.T) {
 		"a name that begins like ours": {"GET", url, host("127.0.0.1.evil.example:80"), 403},
 		"another origin":               {"GET", url + "api/workloads", header("Origin", "http://evil.example"), 403},
 		"another port's origin":        {"GET", url + "api/workloads", header("Origin", "http://127.0.0.1:1"), 403},
-		"an origin of nobody":          {"GET", url + "api/workloads", header("Origin", "null"), 403},
+		"an opaque origin":             {"GET", url + "api/workloads", header("Origin", "null"), 403},
 		"a script elsewhere":           {"GET", url + "app.js", header("Sec-Fetch-Site", "cross-site"), 403},
 		"no token":                     {"GET", root, nil, 403},
 		"no token, the list":           {"GET", root + "api/workloads", nil, 403},
@@ -322,7 +322,7 @@ func TestStreamTellsAllThenWhatChanges(t *testing.T) {
 	g.Expect(names(t, m.Workloads)).To(Equal([]string{"b"}))
 	closeIt()
 
-	// Meanwhile, nobody looks.
+	// Meanwhile, no client looks.
 	source.set(func() { source.workloads = []report.Workload{workload("b", "Stuck"), workload("c")} })
 	g.Eventually(func() bool { _, _, ok := server.state.get("apps/Deployment/shop/c"); return ok }).Should(BeTrue())
 	next, _ = openStream(t, server, second.id)
@@ -375,7 +375,7 @@ func (w *stuckWriter) Write([]byte) (int, error) {
 }
 
 // A reader that does not read delays no other reader.
-func TestASlowReaderHoldsUpNobody(t *testing.T) {
+func TestASlowReaderDelaysNoOther(t *testing.T) {
 	g := NewWithT(t)
 	web := workload("web")
 	source := newFakeSource(web)

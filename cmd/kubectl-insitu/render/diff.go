@@ -82,7 +82,7 @@ func diffPod(old, pod report.Pod, existed, isFirst bool) []string {
 	case !existed:
 		lines = []string{list("  ", name, "new -> "+pod.State, pod.Reason, oneLine(pod.Message))}
 	case old.UID != pod.UID:
-		lines = []string{list("  ", name, old.State+" -> made anew, "+pod.State, pod.Reason, oneLine(pod.Message))}
+		lines = []string{list("  ", name, old.State+" -> recreated, "+pod.State, pod.Reason, oneLine(pod.Message))}
 	case old.State != pod.State || old.Reason != pod.Reason:
 		lines = []string{list("  ", name, move(old.State, pod.State), pod.Reason, oneLine(pod.Message))}
 	}

@@ -41,13 +41,13 @@ func TestDiff(t *testing.T) {
 			set(1), change(set(1), func(w *report.Workload) { w.Pods[0].Reason, w.Pods[0].Message = "Other", "two\nlines" }),
 			[]string{"pod db-0  Settled  Other  two; lines"},
 		},
-		"pods come, go and are made anew": {
+		"pods come, go and are recreated": {
 			set(3), change(set(4), func(w *report.Workload) {
 				w.Pods[1].UID, w.Pods[1].State = "another", "Verifying"
 				w.Pods = append(w.Pods[:2], w.Pods[3])
 				w.Replicas, w.Updated = 3, 3
 			}),
-			[]string{"pod db-1  Settled -> made anew, Verifying", "pod db-3  new -> Settled", "pod db-2  Settled -> gone"},
+			[]string{"pod db-1  Settled -> recreated, Verifying", "pod db-3  new -> Settled", "pod db-2  Settled -> gone"},
 		},
 		"another revision, pause and partition": {
 			set(1), change(set(1), func(w *report.Workload) {

@@ -30,7 +30,7 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 	want, err := os.ReadFile(path)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(string(got)).To(Equal(string(want)), "go test -update ./cmd/kubectl-insitu/render writes it anew; look at what changed")
+	g.Expect(string(got)).To(Equal(string(want)), "go test -update ./cmd/kubectl-insitu/render writes it again; look at what changed")
 }
 
 var workloads = map[string]func() report.Workload{

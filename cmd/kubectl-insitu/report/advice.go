@@ -28,15 +28,15 @@ const (
 
 // Advice that holds for many reasons.
 const (
-	nothing      = "Nothing: it ends by itself"
-	nothingDone  = "Nothing: it was done"
-	waitTurn     = "Nothing: its turn comes when those before it are done"
-	lookAtClaim  = "See what the driver says of the claim: `kubectl describe pvc CLAIM`"
-	freeHook     = "Have the owner of the hook take the labels and finalizers in the message off the pod: `kubectl get pod POD --show-labels`"
-	giveHook     = "Have the owner of the hook put back the labels and finalizers in the message: `kubectl get pod POD --show-labels`"
-	allowOrUndo  = "Allow recreation with podUpdatePolicy InPlaceIfPossible, or go back: `kubectl insitu undo KIND/NAME`"
-	smallerSize  = "Ask for sizes that fit, have such pods recreated by resize.onInfeasible Recreate, or go back: `kubectl insitu undo KIND/NAME`"
-	mendRecreate = "Mend what the message says, then change volumeClaimUpdateStrategy.recreate to have it tried again, or put the claim template back"
+	nothing     = "Nothing: it ends by itself"
+	nothingDone = "Nothing: it was done"
+	waitTurn    = "Nothing: its turn comes when those before it are done"
+	lookAtClaim = "See what the driver says of the claim: `kubectl describe pvc CLAIM`"
+	freeHook    = "Have the owner of the hook take the labels and finalizers in the message off the pod: `kubectl get pod POD --show-labels`"
+	giveHook    = "Have the owner of the hook put back the labels and finalizers in the message: `kubectl get pod POD --show-labels`"
+	allowOrUndo = "Allow recreation with podUpdatePolicy InPlaceIfPossible, or go back: `kubectl insitu undo KIND/NAME`"
+	smallerSize = "Ask for sizes that fit, have such pods recreated by resize.onInfeasible Recreate, or go back: `kubectl insitu undo KIND/NAME`"
+	fixRecreate = "Fix what the message says, then change volumeClaimUpdateStrategy.recreate to have it tried again, or put the claim template back"
 )
 
 // advice says what to do about each reason of ours.
@@ -48,11 +48,11 @@ var advice = map[string]string{
 	appsv1beta1.ReasonPartitionReached:           "Lower the partition when you are ready: `kubectl insitu promote KIND/NAME`",
 	appsv1beta1.ReasonOnDelete:                   "Delete the pods that are to have the new revision, one after the other: `kubectl delete pod POD`",
 	appsv1beta1.ReasonSuccessfulCreate:           nothingDone,
-	appsv1beta1.ReasonFailedCreate:               "Mend what the API server says in the message, such as a quota or a policy; it is tried again by itself",
+	appsv1beta1.ReasonFailedCreate:               "Fix what the API server says in the message, such as a quota or a policy; it is tried again by itself",
 	appsv1beta1.ReasonScaleUpLimited:             "Nothing, if pods become available; else see what they wait for: `kubectl insitu why KIND/NAME`",
 	appsv1beta1.ReasonSuccessfulDelete:           nothingDone,
-	appsv1beta1.ReasonFailedDelete:               "Mend what the API server says in the message; it is tried again by itself",
-	appsv1beta1.ReasonFailedUpdateClaim:          "Mend what the API server says in the message; it is tried again by itself",
+	appsv1beta1.ReasonFailedDelete:               "Fix what the API server says in the message; it is tried again by itself",
+	appsv1beta1.ReasonFailedUpdateClaim:          "Fix what the API server says in the message; it is tried again by itself",
 	appsv1beta1.ReasonUpdatingClaim:              nothing,
 	appsv1beta1.ReasonRecreatingClaim:            nothing,
 	appsv1beta1.ReasonTryingRestore:              nothing,
@@ -66,13 +66,13 @@ var advice = map[string]string{
 	appsv1beta1.ReasonClaimNotShrunk:             "Nothing: claims keep what they have, and new ones come up at the new size",
 	appsv1beta1.ReasonUpdatingClaims:             nothing,
 	appsv1beta1.ReasonClaimsBlocked:              "See which claims do not follow, and why: `kubectl insitu why KIND/NAME`",
-	appsv1beta1.ReasonConflictingController:      "Delete or rename the claim in the message, which belongs to somebody else, or rename the workload",
+	appsv1beta1.ReasonConflictingController:      "Delete or rename the claim in the message, which belongs to another controller, or rename the workload",
 	appsv1beta1.ReasonUpdatingPodInPlace:         nothing,
 	appsv1beta1.ReasonResizingPodInPlace:         nothing,
 	appsv1beta1.ReasonSuccessfulUpdatePodInPlace: nothingDone,
-	appsv1beta1.ReasonFailedUpdatePodInPlace:     "Mend what the API server says in the message; it is tried again by itself",
+	appsv1beta1.ReasonFailedUpdatePodInPlace:     "Fix what the API server says in the message; it is tried again by itself",
 	appsv1beta1.ReasonRecreating:                 nothing,
-	appsv1beta1.ReasonRefused:                    "Mend what the API server says in the message: a policy, a quota or the template; it is tried again by itself",
+	appsv1beta1.ReasonRefused:                    "Fix what the API server says in the message: a policy, a quota or the template; it is tried again by itself",
 	appsv1beta1.ReasonNotStalled:                 "Nothing: all goes on by itself",
 	appsv1beta1.ReasonInvalidSpec:                "Correct the field that the message names: `kubectl edit KIND/NAME`",
 
@@ -80,7 +80,7 @@ var advice = map[string]string{
 	appsv1beta1.ReasonCloneSetPaused:             "Let it go on when you are ready: `kubectl insitu resume KIND/NAME`",
 	appsv1beta1.ReasonProgressPartitionAvailable: "Lower the partition when you are ready: `kubectl insitu promote KIND/NAME`",
 	appsv1beta1.ReasonCloneSetAvailable:          "Nothing: all is as wanted",
-	appsv1beta1.ReasonProgressDeadlineExceeded:   "See what the pods wait for, and mend that or go back: `kubectl insitu why KIND/NAME`; `kubectl insitu undo KIND/NAME`",
+	appsv1beta1.ReasonProgressDeadlineExceeded:   "See what the pods wait for, and fix that or go back: `kubectl insitu why KIND/NAME`; `kubectl insitu undo KIND/NAME`",
 
 	inplace.ReasonNotObserved:         "Nothing, for some seconds; if it stays, look at the kubelet of the pod's node: `kubectl get pod POD -o wide`",
 	inplace.ReasonContainerRestarting: "Nothing, for some seconds; if it stays, see what the pod says: `kubectl describe pod POD`",
@@ -96,8 +96,8 @@ var advice = map[string]string{
 	inplace.ReasonInjectionChanged:      "Nothing, with InPlaceIfPossible: pods are recreated; else delete those that are to have what a new pod gets: `kubectl delete pod POD`",
 	inplace.ReasonClaimTemplatesChanged: "Delete the pods one after the other, if their claims may go with them, or go back: `kubectl insitu undo KIND/NAME`",
 	inplace.ReasonResizeUnsupported:     "Allow recreation with podUpdatePolicy InPlaceIfPossible, or take a Kubernetes that serves pods/resize",
-	inplace.ReasonAdmissionDenied:       "Mend the policy or webhook that the message names, or go back: `kubectl insitu undo KIND/NAME`",
-	inplace.ReasonAdmissionUnknown:      "Nothing, if the API server and its webhooks answer again; else mend the webhook that the message names",
+	inplace.ReasonAdmissionDenied:       "Fix the policy or webhook that the message names, or go back: `kubectl insitu undo KIND/NAME`",
+	inplace.ReasonAdmissionUnknown:      "Nothing, if the API server and its webhooks answer again; else fix the webhook that the message names",
 
 	inplace.ReasonStillReady:          "Nothing, for some seconds; if it stays, look at the kubelet of the pod's node: `kubectl get pod POD -o wide`",
 	inplace.ReasonEndpointsReady:      "Nothing, for some seconds; if it stays, see who sends the pod traffic: `kubectl get endpointslices -n NAMESPACE`",
@@ -120,11 +120,11 @@ var advice = map[string]string{
 	inplace.ReasonResizeDeferred:      "Make room on the node, have such pods recreated by resize.onDeferred Recreate, or go back: `kubectl insitu undo KIND/NAME`",
 	inplace.ReasonResizeInfeasible:    smallerSize,
 	inplace.ReasonResizeError:         "See what the node says, and have such pods recreated by resize.onError Recreate, or go back: `kubectl describe pod POD`; `kubectl insitu undo KIND/NAME`",
-	inplace.ReasonResizeDenied:        "Mend the quota, the limit range or the policy that the message names, or go back: `kubectl insitu undo KIND/NAME`",
+	inplace.ReasonResizeDenied:        "Fix the quota, the limit range or the policy that the message names, or go back: `kubectl insitu undo KIND/NAME`",
 	inplace.ReasonMaxConcurrent:       waitTurn,
 	inplace.ReasonMaxConcurrentClaims: waitTurn,
 	inplace.ReasonUpdateOrder:         waitTurn,
-	inplace.ReasonVolumeNotMountable:  "Mend the volume first, since another pod could not mount it: `kubectl describe pvc CLAIM`",
+	inplace.ReasonVolumeNotMountable:  "Fix the volume first, since another pod could not mount it: `kubectl describe pvc CLAIM`",
 	inplace.ReasonBudget:              waitTurn,
 	inplace.ReasonNewPod:              "Nothing, if the new pod comes up; else see why it does not, or go back: `kubectl describe pod POD`; `kubectl insitu undo KIND/NAME`",
 	inplace.ReasonNoRoom:              "Allow 1 pod to be unavailable, or have the pods recreated, or go back: `kubectl edit KIND/NAME`; `kubectl label KIND/NAME --overwrite insitu.dev/update-policy=InPlaceIfPossible`; `kubectl insitu undo KIND/NAME`",
@@ -142,12 +142,12 @@ var advice = map[string]string{
 	volumes.ReasonClaimModifying:         "Nothing, for some minutes; if it stays, see what the driver says: `kubectl describe pvc CLAIM`",
 	volumes.ReasonVolumeInUse:            "Let its pod be recreated with podUpdatePolicy InPlaceIfPossible, or delete the pod yourself: `kubectl delete pod POD`",
 	volumes.ReasonVolumeNotRemounted:     "Let its pod be recreated with podUpdatePolicy InPlaceIfPossible, or delete the pod yourself: `kubectl delete pod POD`",
-	volumes.ReasonClaimImmutable:         "Put the claim template back, or have such claims made anew with volumeClaimUpdateStrategy Recreate",
+	volumes.ReasonClaimImmutable:         "Put the claim template back, or have such claims recreated with volumeClaimUpdateStrategy Recreate",
 	volumes.ReasonClaimControlled:        "Take the other controller off the claim's metadata.ownerReferences, or go back: `kubectl insitu undo KIND/NAME`",
 	volumes.ReasonExpansionNotAllowed:    "Set allowVolumeExpansion: true in the storage class, if its driver can, or go back: `kubectl insitu undo KIND/NAME`",
 	volumes.ReasonStorageClassMissing:    "Create the storage class that the message names, or go back: `kubectl insitu undo KIND/NAME`",
 	volumes.ReasonAttributesClassMissing: "Create the VolumeAttributesClass that the message names, or go back: `kubectl insitu undo KIND/NAME`",
-	volumes.ReasonClaimRefused:           "Mend the quota or the policy that the message names, or go back: `kubectl insitu undo KIND/NAME`",
+	volumes.ReasonClaimRefused:           "Fix the quota or the policy that the message names, or go back: `kubectl insitu undo KIND/NAME`",
 	volumes.ReasonExpansionInfeasible:    "Ask for a smaller size, above the present capacity, or go back: `kubectl insitu undo KIND/NAME`",
 	volumes.ReasonExpansionFailed:        lookAtClaim,
 	volumes.ReasonModificationInfeasible: "Name another VolumeAttributesClass, or go back: `kubectl insitu undo KIND/NAME`",
@@ -162,17 +162,17 @@ var advice = map[string]string{
 	recreate.ReasonVolumeNotRestored: "Have the old volume back, which has the data: `kubectl annotate pvc CLAIM insitu.dev/undo-recreate=previous`; or go on without it: `kubectl annotate pvc CLAIM insitu.dev/begin-empty=true`",
 	recreate.ReasonHeldForAnother:    "Take the volume over with the command in the message, or create the claim yourself with annotation insitu.dev/begin-empty=true",
 	recreate.ReasonClaimRewritten:    "Change the policy or webhook that changes claims, or ask for what it makes of them in the claim template; then change volumeClaimUpdateStrategy.recreate to have it tried again: `kubectl edit KIND/NAME`",
-	recreate.ReasonRecreateTimedOut:  mendRecreate,
-	recreate.ReasonDriverFails:       mendRecreate,
-	recreate.ReasonSnapshotLost:      mendRecreate,
-	recreate.ReasonSnapshotTaken:     mendRecreate,
+	recreate.ReasonRecreateTimedOut:  fixRecreate,
+	recreate.ReasonDriverFails:       fixRecreate,
+	recreate.ReasonSnapshotLost:      fixRecreate,
+	recreate.ReasonSnapshotTaken:     fixRecreate,
 	recreate.ReasonRecreateUndone:    "Put the claim template back to what the old volume is, or change volumeClaimUpdateStrategy.recreate to have it tried again",
 	recreate.ReasonVolumeLost:        "Have the volume Released or Available, with reclaim policy Retain and the claimRef of its claim: `kubectl get pv -L insitu.dev/claim`",
 
 	recreate.ReasonRecreateNotPermitted:  "Put the claim template back, or ask for a manager with rbac.scope Cluster: `kubectl insitu undo KIND/NAME`",
 	recreate.ReasonSnapshotsNotServed:    "Install the CRDs and the controller of external-snapshotter, or put the claim template back",
 	recreate.ReasonClaimHasFinalizers:    "Have the finalizer in the message taken off the claim: `kubectl get pvc CLAIM -o yaml`",
-	recreate.ReasonVolumeTerminating:     "Copy the data away: somebody has deleted the volume, and it goes with its claim",
+	recreate.ReasonVolumeTerminating:     "Copy the data away: the volume is being deleted, and goes with its claim",
 	recreate.ReasonVolumeNotCSI:          "Put the claim template back, or start empty with recreate.withoutSnapshot Empty",
 	recreate.ReasonSnapshotClassMissing:  "Create a VolumeSnapshotClass of the driver, or name one in volumeClaimUpdateStrategy.recreate: `kubectl get volumesnapshotclasses`",
 	recreate.ReasonSnapshotClassMismatch: "Name a VolumeSnapshotClass of the claim's driver in volumeClaimUpdateStrategy.recreate: `kubectl get volumesnapshotclasses`",
@@ -181,7 +181,7 @@ var advice = map[string]string{
 	recreate.ReasonQuotaExceeded:         "Raise the quota or make room in it: `kubectl describe resourcequota -n NAMESPACE`",
 	recreate.ReasonCapacityTooSmall:      "Make room in the storage; it is looked for again by itself",
 	recreate.ReasonTopologyDiffers:       "Choose a storage class that makes volumes where the old one is, or put the claim template back",
-	recreate.ReasonRecreateFailedBefore:  mendRecreate,
+	recreate.ReasonRecreateFailedBefore:  fixRecreate,
 	recreate.ReasonUndoWaits:             "Nothing, if the pod may be moved; else end the pause, or lower the partition: `kubectl insitu promote KIND/NAME`",
 	recreate.ReasonUndoRefused:           "Name a volume that is held of this claim: `kubectl get pv -L insitu.dev/claim`",
 	recreate.ReasonRestoreMissing:        "Create the snapshot that the message names, or correct the annotation of the claim template",
@@ -196,7 +196,7 @@ var advice = map[string]string{
 	"NotHeld":               "Have the admission policies of Insitu act in the namespace, from Kubernetes 1.36 on (holdPolicies of the chart), with their switch; or take the label off: `kubectl label KIND/NAME insitu.dev/update-policy-`",
 	"LeftBehind":            "Nothing, if the message says that pods are evicted; else do what it says, make room in their PodDisruptionBudget, or delete them: `kubectl delete pod POD`",
 	"InvalidOptions":        "Correct the label or annotation that the message names: `kubectl edit KIND/NAME`",
-	"Stalled":               "Do what its pods need, or mend what the API server says in the message: `kubectl insitu why KIND/NAME`",
+	"Stalled":               "Do what its pods need, or fix what the API server says in the message: `kubectl insitu why KIND/NAME`",
 }
 
 // nativeSpelling names the label and the annotations of workloads of Kubernetes where advice

@@ -58,8 +58,8 @@ func blockers(f Facts, w Workload) []Blocker {
 	return found
 }
 
-// ofPods returns what the pods themselves say that do not start, where nobody plans for
-// them: Kubernetes recreates them.
+// ofPods returns what the pods themselves say that do not start, where the operator
+// does not plan for them: Kubernetes recreates them.
 func ofPods(f Facts, told sets.Set[string]) []Blocker {
 	var found []Blocker
 	for _, pod := range f.Pods {
@@ -92,7 +92,7 @@ func whyNotRunning(pod *corev1.Pod) (reason, message string) {
 }
 
 // isWorkloadsOwn reports whether a workload waits for something that is no pod's: its
-// owner, or somebody who mends what none of its pods names.
+// owner, or a user who has to fix what none of its pods names.
 func isWorkloadsOwn(w Workload, ofPods []Blocker) bool {
 	switch w.Phase {
 	case Paused, Unknown:
@@ -110,12 +110,12 @@ func isWorkloadsOwn(w Workload, ofPods []Blocker) bool {
 	}
 }
 
-// patience is how long a container may fail to start before somebody is asked for help:
+// patience is how long a container may fail to start before a user is asked for help:
 // registries and configuration come late at times.
 const patience = 2 * time.Minute
 
 // helpless are reasons of the kubelet for which a container does not start, and will not
-// before something is mended.
+// before something is fixed.
 var helpless = sets.New(
 	"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
 	"CrashLoopBackOff", "CreateContainerConfigError", "CreateContainerError", "RunContainerError",
@@ -129,7 +129,7 @@ func newBlocker(b appsv1beta1.Blocker, now time.Time) Blocker {
 	}
 }
 
-// rank orders blockers: what needs somebody comes first.
+// rank orders blockers: what needs help comes first.
 func rank(b Blocker) int {
 	if b.NeedsHelp {
 		return 0

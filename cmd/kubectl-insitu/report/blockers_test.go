@@ -100,7 +100,7 @@ func TestAContainerThatDoesNotStartNeedsHelpAfterAWhile(t *testing.T) {
 			}
 
 			unknown := report.New(updating([]appsv1beta1.Blocker{{Pod: "db-2", Step: "Restarting", Reason: reason}}))
-			g.Expect(unknown.Blockers[0].NeedsHelp).To(BeFalse(), "nobody knows since when")
+			g.Expect(unknown.Blockers[0].NeedsHelp).To(BeFalse(), "it is not known since when")
 		})
 	}
 }
@@ -115,7 +115,7 @@ func TestAStuckPodNeedsHelpAtOnce(t *testing.T) {
 
 func TestEveryBlockerHasAdvice(t *testing.T) {
 	g := NewWithT(t)
-	told := report.New(updating([]appsv1beta1.Blocker{reportedBlocker("db-2", "Restarting", "NobodyKnowsThis", 0)}, plannedBlocker("db-1", inplace.Waiting, "MaxUnavailable")))
+	told := report.New(updating([]appsv1beta1.Blocker{reportedBlocker("db-2", "Restarting", "UnknownReason", 0)}, plannedBlocker("db-1", inplace.Waiting, "MaxUnavailable")))
 	g.Expect(told.Blockers).To(HaveLen(2))
 	for _, b := range told.Blockers {
 		g.Expect(b.Advice).NotTo(BeEmpty())
@@ -149,7 +149,7 @@ func TestAPartialPlanBlocksNothing(t *testing.T) {
 }
 
 // Pods that Kubernetes recreates say themselves what they wait for.
-func TestPodsThatNobodyPlansFor(t *testing.T) {
+func TestPodsThatKubernetesRecreates(t *testing.T) {
 	g := NewWithT(t)
 	facts := factsOf(deploymentKind, deployment(1, 0, 0))
 	facts.Inspection = workload.Inspection{}

@@ -19,7 +19,7 @@ type Facts struct {
 	Kind   schema.GroupVersionKind
 	Object client.Object
 	// Inspection is what the operator would decide. It has no plan for a native workload
-	// that is not held: nobody but Kubernetes decides on that.
+	// that is not held: only Kubernetes decides on that.
 	Inspection workload.Inspection
 	// Partial is true where the decision on claims was made without something that could
 	// not be read. Only what the operator has reported counts then.

@@ -39,7 +39,7 @@ func keptSnapshot(of types.UID) recreate.Kept {
 	return recreate.Kept{Snapshot: snapshot, Namespace: "shop", Claim: "data-db-0", ClaimUID: of, Since: stopped.Time, State: recreate.KeptRetained}
 }
 
-// TestWhatIsLost: nobody who reads it deletes the only copy of something by mistake.
+// TestWhatIsLost: no user who reads it deletes the only copy of something by mistake.
 func TestWhatIsLost(t *testing.T) {
 	const saved, empty, undone = appsv1beta1.SnapshotRecreateSource, appsv1beta1.EmptyRecreateSource, appsv1beta1.VolumeRecreateSource
 	for name, test := range map[string]struct {

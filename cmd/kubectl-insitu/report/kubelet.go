@@ -12,8 +12,8 @@ type Reason struct {
 
 // Advice for reasons of kubelets.
 const (
-	mendImage = "Correct the image, or go back: `kubectl insitu set image KIND/NAME CONTAINER=IMAGE`; `kubectl insitu undo KIND/NAME`"
-	mendSpec  = "Correct the template, or go back: `kubectl describe pod POD`; `kubectl insitu undo KIND/NAME`"
+	fixImage  = "Correct the image, or go back: `kubectl insitu set image KIND/NAME CONTAINER=IMAGE`; `kubectl insitu undo KIND/NAME`"
+	fixSpec   = "Correct the template, or go back: `kubectl describe pod POD`; `kubectl insitu undo KIND/NAME`"
 	readLogs  = "Read why it ended, and give it a revision that runs, or go back: `kubectl logs POD --all-containers --previous`; `kubectl insitu undo KIND/NAME`"
 	readEvent = "See the events of the pod: `kubectl describe pod POD`"
 )
@@ -25,21 +25,21 @@ var kubeletReasons = []Reason{
 	{"Unschedulable", "no node has room for the pod, or suits it", "Make room, add a node, or ask for less: `kubectl describe pod POD`"},
 	{"PodInitializing", "init containers run first", "Nothing, if they end; else see their logs: `kubectl logs POD --all-containers`"},
 	{"ContainerCreating", "volumes and network are being made ready, or the image is being pulled", "Nothing, for some minutes; if it stays, see what the pod says: `kubectl describe pod POD`"},
-	{"ErrImagePull", "the image could not be pulled", mendImage},
-	{"ImagePullBackOff", "the image could not be pulled, the kubelet waits before it tries again", mendImage},
-	{"ErrImageNeverPull", "the image is not on the node, and imagePullPolicy Never keeps it from being pulled", mendImage},
-	{"InvalidImageName", "the image is none that can be read", mendImage},
+	{"ErrImagePull", "the image could not be pulled", fixImage},
+	{"ImagePullBackOff", "the image could not be pulled, the kubelet waits before it tries again", fixImage},
+	{"ErrImageNeverPull", "the image is not on the node, and imagePullPolicy Never keeps it from being pulled", fixImage},
+	{"InvalidImageName", "the image is none that can be read", fixImage},
 	{"ImageInspectError", "the image on the node cannot be looked at", "Look at the container runtime of the node; remove the image there to have it pulled again"},
 	{"RegistryUnavailable", "the registry does not answer", "Nothing, if the registry answers again; else correct the image, or go back: `kubectl insitu undo KIND/NAME`"},
-	{"SignatureValidationFailed", "the signature of the image is not accepted by the node", mendImage},
+	{"SignatureValidationFailed", "the signature of the image is not accepted by the node", fixImage},
 	{"CreateContainerConfigError", "the container needs what is not there, such as a ConfigMap or a Secret", "Create what the message names, correct the template, or go back: `kubectl insitu undo KIND/NAME`"},
-	{"CreateContainerError", "the container runtime cannot make the container", mendSpec},
+	{"CreateContainerError", "the container runtime cannot make the container", fixSpec},
 	{"PreCreateHookError", "the kubelet could not prepare the container", readEvent},
 	{"PreStartHookError", "the kubelet could not prepare the start of the container", readEvent},
-	{"PostStartHookError", "the postStart hook of the container failed", mendSpec},
-	{"RunContainerError", "the container runtime cannot start the container", mendSpec},
-	{"StartError", "the container runtime could not start the container: its command may not exist", mendSpec},
-	{"ContainerCannotRun", "the container runtime could not start the container", mendSpec},
+	{"PostStartHookError", "the postStart hook of the container failed", fixSpec},
+	{"RunContainerError", "the container runtime cannot start the container", fixSpec},
+	{"StartError", "the container runtime could not start the container: its command may not exist", fixSpec},
+	{"ContainerCannotRun", "the container runtime could not start the container", fixSpec},
 	{"CrashLoopBackOff", "the container ends again and again, the kubelet waits before it starts it again", readLogs},
 	{"OOMKilled", "the container used more memory than its limit", "Give it more memory, in place: `kubectl insitu set resources KIND/NAME --containers=CONTAINER --limits=memory=SIZE`"},
 	{"Error", "the container ended with an exit code other than 0", readLogs},
@@ -47,7 +47,7 @@ var kubeletReasons = []Reason{
 	{"ContainerStatusUnknown", "the kubelet has lost the container", "Nothing, if the node is back; else delete the pod: `kubectl delete pod POD`"},
 	{"DeadlineExceeded", "the pod ran longer than its activeDeadlineSeconds", "Take activeDeadlineSeconds out of the template: `kubectl edit KIND/NAME`"},
 	{"Evicted", "the node was short of memory, disk or processes", "Nothing: the pod is replaced; ask for as much as it uses, so that it is not evicted again"},
-	{"RolloutFailed", "Kubernetes says that the rollout of the workload has failed", "Mend what the message says, or go back: `kubectl insitu undo KIND/NAME`"},
+	{"RolloutFailed", "Kubernetes says that the rollout of the workload has failed", "Fix what the message says, or go back: `kubectl insitu undo KIND/NAME`"},
 	{"NodeLost", "the node of the pod does not answer", "Repair the node, or delete it when it is gone for good: `kubectl get pod POD -o wide`"},
 }
 

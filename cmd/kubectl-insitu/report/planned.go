@@ -20,7 +20,7 @@ import (
 	"github.com/insitu-dev/insitu/volumes"
 )
 
-// ReasonByKubernetes is why pods are recreated that nobody but Kubernetes updates.
+// ReasonByKubernetes is why pods are recreated that only Kubernetes updates.
 const ReasonByKubernetes = "ByKubernetes"
 
 // PlannedPods returns what would become of the pods of a workload that the operator
@@ -118,7 +118,7 @@ func changeOf(step volumes.Step) string {
 	has := step.Claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	switch {
 	case step.Recreates:
-		return "made anew"
+		return "recreated"
 	case step.Patch.Size != nil && step.Patch.AttributesClass != "":
 		return fmt.Sprintf("%s to %s, VolumeAttributesClass %s", has.String(), step.Patch.Size, step.Patch.AttributesClass)
 	case step.Patch.Size != nil:

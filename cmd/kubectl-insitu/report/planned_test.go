@@ -68,9 +68,9 @@ func TestPlannedByKubernetes(t *testing.T) {
 	}
 }
 
-// A pod whose claim is made anew is deleted for that, also while the first snapshot is
+// A pod whose claim is recreated is deleted for that, also while the first snapshot is
 // taken and the pod runs.
-func TestPlannedPodOfAClaimThatIsMadeAnew(t *testing.T) {
+func TestPlannedPodOfAClaimThatIsRecreated(t *testing.T) {
 	g := NewWithT(t)
 	template, err := inplace.NewTemplate(corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "nginx:1"}}}})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -78,7 +78,7 @@ func TestPlannedPodOfAClaimThatIsMadeAnew(t *testing.T) {
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data-db-0"}}
 	facts := inplace.PodFacts{
 		Pod: builders.Pod("db-0", "r1", "nginx:1").Build(), From: &inplace.Revision{Name: "r1", Template: template},
-		Claims: volumes.Claims{{State: volumes.Changing, Claim: claim, Recreates: true, Reason: "TakingSnapshot", Message: "claim data-db-0: is made anew"}},
+		Claims: volumes.Claims{{State: volumes.Changing, Claim: claim, Recreates: true, Reason: "TakingSnapshot", Message: "claim data-db-0: is recreated"}},
 	}
 	w := inplace.Workload{Target: target, Replicas: 1, MaxUnavailable: 1, Pods: []inplace.PodFacts{facts}}
 
@@ -86,7 +86,7 @@ func TestPlannedPodOfAClaimThatIsMadeAnew(t *testing.T) {
 	claims := report.PlannedClaims(w)
 
 	g.Expect(planned).To(ConsistOf(And(HaveField("Way", report.Recreate), HaveField("Reason", "TakingSnapshot"))))
-	g.Expect(claims).To(ConsistOf(And(HaveField("Change", "made anew"), HaveField("Blocked", false))))
+	g.Expect(claims).To(ConsistOf(And(HaveField("Change", "recreated"), HaveField("Blocked", false))))
 
 	w.Pods[0].Claims = nil
 	g.Expect(report.PlannedPods(w, inplace.MakePlan(w, now), now)).To(ConsistOf(HaveField("Way", report.Unchanged)), "nothing but its label changes")

@@ -104,7 +104,7 @@ func TestAPodWithoutAPlanIsWhatItsStatusSays(t *testing.T) {
 	f.Pods = []*corev1.Pod{
 		builders.Pod("a", "old", "x").Ready(true, now).Build(), builders.Pod("b", "new", "x").Ready(true, now).Build(),
 		builders.Pod("c", "new", "x").Ready(false, now).Build(), builders.Pod("d", "old", "x").Ready(true, now).Deleted(now).Build(),
-		builders.Pod("e", "nobody-knows", "x").Ready(true, now).Build(),
+		builders.Pod("e", "unknown", "x").Ready(true, now).Build(),
 	}
 	told := report.New(f)
 	states := map[string]string{}

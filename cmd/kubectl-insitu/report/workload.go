@@ -18,12 +18,12 @@ type Phase string
 const (
 	// Healthy: every pod is at the wanted revision and available.
 	Healthy Phase = "Healthy"
-	// Progressing: pods or claims are on their way, and nobody has to do anything.
+	// Progressing: pods or claims are on their way, and no user has to do anything.
 	Progressing Phase = "Progressing"
 	// Paused: what is left waits for its owner: the update is paused, its partition is
 	// reached, or pods are updated when they are deleted.
 	Paused Phase = "Paused"
-	// Stalled: the workload does not get on without somebody's help.
+	// Stalled: the workload does not get on without a user's help.
 	Stalled Phase = "Stalled"
 	// Unknown: the operator has not said anything of the present spec.
 	Unknown Phase = "Unknown"

@@ -129,7 +129,7 @@ func TestScanRefusesWhatDoesNotBuild(t *testing.T) {
 
 func TestNotices(t *testing.T) {
 	g := NewWithT(t)
-	enterProgram(t, map[string]string{"library/LICENSE": text(t, "Apache-2.0/pristine.txt"), "library/NOTICE": "Made by somebody.\n"})
+	enterProgram(t, map[string]string{"library/LICENSE": text(t, "Apache-2.0/pristine.txt"), "library/NOTICE": "Made by another author.\n"})
 	found, err := scanner(t).Scan(t.Context(), []string{"linux"}, "./...")
 	g.Expect(err).NotTo(HaveOccurred())
 
@@ -140,7 +140,7 @@ func TestNotices(t *testing.T) {
 		HavePrefix("program contains code of others."),
 		ContainSubstring("example.org/library , LICENSE: Apache-2.0\n"),
 		ContainSubstring("TERMS AND CONDITIONS FOR USE"),
-		ContainSubstring("Made by somebody.\n"),
+		ContainSubstring("Made by another author.\n"),
 		ContainSubstring("std go1."), ContainSubstring("Redistribution and use in source and binary forms")))
 	folder, err := os.Getwd()
 	g.Expect(err).NotTo(HaveOccurred())

@@ -121,10 +121,10 @@ func TestChecksumsRefuse(t *testing.T) {
 
 func TestEnsureNoPaths(t *testing.T) {
 	g := NewWithT(t)
-	folders := []string{"", "/", "/tmp", "/home/somebody/src/insitu/"}
+	folders := []string{"", "/", "/tmp", "/home/jane/src/insitu/"}
 	g.Expect(EnsureNoPaths("binary", []byte("\x00/tmp/x\x00github.com/insitu-dev/insitu/cmd\x00"), folders)).To(Succeed())
-	err := EnsureNoPaths("binary", []byte("\x00/home/somebody/src/insitu/cmd/insitu/main.go\x00"), folders)
-	g.Expect(err).To(MatchError(ContainSubstring(`binary names a folder of this machine at byte 1: "/home/somebody/src/insitu/cmd/insitu/main.go`)))
+	err := EnsureNoPaths("binary", []byte("\x00/home/jane/src/insitu/cmd/insitu/main.go\x00"), folders)
+	g.Expect(err).To(MatchError(ContainSubstring(`binary names a folder of this machine at byte 1: "/home/jane/src/insitu/cmd/insitu/main.go`)))
 }
 
 // Folders with short names are the ends of many paths that are no folders of the machine.

@@ -17,7 +17,7 @@ import (
 var unexecuted = map[string]string{
 	"README.md":                      "shows the demo, whose output its own test compares; docs/quickstart.md is what a reader runs",
 	"docs/README.md":                 "is an index",
-	"docs/alerts.md":                 "needs Prometheus and somebody who is woken up: test/monitoring and test/e2e run its alerts and its board",
+	"docs/alerts.md":                 "needs Prometheus and a person on call: test/monitoring and test/e2e run its alerts and its board",
 	"docs/any-state-any-revision.md": "is the result of the simulation, written by its test",
 	"docs/api.md":                    "is generated from the types",
 	"docs/comparison.md":             "links to the tests that show what it claims",

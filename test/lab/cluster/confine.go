@@ -86,7 +86,7 @@ func (i *isolated) destroy() error {
 
 // grouped confines a lab by a process group. Every process of it inherits a
 // locked file, so while the lock is held the group exists and its number has
-// not been given to anybody else.
+// not been given to another group.
 type grouped struct {
 	folder string // of sockets
 	dir    string // the lab's, which prepare writes down for plainOwners

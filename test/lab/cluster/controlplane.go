@@ -112,7 +112,7 @@ func (l *Lab) apiServerArgs() []string {
 		"--audit-log-maxsize=0",
 	}
 	if !l.Isolated() {
-		// An endpoint at 127.0.0.1 is not valid, and nobody could use it.
+		// An endpoint at 127.0.0.1 is not valid, and no client could use it.
 		args = append(args, "--endpoint-reconciler-type=none")
 	}
 	return args

@@ -47,8 +47,8 @@ type Lab struct {
 	Spec
 	// Dir is the lab's folder, an absolute path.
 	Dir string `json:"-"`
-	// Complete says that the lab was ready once. Before that, it is nobody's
-	// yet, and an attempt to bring it up that failed leaves nothing.
+	// Complete says that the lab was ready once. Before that, no user has
+	// it yet, and an attempt to bring it up that failed leaves nothing.
 	Complete bool `json:"complete"`
 	// Slot is the lab's slot, see package host, if it is isolated.
 	Slot int `json:"slot"`

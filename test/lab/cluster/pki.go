@@ -99,7 +99,7 @@ func (a *authority) issueServer(name string, dnsNames []string, addresses ...net
 	})
 }
 
-// user is somebody who talks to the API server by kubeconfig.
+// user is a client that talks to the API server by kubeconfig.
 type user struct {
 	file   string // name of certificate and kubeconfig
 	name   string

@@ -93,7 +93,7 @@ func superviseAll(ctx context.Context, processes []supervise.Process, socket str
 	served := make(chan error, 1)
 	go func() {
 		served <- supervisor.Serve(ctx, socket)
-		cancel() // Nobody could reach it any more.
+		cancel() // No client could reach it any more.
 	}()
 	err = supervisor.Run(ctx)
 	cancel()

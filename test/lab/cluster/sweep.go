@@ -119,7 +119,8 @@ func sweepAway(dir, why string, say func(string)) error {
 	return nil
 }
 
-// sweepDead lets the machine go of a user's lab whose processes are gone.
+// sweepDead gives back what a user's lab has outside of its folder, if its processes are
+// gone.
 func sweepDead(lab *Lab, say func(string)) error {
 	alive, err := lab.confinement().alive()
 	if err != nil || alive {
@@ -141,7 +142,7 @@ func plainOwners(prefix string) ([]string, error) {
 	}
 	var owners []string
 	for _, folder := range folders {
-		// Anybody can make a folder there, and name a lab in it.
+		// Any user can make a folder there, and name a lab in it.
 		if info, err := os.Lstat(folder); err != nil || !info.IsDir() || !isOurs(info) {
 			continue
 		}

@@ -182,7 +182,7 @@ func TestSweepSaysWhatItCannotRead(t *testing.T) {
 	lab.expectUntouched("")
 }
 
-// Anybody can make a folder in /tmp. What it says is not believed.
+// Any user can make a folder in /tmp. What it says is not believed.
 func TestFoldersOfSocketsOfOthersAreNotRead(t *testing.T) {
 	g := NewWithT(t)
 	folder := t.TempDir()

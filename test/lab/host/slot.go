@@ -156,7 +156,7 @@ func (s Slots) Release(slot int) error {
 		return fmt.Errorf("remove folders made for labs: %w", err)
 	}
 	for path := range strings.Lines(string(made)) {
-		// Fails, as it should, if somebody put something into it.
+		// Fails, as it should, if another process put something into it.
 		_ = os.Remove(strings.TrimSpace(path))
 	}
 	if err := os.RemoveAll(string(s)); err != nil {

@@ -21,7 +21,7 @@ type DebOptions struct {
 	// CacheDir keeps downloaded packages and unpacked layers. It may be shared
 	// by all images.
 	CacheDir string
-	// Users are added to /etc/passwd besides root, nobody and nonroot. The
+	// Users are added to /etc/passwd besides root, "nobody" and nonroot. The
 	// scripts with which packages create users are not run.
 	Users []User
 	// Files lie above those of the packages and replace them.

@@ -217,7 +217,7 @@ func isPacked(typeflag byte) bool {
 	return slices.Contains([]byte{tar.TypeReg, tar.TypeDir, tar.TypeSymlink, tar.TypeLink}, typeflag)
 }
 
-// isDocumentation tells what nobody reads in a container. Copyright files stay,
+// isDocumentation tells what no program in a container reads. Copyright files stay,
 // as their licenses ask.
 func isDocumentation(name string) bool {
 	if path.Base(name) == "copyright" {

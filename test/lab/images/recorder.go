@@ -31,7 +31,7 @@ func (r *recorder) Write(b []byte) (int, error) { return r.body.Write(b) }
 func (r *recorder) sendTo(w http.ResponseWriter) {
 	maps.Copy(w.Header(), r.header)
 	w.WriteHeader(r.status)
-	// The client is gone if this fails; there is nobody left to tell.
+	// The client is gone if this fails: there is no client left to tell.
 	_, _ = w.Write(r.body.Bytes())
 }
 

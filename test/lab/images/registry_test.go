@@ -182,7 +182,7 @@ func TestLoadNamesWhatIsWrong(t *testing.T) {
 		"digest":          {url, "nginx@sha256:" + strings.Repeat("0", 64), "want [docker.io/]repository[:tag]"},
 		"other registry":  {url, "quay.io/coreos/etcd:v3", "registry quay.io is not served, only docker.io is"},
 		"no scheme":       {"127.0.0.1:5000", "nginx", `read registry "127.0.0.1:5000": want a URL`},
-		"nobody there":    {"http://127.0.0.1:1", "nginx", "push image nginx to http://127.0.0.1:1"},
+		"none there":      {"http://127.0.0.1:1", "nginx", "push image nginx to http://127.0.0.1:1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -20,7 +20,7 @@ func TestDownLeavesNothing(t *testing.T) {
 			l.succeed("node", "kill", "node-2")
 			l.killSupervisor()
 		},
-		// Not all of it goes: programs that run make files anew.
+		// Not all of it goes: programs that run make files again.
 		"after the folder was removed":     func(l *testLab) { _ = os.RemoveAll(l.dir) },
 		"after the record was overwritten": func(l *testLab) { l.g.Expect(os.WriteFile(l.dir+"/lab.json", []byte("x"), 0o644)).To(Succeed()) },
 	}

@@ -280,7 +280,7 @@ func (s *storageTest) driverComesBack() {
 		MatchRegexp(`node-1 +csi-node +Ready +1 .*signal: killed`),
 		MatchRegexp(`node-2 +csi-node +Ready +1 .*signal: killed`),
 	))
-	// The sidecars end when they next call, and begin anew.
+	// The sidecars end when they next call, and start again.
 	s.start("late", "standard", "")
 	s.mustGrow("late", "2Gi")
 	s.becomes("late", capacity, "2Gi")

@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/sig-storage-lib-external-provisioner/v13/controller"
 )
 
-// runProvisioner makes volumes for claims, and deletes those that nobody claims
-// any more. The driver has no topology: every node reaches every volume.
+// runProvisioner makes volumes for claims, and deletes those that no claim
+// has any more. The driver has no topology: every node reaches every volume.
 func runProvisioner(ctx context.Context, s *sidecar) error {
 	snapshots, err := versioned.NewForConfig(s.config)
 	if err != nil {
@@ -61,7 +61,7 @@ func runProvisioner(ctx context.Context, s *sidecar) error {
 	if cloning != nil {
 		go cloning.Run(ctx, 1, nil)
 	}
-	// It lets go of snapshots whose claims went before they had a volume.
+	// It releases snapshots whose claims went before they had a volume.
 	if sweeping := csicontroller.NewSnapshotFinalizerController(snapshots, claims.Lister(), can, lastRetry); sweeping != nil {
 		go sweeping.Run(ctx, &sync.WaitGroup{})
 	}

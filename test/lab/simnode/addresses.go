@@ -29,7 +29,7 @@ func newAddresses(cidr string) (*addresses, error) {
 	return &addresses{cidr: prefix, next: prefix.Addr().Next(), used: map[netip.Addr]bool{}}, nil
 }
 
-// take returns an address that nobody holds. It goes round the whole range
+// take returns an address that no pod holds. It goes round the whole range
 // before it comes back to one that was released.
 func (a *addresses) take() (string, error) {
 	a.mu.Lock()
@@ -50,7 +50,7 @@ func (a *addresses) take() (string, error) {
 	}
 }
 
-// hold marks an address as taken by somebody who got it from an earlier run.
+// hold marks an address as taken by a pod that got it from an earlier run.
 func (a *addresses) hold(address string) {
 	if parsed, err := netip.ParseAddr(address); err == nil {
 		a.mu.Lock()

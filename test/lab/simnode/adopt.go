@@ -44,7 +44,7 @@ func (r *Runtime) adopt(spec *corev1.Container, status *corev1.ContainerStatus, 
 		last:         status.LastTerminationState.Terminated,
 		ended:        status.State.Terminated,
 	}
-	// An ID that is not ours has no hash: the container is started anew.
+	// An ID that is not ours has no hash: the container is started again.
 	c.hash, _ = hashOf(status.ContainerID)
 	if status.State.Waiting != nil { // the container it speaks of is the last one
 		c.ended, c.last = c.last, nil
@@ -60,7 +60,7 @@ func (r *Runtime) adopt(spec *corev1.Container, status *corev1.ContainerStatus, 
 		}
 	}
 	if c.ended == nil && status.State.Running == nil {
-		return // nothing is known of it: it is started anew
+		return // nothing is known of it: it is started again
 	}
 	if status.Resources != nil {
 		c.resources = *status.Resources.DeepCopy()

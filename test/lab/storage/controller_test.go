@@ -21,7 +21,7 @@ import (
 )
 
 // driver is a Controller that is a new one at each call, as if its process had
-// been started anew.
+// been restarted.
 type driver struct {
 	Gomega
 	ctx    context.Context
@@ -39,7 +39,7 @@ func newDriver(t *testing.T) *driver {
 }
 
 func (d *driver) controller() *Controller {
-	freeze := func(context.Context, string, string) (func(), error) { return nil, errors.New("nobody can be asked") }
+	freeze := func(context.Context, string, string) (func(), error) { return nil, errors.New("no node can be asked") }
 	controller := NewController(d.store, freeze)
 	controller.clock = d.clock
 	controller.devices = func(string) ([]string, error) {

@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// autoClear detaches a loop device when nobody has it open or mounted any
+	// autoClear detaches a loop device when it is neither open nor mounted any
 	// more, see loop(4).
 	autoClear = 4
-	// attachAttempts is how often a device may be taken by somebody else
+	// attachAttempts is how often a device may be taken by another process
 	// between being found free and being used.
 	attachAttempts = 20
 	// ioctls that stop and go on with writing to a file system, see ioctl_fs(2).

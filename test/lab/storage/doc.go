@@ -20,7 +20,7 @@
 //	provisionError   name of the gRPC code, such as "Internal", that CreateVolume fails with
 //	provisionStall   "true": CreateVolume does not answer before its deadline
 //	expand           "online" (default), or "offline": it grows only while no node has it
-//	nodeExpand       "online" (default), or "offline": its file system grows only when it is mounted anew
+//	nodeExpand       "online" (default), or "offline": its file system grows only when it is mounted again
 //	expandLimit      size, such as "3Gi", beyond which it cannot grow: OutOfRange
 //	expandError      name of the gRPC code that ControllerExpandVolume fails with;
 //	                 together with expandLimit: beyond that

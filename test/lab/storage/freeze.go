@@ -41,7 +41,7 @@ func (n *Node) ServeFreezes(ctx context.Context, socket string) error {
 	return nil
 }
 
-// serveFreeze answers once nobody can write, and thaws when the caller hangs up.
+// serveFreeze answers once no process can write, and thaws when the caller hangs up.
 func (n *Node) serveFreeze(w http.ResponseWriter, r *http.Request) {
 	thaw, err := n.Freeze(r.Context(), n.name, r.PathValue("volume"))
 	if err != nil {
@@ -69,7 +69,7 @@ func (n *Node) Freeze(_ context.Context, _, id string) (func(), error) {
 	if err := freeze(volume.Staged.Path); err != nil {
 		return nil, err
 	}
-	// An error means that it is gone, or thawed by somebody else.
+	// An error means that it is gone, or thawed by another process.
 	return func() { _ = thaw(volume.Staged.Path) }, nil
 }
 

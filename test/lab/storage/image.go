@@ -110,7 +110,7 @@ func loopDevicesOf(matches func(backing string) bool) ([]string, error) {
 	return found, nil
 }
 
-// Release lets go of the devices of volumes that were being copied when all
+// Release frees the devices of volumes that were being copied when all
 // processes of their lab died. Other devices have gone by themselves.
 func (s Store) Release() error {
 	left, err := loopDevicesOf(func(backing string) bool { return strings.HasPrefix(backing, s.Dir+"/") })

@@ -119,7 +119,7 @@ func TestGrowth(t *testing.T) {
 	for name, c := range map[string]struct {
 		parameters map[string]string
 		mounted    int64 // size after growth while it is mounted
-		again      int64 // and after it was mounted anew
+		again      int64 // and after it was mounted again
 	}{
 		"online":       {nil, 64, 64},
 		"node fails":   {map[string]string{"nodeExpandError": "Internal"}, 32, 32},
@@ -221,8 +221,8 @@ func TestFreezesEnd(t *testing.T) {
 	m.Expect(frozen()).To(Succeed(), "a node process that was killed left it frozen, and its successor thawed it")
 }
 
-func TestWhatDiesFrozenIsLetGo(t *testing.T) {
-	for name, letGo := range map[string]func(*machine) error{
+func TestWhatDiesFrozenIsReleased(t *testing.T) {
+	for name, release := range map[string]func(*machine) error{
 		"when the node is back": func(m *machine) error { return NewNode(m.store, "node-1").Recover(m.ctx) },
 		"when the lab goes":     func(m *machine) error { return m.store.Release() },
 	} {
@@ -234,7 +234,7 @@ func TestWhatDiesFrozenIsLetGo(t *testing.T) {
 			m.Expect(err).NotTo(HaveOccurred())
 			m.Expect(unix.Unmount(m.path("node-1", "v", "staged"), 0)).To(Succeed())
 			m.Expect(loopDevices(m.store.volumes().image("v"))).To(HaveLen(1), "frozen, it outlives its mounts")
-			m.Expect(letGo(m)).To(Succeed())
+			m.Expect(release(m)).To(Succeed())
 			m.Eventually(func() ([]string, error) { return loopDevices(m.store.volumes().image("v")) }).Should(BeEmpty())
 		})
 	}

@@ -73,7 +73,7 @@ var volumeMutants = []mutant{
 	},
 	{
 		// What others hold a volume with is taken off when we hold it.
-		"volumes-others-let-go", "controllers/recreate/write.go",
+		"volumes-others-released", "controllers/recreate/write.go",
 		"\treturn volume.Finalizers\n",
 		"\tvar kept []string\n\tfor _, name := range volume.Finalizers {\n\t\tif name != \"example.com/backup\" {\n\t\t\tkept = append(kept, name)\n\t\t}\n\t}\n\treturn kept\n",
 	},

@@ -65,7 +65,7 @@ export function keyed(parent, items, keyOf, make, update) {
 
 const drawn = new WeakMap();
 
-// redraw fills an element anew if what it is drawn from differs.
+// redraw fills an element again if what it is drawn from differs.
 export function redraw(element, data, build) {
   const signature = JSON.stringify(data);
   if (drawn.get(element) === signature) return;

@@ -1,7 +1,7 @@
 // Copyright 2026 The Insitu Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Asks what would come of a change, before anybody applies it.
+// Asks what would come of a change, before a user applies it.
 
 import {announce, commandLine, h, redraw, set, text} from './dom.js';
 import {command, keyOf, nameOf, plural} from './words.js';

@@ -25,7 +25,7 @@ export const states = {
 };
 
 export const phases = {
-  Stalled: {glyph: '!', says: 'needs somebody’s help'},
+  Stalled: {glyph: '!', says: 'needs help'},
   Unknown: {glyph: '?', says: 'the operator has not said anything yet'},
   Progressing: {glyph: '›', says: 'on its way'},
   Paused: {glyph: '‖', says: 'waits for its owner'},
@@ -75,7 +75,7 @@ export function command(verb, workload, ...rest) {
 }
 
 // commandsFor is what to run about a blocker: the commands that its advice names in
-// backticks, or the one that explains it where somebody has to do something.
+// backticks, or the one that explains it where a user has to act.
 export function commandsFor(blocker, workload) {
   const named = [...(blocker.advice || '').matchAll(/`([^`]+)`/g)].map((match) => match[1]);
   return named.length || !blocker.needsHelp ? named : [command('why', workload)];

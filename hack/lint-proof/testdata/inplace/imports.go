@@ -8,7 +8,7 @@ import (
 	_ "context"      // want: a decision needs no cancellation
 	_ "log/slog"     // want: pure packages return the reason
 	_ "math/rand/v2" // want: the same facts give the same decision
-	_ "net/http"     // want: pure packages talk to nobody
+	_ "net/http"     // want: pure packages talk to no server
 	_ "os"           // want: not the environment
 
 	_ "github.com/go-logr/logr"        // want: pure packages return the reason
