@@ -34,6 +34,8 @@ func newNamespace(ctx context.Context) string {
 	Expect(api.Create(ctx, namespace)).To(Succeed())
 	DeferCleanup(func(ctx context.Context) {
 		if CurrentSpecReport().Failed() {
+			// A second attempt would forget what the first one failed with.
+			AddReportEntry("Failure", CurrentSpecReport().Failure.Message)
 			describe(ctx, namespace.Name)
 		}
 		Expect(client.IgnoreNotFound(api.Delete(ctx, namespace))).To(Succeed())
