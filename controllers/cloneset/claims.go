@@ -82,7 +82,7 @@ func (r *Reconciler) handOver(ctx context.Context, s *scope, going []*corev1.Pod
 
 // setClaimOwners writes changes, and returns the names of the pods of which that failed.
 func (r *Reconciler) setClaimOwners(ctx context.Context, s *scope, changes []workload.OwnerChange) (sets.Set[string], error) {
-	gated, failures, err := r.pods.SetClaimOwners(ctx, r.live, s.Owner, changes)
+	gated, failures, err := r.Pods.SetClaimOwners(ctx, r.Live, s.Owner, changes)
 	s.Scaling.Join(failures)
 	return gated, err
 }
@@ -104,7 +104,7 @@ func (r *Reconciler) changesOf(ctx context.Context, s *scope, pod *corev1.Pod, i
 		}
 		claim := &corev1.PersistentVolumeClaim{}
 		key := client.ObjectKey{Namespace: pod.Namespace, Name: volume.PersistentVolumeClaim.ClaimName}
-		if err := r.client.Get(ctx, key, claim); err != nil {
+		if err := r.Client.Get(ctx, key, claim); err != nil {
 			if apierrors.IsNotFound(err) {
 				continue
 			}
@@ -135,7 +135,7 @@ func (r *Reconciler) leftovers(ctx context.Context, s *scope, pods sets.Set[stri
 			continue
 		}
 		// A cache that is behind says of no pod that it is gone.
-		if err := r.live.Get(ctx, client.ObjectKey{Namespace: claim.Namespace, Name: pod}, &corev1.Pod{}); !apierrors.IsNotFound(err) {
+		if err := r.Live.Get(ctx, client.ObjectKey{Namespace: claim.Namespace, Name: pod}, &corev1.Pod{}); !apierrors.IsNotFound(err) {
 			if err != nil {
 				return nil, fmt.Errorf("find out whether pod %s/%s of claim %s is gone: %w", claim.Namespace, pod, claim.Name, err)
 			}
@@ -151,7 +151,7 @@ func (r *Reconciler) leftovers(ctx context.Context, s *scope, pods sets.Set[stri
 // claimsOfSet returns the claims that the set controls and has made.
 func (r *Reconciler) claimsOfSet(ctx context.Context, s *scope) ([]*corev1.PersistentVolumeClaim, error) {
 	list := &corev1.PersistentVolumeClaimList{}
-	if err := podcache.ByOwner(ctx, r.client, s.set, list); err != nil {
+	if err := podcache.ByOwner(ctx, r.Client, s.set, list); err != nil {
 		return nil, err
 	}
 	var claims []*corev1.PersistentVolumeClaim
@@ -203,7 +203,7 @@ func (r *Reconciler) release(ctx context.Context, s *scope) error {
 		}
 		ready = append(ready, pod)
 	}
-	s.Updating.Join(workload.Release(ctx, r.client, s.Owner, ready))
+	s.Updating.Join(workload.Release(ctx, r.Client, s.Owner, ready))
 	return nil
 }
 
@@ -213,7 +213,7 @@ func (r *Reconciler) releaseClaims(ctx context.Context, s *scope, pod *corev1.Po
 		return err
 	}
 	for _, claim := range workload.ClaimsOf(pod, claims) {
-		err := workload.PatchOwners(ctx, r.client, claim, workload.WithoutOwner(s.set.UID))
+		err := workload.PatchOwners(ctx, r.Client, claim, workload.WithoutOwner(s.set.UID))
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("take claim %s from the set: %w", claim.Name, err)
 		}

@@ -20,7 +20,7 @@ import (
 // observeClaims reads the claims of the members, and finds out what those need that
 // are to follow their templates.
 func (r *Reconciler) observeClaims(ctx context.Context, s *scope) error {
-	s.claims, s.claimSteps = workload.NewClaims(r.client, s.set, r.executor.ClaimRefusals), map[string]volumes.Claims{}
+	s.claims, s.claimSteps = workload.NewClaims(r.Client, s.set, r.Executor.ClaimRefusals), map[string]volumes.Claims{}
 	s.claims.ClassesUnknown = r.NamespaceScope
 	if !s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates() {
 		return nil
@@ -129,7 +129,7 @@ func (r *Reconciler) awaitVolumes(ctx context.Context, s *scope, claims []*corev
 		s.away = append(s.away, workload.Away(pod.Name, s.set.Namespace, steps))
 		s.Requeue.Within(max(until.Sub(s.Now), time.Second))
 		if pod.Pod == nil {
-			s.Updating.Add(r.executor.ChangeClaims(ctx, s.set, steps.In(volumes.Changing)))
+			s.Updating.Add(r.Executor.ChangeClaims(ctx, s.set, steps.In(volumes.Changing)))
 		}
 	}
 	return awaited, nil

@@ -13,64 +13,77 @@ import (
 	"github.com/insitu-dev/insitu/controllers/workload"
 )
 
-// setConditions sets every condition of the status, one function each. before is
-// the status that was reported last.
+// setConditions sets every condition of the status. before is the status that was
+// reported last.
 //
 // A reconciliation that failed before it had a plan says only that. If that needs
 // a user, nothing is ready: Ready=True would be of the spec before.
 func setConditions(s *scope, before appsv1beta1.CloneSetStatus, failure error) {
-	if !s.Planned {
-		if stall, known := workload.StallBeforePlan(failure); known {
-			setCondition(s, appsv1beta1.ConditionReady, false, stall.Reason, stall.Message)
-		}
-		setStalled(s, failure)
-		return
+	c := conditions{s}
+	stall, known := s.Stall(failure)
+	if s.Planned {
+		p := s.Progress(s.standing())
+		c.Set(appsv1beta1.ConditionReady, p.Ready, p.Reason, p.Message)
+		setProgressing(s, before)
+	} else if stall.Stalled {
+		c.Set(appsv1beta1.ConditionReady, false, stall.Reason, stall.Message)
 	}
-	setReady(s)
-	setProgressing(s, before)
-	setStalled(s, failure)
-	setFailed(s, appsv1beta1.ConditionFailedScale, s.Scaling.Errs)
-	setFailed(s, appsv1beta1.ConditionFailedUpdate, s.FailedUpdates())
-}
-
-// setReady says how far the set has come, in one word and a sentence.
-func setReady(s *scope) {
-	p := s.Progress(s.standing())
-	setCondition(s, appsv1beta1.ConditionReady, p.Ready, p.Reason, p.Message)
+	if known {
+		stall = s.orOverdue(stall)
+		c.Set(appsv1beta1.ConditionStalled, stall.Stalled, stall.Reason, stall.Message)
+	}
+	if s.Planned {
+		// Their reasons are their types: OpenKruise gives them none.
+		engine.SetFailing(c, appsv1beta1.ConditionFailedScale, appsv1beta1.ConditionFailedScale, s.Scaling.Errs)
+		engine.SetFailing(c, appsv1beta1.ConditionFailedUpdate, appsv1beta1.ConditionFailedUpdate, s.FailedUpdates())
+	}
 }
 
 // standing returns where the pods of the set stand.
 func (s *scope) standing() engine.Standing {
 	return engine.Standing{
-		Replicas: int(s.set.GetReplicas()), Wanted: s.scaled.wanted, Existing: int(s.counts.replicas), Leaving: len(s.outgoing), Withheld: s.scaled.withheld,
-		Available: int(s.counts.available), Pending: int(s.counts.pending), Kept: int(s.counts.kept),
+		Replicas: int(s.set.GetReplicas()), Wanted: s.scaled.wanted, Existing: int(s.counts.Replicas), Leaving: len(s.outgoing), Withheld: s.scaled.withheld,
+		Available: int(s.counts.Available), Pending: int(s.counts.pending), Kept: int(s.counts.kept),
 		OnDelete: s.set.GetUpdateStrategyType() == appsv1beta1.OnDeleteCloneSetUpdateStrategyType, Paused: s.set.IsPaused(),
 		Revision: s.Revisions.Update.Name(), Claims: s.claimCounts,
 	}
 }
 
-// setStalled reports what needs a user, or progressDeadlineSeconds without progress, which
-// setProgressing has found out before.
-func setStalled(s *scope, failure error) {
-	stall, known := s.Stall(failure)
-	if !known {
-		return
+// orOverdue returns a stall, or the end of progressDeadlineSeconds if there is none.
+func (s *scope) orOverdue(stall workload.Stall) workload.Stall {
+	progressing, _ := conditions{s}.Get(appsv1beta1.ConditionProgressing)
+	if !stall.Stalled && progressing.Reason == appsv1beta1.ReasonProgressDeadlineExceeded {
+		return workload.Stall{Stalled: true, Reason: progressing.Reason, Message: progressing.Message}
 	}
-	progressing := findCondition(s.set.Status.Conditions, appsv1beta1.ConditionProgressing)
-	if !stall.Stalled && progressing != nil && progressing.Reason == appsv1beta1.ReasonProgressDeadlineExceeded {
-		stall = workload.Stall{Stalled: true, Reason: progressing.Reason, Message: progressing.Message}
-	}
-	setCondition(s, appsv1beta1.ConditionStalled, stall.Stalled, stall.Reason, stall.Message)
+	return stall
 }
 
-// setFailed sets a condition that is only there while something fails. Its reason
-// is its type: OpenKruise gives it none.
-func setFailed(s *scope, conditionType string, errs []error) {
-	if len(errs) == 0 {
-		removeCondition(s, conditionType)
-		return
+// conditions are those of the status.
+type conditions struct{ *scope }
+
+func (c conditions) Get(conditionType string) (metav1.Condition, bool) {
+	condition := findCondition(c.set.Status.Conditions, conditionType)
+	if condition == nil {
+		return metav1.Condition{}, false
 	}
-	setCondition(s, conditionType, true, conditionType, workload.Summary(errs))
+	return metav1.Condition{
+		Type: condition.Type, Status: condition.Status, ObservedGeneration: condition.ObservedGeneration,
+		LastTransitionTime: condition.LastTransitionTime, Reason: condition.Reason, Message: condition.Message,
+	}, true
+}
+
+func (c conditions) Set(conditionType string, isTrue bool, reason, message string) {
+	condition := appsv1beta1.CloneSetCondition{Type: conditionType, Status: metav1.ConditionFalse, Reason: reason, Message: message}
+	if isTrue {
+		condition.Status = metav1.ConditionTrue
+	}
+	putCondition(c.scope, condition)
+}
+
+func (c conditions) Remove(conditionType string) {
+	c.set.Status.Conditions = slices.DeleteFunc(c.set.Status.Conditions, func(one appsv1beta1.CloneSetCondition) bool {
+		return one.Type == conditionType
+	})
 }
 
 func findCondition(conditions []appsv1beta1.CloneSetCondition, conditionType string) *appsv1beta1.CloneSetCondition {
@@ -79,20 +92,6 @@ func findCondition(conditions []appsv1beta1.CloneSetCondition, conditionType str
 		return nil
 	}
 	return &conditions[i]
-}
-
-func removeCondition(s *scope, conditionType string) {
-	s.set.Status.Conditions = slices.DeleteFunc(s.set.Status.Conditions, func(c appsv1beta1.CloneSetCondition) bool {
-		return c.Type == conditionType
-	})
-}
-
-func setCondition(s *scope, conditionType string, isTrue bool, reason, message string) {
-	condition := appsv1beta1.CloneSetCondition{Type: conditionType, Status: metav1.ConditionFalse, Reason: reason, Message: message}
-	if isTrue {
-		condition.Status = metav1.ConditionTrue
-	}
-	putCondition(s, condition)
 }
 
 // putCondition puts a condition into the status. Unless it says when it was

@@ -20,9 +20,6 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/engine"
-	"github.com/insitu-dev/insitu/controllers/executor"
-	"github.com/insitu-dev/insitu/controllers/history"
-	"github.com/insitu-dev/insitu/controllers/workload"
 )
 
 // What is done to pods, claims and revisions needs what package statefulset says.
@@ -36,24 +33,7 @@ var kind = appsv1beta1.GroupVersion.WithKind("CloneSet")
 
 // Reconciler reconciles CloneSets.
 type Reconciler struct {
-	// Capabilities tells what the API server can do; everything, if it is nil. It
-	// is set before the first Reconcile.
-	Capabilities *workload.Capabilities
-
-	// NamespaceScope: there are rights in namespaces only, and none to classes and
-	// volumes, which belong to the cluster. It is set before the first Reconcile.
-	NamespaceScope bool
-
-	// client reads from the cache, which shows our own writes, see Add.
-	client client.Client
-	// live reads from the API server.
-	live     client.Reader
-	recorder events.EventRecorder
-	clock    clock.PassiveClock
-	executor *executor.Executor
-	pods     *workload.Pods
-	keeper   *history.Keeper
-	metrics  *workload.KindMetrics
+	engine.Core
 	// random returns a string of that many characters, see idLength.
 	random func(length int) string
 }
@@ -65,22 +45,7 @@ type Reconciler struct {
 func NewReconciler(
 	c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock, random func(length int) string,
 ) *Reconciler {
-	return &Reconciler{
-		client:   c,
-		live:     live,
-		recorder: recorder,
-		clock:    clock,
-		executor: executor.New(c, recorder, clock),
-		pods:     workload.NewPods(c, recorder),
-		keeper:   history.NewKeeper(c),
-		random:   random,
-	}
-}
-
-// WriteInOrder makes the reconciler write to one pod after the other, always in
-// the same order. It is for tests, and is called before the first Reconcile.
-func (r *Reconciler) WriteInOrder() {
-	r.pods.Parallelism, r.executor.Parallelism = 1, 1
+	return &Reconciler{engine.NewCore(kind, c, live, recorder, clock), random}
 }
 
 // Reconcile brings the pods of one CloneSet one step nearer to its spec.
@@ -90,8 +55,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 
 func (r *Reconciler) shell() *engine.Shell[*appsv1beta1.CloneSet, *scope] {
 	return &engine.Shell[*appsv1beta1.CloneSet, *scope]{
-		Client: r.client, Metrics: r.metrics, Capabilities: r.Capabilities,
-		Begin:  func(set *appsv1beta1.CloneSet) *scope { return newScope(set, r.clock.Now()) },
+		Core:   &r.Core,
+		Begin:  func(set *appsv1beta1.CloneSet) *scope { return newScope(set, r.Clock.Now()) },
 		Report: r.patchStatus,
 		Phases: []engine.Phase[*scope]{
 			r.adopt,

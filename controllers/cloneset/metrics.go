@@ -4,29 +4,12 @@
 package cloneset
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
-	"github.com/insitu-dev/insitu/controllers/metrics"
 	"github.com/insitu-dev/insitu/controllers/workload"
 )
 
-// Measure says what the reconciler measures with. It is called before the first
-// Reconcile; without it, nothing is measured.
-func (r *Reconciler) Measure(m metrics.Metrics) {
-	r.metrics, r.executor.Metrics = m.Rollouts.Of(kind), m.Moves.Of(kind)
-}
-
 // rollout returns what the metrics tell of the reconciliation, as the status does.
 func (s *scope) rollout() workload.Rollout {
-	rollout := s.Rollout()
-	rollout.Claims, rollout.Incomplete = s.claimSteps, int(s.counts.replicas) != s.scaled.wanted || len(s.outgoing) > 0
-	conditions := s.set.Status.Conditions
-	if stalled := findCondition(conditions, appsv1beta1.ConditionStalled); stalled != nil && stalled.Status == metav1.ConditionTrue {
-		rollout.Stalled = stalled.Reason
-	}
-	if ready := findCondition(conditions, appsv1beta1.ConditionReady); ready != nil && ready.Status != metav1.ConditionTrue {
-		rollout.Since = ready.LastTransitionTime.Time
-	}
+	rollout := s.Rollout(conditions{s})
+	rollout.Claims, rollout.Incomplete = s.claimSteps, int(s.counts.Replicas) != s.scaled.wanted || len(s.outgoing) > 0
 	return rollout
 }

@@ -21,7 +21,7 @@ import (
 func setProgressing(s *scope, before appsv1beta1.CloneSetStatus) {
 	deadline, limited := s.set.GetProgressDeadline()
 	if !limited {
-		removeCondition(s, appsv1beta1.ConditionProgressing)
+		conditions{s}.Remove(appsv1beta1.ConditionProgressing)
 		return
 	}
 	condition := appsv1beta1.CloneSetCondition{Type: appsv1beta1.ConditionProgressing, Status: metav1.ConditionTrue}

@@ -37,7 +37,7 @@ func (r *Reconciler) readFacts(ctx context.Context, s *scope) error {
 	named, priorityOf := s.namedForDeletion(), inplace.Priorities(s.set.GetPriorityStrategy())
 	for _, m := range s.members {
 		var err error
-		if m.facts, err = workload.Facts(ctx, r.client, s.Revisions, m.Pod, s.Now); err != nil {
+		if m.facts, err = workload.Facts(ctx, r.Client, s.Revisions, m.Pod, s.Now); err != nil {
 			return err
 		}
 		m.facts.Asked = named.Has(m.Name)
@@ -86,11 +86,11 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 		}
 	}
 	s.claimCounts = s.countClaims()
-	s.Decide(ctx, r.executor, asked, slices.Concat(s.away, blockersOf(s.scaled.waiting), s.successorsWait())...)
+	s.Decide(ctx, r.Executor, asked, slices.Concat(s.away, blockersOf(s.scaled.waiting), s.successorsWait())...)
 	if s.isUpdated() {
 		s.Revisions.Current = s.Revisions.Update
 	}
-	return s.CarryHandedOver(ctx, r.executor, func(ctx context.Context, going []*corev1.Pod) (sets.Set[string], error) {
+	return s.CarryHandedOver(ctx, r.Executor, func(ctx context.Context, going []*corev1.Pod) (sets.Set[string], error) {
 		return r.handOver(ctx, s, going)
 	})
 }
@@ -134,7 +134,7 @@ func (s *scope) successorsWait() []inplace.Blocker {
 // when there are more.
 func (s *scope) isUpdated() bool {
 	replicas := s.set.GetReplicas()
-	return replicas > 0 && !s.set.HasPartition() && s.counts.replicas == replicas && s.counts.updatedReady == replicas
+	return replicas > 0 && !s.set.HasPartition() && s.counts.Replicas == replicas && s.counts.UpdatedReady == replicas
 }
 
 // workload returns what the planner is to know, with the members whose updates it

@@ -33,7 +33,7 @@ func (r *Reconciler) scale(ctx context.Context, s *scope) error {
 	if err := r.createPods(ctx, s); err != nil {
 		return err
 	}
-	workload.ReportWithheld(r.recorder, s.set, s.scaled.withheld)
+	workload.ReportWithheld(r.Recorder, s.set, s.scaled.withheld)
 	for _, m := range s.members {
 		if m.Status.Phase == corev1.PodPending {
 			s.Scaling.Add(r.ensureClaimsOf(ctx, s, m.Pod))
@@ -41,7 +41,7 @@ func (r *Reconciler) scale(ctx context.Context, s *scope) error {
 	}
 	for _, pod := range unwanted {
 		if !gated.Has(pod.Name) {
-			s.Scaling.Add(r.pods.Remove(ctx, s.Owner, pod, s.target(), s.Now))
+			s.Scaling.Add(r.Pods.Remove(ctx, s.Owner, pod, s.target(), s.Now))
 		}
 	}
 	return nil
@@ -86,7 +86,7 @@ func (r *Reconciler) createPods(ctx context.Context, s *scope) error {
 		inplace.PrepareNew(pod.Pod, target, s.Now)
 		pods = append(pods, pod)
 	}
-	s.Scaling.Errs = append(s.Scaling.Errs, r.pods.Create(ctx, s.Owner, pods)...)
+	s.Scaling.Errs = append(s.Scaling.Errs, r.Pods.Create(ctx, s.Owner, pods)...)
 	return nil
 }
 
@@ -136,7 +136,7 @@ func (r *Reconciler) ensureClaimsOf(ctx context.Context, s *scope, pod *corev1.P
 	if revision := s.Revisions.Of(pod); revision != nil {
 		templates = s.claimTemplates(revision)
 	}
-	return workload.EnsureClaims(ctx, r.client, s.Owner, workload.ClaimsOf(pod, newClaims(s.set, templates, id)), nil)
+	return workload.EnsureClaims(ctx, r.Client, s.Owner, workload.ClaimsOf(pod, newClaims(s.set, templates, id)), nil)
 }
 
 // newIDs returns the source of the instance IDs of new pods. Where claims are

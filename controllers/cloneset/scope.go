@@ -94,13 +94,13 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope) error {
 	}
 	// The set would delete a pod that has ended, and its logs with it. So it adopts only
 	// those that it has made itself.
-	orphans, err := workload.ListOrphans(ctx, r.client, r.live, s.set, workload.Own{Selector: s.selector, IsPod: func(pod *corev1.Pod) bool {
+	orphans, err := workload.ListOrphans(ctx, r.Client, r.Live, s.set, workload.Own{Selector: s.selector, IsPod: func(pod *corev1.Pod) bool {
 		return isPodName(s.set.Name, pod.Name) || !inplace.HasEnded(pod)
 	}})
 	if err != nil {
 		return err
 	}
-	_, s.Updating, err = workload.Adopt(ctx, r.client, r.live, s.Owner, orphans)
+	_, s.Updating, err = workload.Adopt(ctx, r.Client, r.Live, s.Owner, orphans)
 	return err
 }
 
@@ -108,7 +108,7 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope) error {
 func (r *Reconciler) observePods(ctx context.Context, s *scope) error {
 	list := &corev1.PodList{}
 	// Pods are only read, as in the controller of StatefulSets.
-	if err := podcache.ByOwner(ctx, r.client, s.set, list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := podcache.ByOwner(ctx, r.Client, s.set, list, client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
 	for i := range list.Items {
@@ -146,7 +146,7 @@ func (r *Reconciler) ensureRevisions(ctx context.Context, s *scope) error {
 		Object: s.set, Kind: kind,
 		Labels: s.set.Spec.Template.Labels, Collisions: ptr.Deref(s.set.Status.CollisionCount, 0),
 	}
-	s.Revisions, err = workload.EnsureRevisions(ctx, r.keeper, owner, content, s.set.Status.CurrentRevision)
+	s.Revisions, err = workload.EnsureRevisions(ctx, r.Keeper, owner, content, s.set.Status.CurrentRevision)
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (r *Reconciler) ensureRevisions(ctx context.Context, s *scope) error {
 // truncateHistory deletes revisions that no pod and no status needs any more. That one
 // stays does not keep the set from being reported.
 func (r *Reconciler) truncateHistory(ctx context.Context, s *scope) error {
-	s.Updating.Add(s.Revisions.Truncate(ctx, r.keeper, s.allPods(), int(s.set.GetRevisionHistoryLimit())))
+	s.Updating.Add(s.Revisions.Truncate(ctx, r.Keeper, s.allPods(), int(s.set.GetRevisionHistoryLimit())))
 	return nil
 }
 

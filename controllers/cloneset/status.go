@@ -5,14 +5,12 @@ package cloneset
 
 import (
 	"context"
-	"fmt"
 
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
-	"github.com/insitu-dev/insitu/controllers/workload"
+	"github.com/insitu-dev/insitu/controllers/engine"
 	"github.com/insitu-dev/insitu/inplace"
 )
 
@@ -20,44 +18,27 @@ import (
 // anything differs from what is reported already. failure is the error that
 // ended the reconciliation, if any.
 func (r *Reconciler) patchStatus(ctx context.Context, s *scope, failure error) error {
-	before := s.set.DeepCopy()
 	status := &s.set.Status
-	if s.Planned {
-		setCounts(s, status)
-		status.Resize = workload.ResizeStatus(s.Plan)
-		status.Blockers = workload.Blockers(s.Plan, s.Result.Failed, before.Status.Blockers, s.Now)
-	}
-	// That nothing can come of a spec is an observation, too: who compares generations
-	// would wait for ever.
-	if workload.IsInvalidSpec(failure) || s.Planned && failure == nil {
-		status.ObservedGeneration = s.set.Generation
-	}
-	setConditions(s, before.Status, failure)
-	r.metrics.Report(client.ObjectKeyFromObject(s.set), s.rollout(), s.Now)
-	if apiequality.Semantic.DeepEqual(before.Status, *status) {
+	before := status.DeepCopy()
+	common := engine.Status{ObservedGeneration: &status.ObservedGeneration, Resize: &status.Resize, Blockers: &status.Blockers}
+	return r.PatchStatus(ctx, &s.Round, common, failure, func() error {
+		if s.Planned {
+			setCounts(s, status)
+		}
+		setConditions(s, *before, failure)
+		r.Metrics.Report(client.ObjectKeyFromObject(s.set), s.rollout(), s.Now)
 		return nil
-	}
-	// With the resource version, a set of the same name that was made meanwhile
-	// does not get the status of the one before.
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.client.Status().Patch(ctx, s.set, patch); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("patch status of %s: %w", s.Owner, err)
-	}
-	workload.ReportStuck(r.recorder, s.set, s.Plan, before.Status.Blockers, status.Blockers)
-	if !s.Planned {
-		workload.ReportStall(r.recorder, s.set, failure)
-	}
-	return nil
+	})
 }
 
 // setCounts fills in what is counted, as it was observed at the start of the
 // reconciliation. A pod that is between two revisions counts as neither.
 func setCounts(s *scope, status *appsv1beta1.CloneSetStatus) {
 	c := s.counts
-	status.Replicas, status.ReadyReplicas, status.AvailableReplicas = c.replicas+s.excluded, c.ready, c.available
-	status.UpdatedReplicas, status.UpdatedReadyReplicas, status.UpdatedAvailableReplicas = c.updated, c.updatedReady, c.updatedAvailable
+	status.Replicas, status.ReadyReplicas, status.AvailableReplicas = c.Replicas+s.excluded, c.Ready, c.Available
+	status.UpdatedReplicas, status.UpdatedReadyReplicas, status.UpdatedAvailableReplicas = c.Updated, c.UpdatedReady, c.UpdatedAvailable
 	status.ExpectedUpdatedReplicas = s.set.GetReplicas() - s.set.GetPartition()
-	status.InPlaceUpdated, status.Recreated = c.inPlace, c.updated-c.inPlace
+	status.InPlaceUpdated, status.Recreated = c.InPlace, c.Updated-c.InPlace
 	status.UpdateRevision, status.CurrentRevision = s.Revisions.Update.Name(), s.Revisions.Current.Name()
 	if s.Revisions.Collisions > 0 {
 		status.CollisionCount = ptr.To(s.Revisions.Collisions)
@@ -70,9 +51,7 @@ func setCounts(s *scope, status *appsv1beta1.CloneSetStatus) {
 }
 
 type counts struct {
-	replicas, ready, available              int32
-	updated, updatedReady, updatedAvailable int32
-	inPlace                                 int32
+	engine.Counts
 	// pending pods are to be updated or made again, kept ones are not updated
 	// while the partition keeps them.
 	pending, kept int32
@@ -80,23 +59,14 @@ type counts struct {
 
 // countPods counts the members, whose states were planned from facts.
 func countPods(members []*member, facts []inplace.PodFacts, states []inplace.PodState) counts {
-	c := counts{replicas: int32(len(states))}
+	c := counts{Counts: engine.Count(states)}
 	for i, pod := range states {
-		add(&c.ready, pod.Ready)
-		add(&c.available, pod.Available)
-		add(&c.updated, pod.Updated)
-		add(&c.updatedReady, pod.Updated && pod.Ready)
-		add(&c.updatedAvailable, pod.Updated && pod.Available)
-		add(&c.inPlace, pod.Updated && inplace.UpdatedInPlace(pod.Pod))
-		isKept := facts[i].Held && !pod.Updated && !members[i].asked
-		add(&c.kept, isKept)
-		add(&c.pending, !isKept && (!pod.Updated || members[i].asked))
+		switch asked := members[i].asked; {
+		case facts[i].Held && !pod.Updated && !asked:
+			c.kept++
+		case !pod.Updated || asked:
+			c.pending++
+		}
 	}
 	return c
-}
-
-func add(count *int32, counts bool) {
-	if counts {
-		*count++
-	}
 }

@@ -95,15 +95,6 @@ func (r *Round) Inspection(failure error) workload.Inspection {
 	return found
 }
 
-// Rollout returns what the metrics tell of the round.
-func (r *Round) Rollout() workload.Rollout {
-	rollout := workload.Rollout{Planned: r.Planned, Plan: r.Plan, Failed: r.Result.Failed}
-	if r.Planned {
-		rollout.Revision = r.Revisions.Update.Name()
-	}
-	return rollout
-}
-
 // End returns the result of a round that err has ended, if it is not nil.
 func (r *Round) End(ctx context.Context, err error) (ctrl.Result, error) {
 	// What failed with single pods is no error of the reconciliation: the wait

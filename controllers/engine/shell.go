@@ -11,8 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/insitu-dev/insitu/controllers/workload"
 )
 
 // Phase is one part of a round.
@@ -29,10 +27,7 @@ func (r *Round) Base() *Round { return r }
 
 // Shell reconciles the workloads of a kind: O is the object of one, S what a round knows of it.
 type Shell[O client.Object, S Set] struct {
-	Client  client.Client
-	Metrics *workload.KindMetrics
-	// Capabilities tells what the API server can do; everything, if it is nil.
-	Capabilities *workload.Capabilities
+	*Core
 	// Begin returns what is known of an object before the first phase.
 	Begin func(O) S
 	// Phases bring the pods of a workload one step nearer to its spec. The first error ends

@@ -45,8 +45,8 @@ func play(t *testing.T, object client.Object, phase, report error, second func(*
 		builder = builder.WithObjects(object)
 	}
 	shell := &Shell[*corev1.ConfigMap, *toy]{
-		Client: builder.Build(),
-		Begin:  func(*corev1.ConfigMap) *toy { return &toy{Round: Round{Now: time.Unix(0, 0)}, told: &told} },
+		Core:  &Core{Client: builder.Build()},
+		Begin: func(*corev1.ConfigMap) *toy { return &toy{Round: Round{Now: time.Unix(0, 0)}, told: &told} },
 		Phases: []Phase[*toy]{
 			func(_ context.Context, s *toy) error { *s.told = append(*s.told, "first"); return nil },
 			func(_ context.Context, s *toy) error {

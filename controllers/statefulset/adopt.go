@@ -20,14 +20,14 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope) error {
 	if s.selector, err = metav1.LabelSelectorAsSelector(s.set.Spec.Selector); err != nil {
 		return workload.SpecError{Err: fmt.Errorf("read spec.selector of %s: %w", s.Owner, err)}
 	}
-	orphans, err := workload.ListOrphans(ctx, r.client, r.live, s.set, workload.Own{Selector: s.selector, IsPod: func(pod *corev1.Pod) bool {
+	orphans, err := workload.ListOrphans(ctx, r.Client, r.Live, s.set, workload.Own{Selector: s.selector, IsPod: func(pod *corev1.Pod) bool {
 		_, ours := ordinalOf(s.set.Name, pod.Name)
 		return ours
 	}})
 	if err != nil {
 		return err
 	}
-	left, failures, err := workload.Adopt(ctx, r.client, r.live, s.Owner, orphans)
+	left, failures, err := workload.Adopt(ctx, r.Client, r.Live, s.Owner, orphans)
 	s.gated, s.Updating = s.gated.Union(left), failures // their names are taken
 	return err
 }
@@ -35,6 +35,6 @@ func (r *Reconciler) adopt(ctx context.Context, s *scope) error {
 // release releases the strays. They were not observed as pods of the set, so none
 // of them is counted or changed, also if its release fails.
 func (r *Reconciler) release(ctx context.Context, s *scope) error {
-	s.Updating.Join(workload.Release(ctx, r.client, s.Owner, s.Strays))
+	s.Updating.Join(workload.Release(ctx, r.Client, s.Owner, s.Strays))
 	return nil
 }

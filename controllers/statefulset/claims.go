@@ -20,7 +20,7 @@ import (
 // observeClaims reads the claims of the wanted pods, and finds out what those need
 // that are to follow their templates.
 func (r *Reconciler) observeClaims(ctx context.Context, s *scope) error {
-	s.claims = workload.NewClaims(r.client, s.set, r.executor.ClaimRefusals)
+	s.claims = workload.NewClaims(r.Client, s.set, r.Executor.ClaimRefusals)
 	s.claims.ClassesUnknown = r.NamespaceScope
 	for _, ordinal := range s.ordinals {
 		templates := slices.Concat(s.set.Spec.VolumeClaimTemplates, s.claimTemplates(ordinal))
@@ -72,7 +72,7 @@ func (r *Reconciler) refuseToShrink(s *scope) {
 		}
 		has, wants := before[earlier].Spec.Resources.Requests[corev1.ResourceStorage], template.Spec.Resources.Requests[corev1.ResourceStorage]
 		if wants.Cmp(has) < 0 {
-			r.recorder.Eventf(s.set, nil, corev1.EventTypeWarning, appsv1beta1.ReasonClaimNotShrunk, workload.ActionUpdate,
+			r.Recorder.Eventf(s.set, nil, corev1.EventTypeWarning, appsv1beta1.ReasonClaimNotShrunk, workload.ActionUpdate,
 				"claim template %s asks for %s, less than the %s before: existing claims keep their size, also when they are recreated from a snapshot",
 				template.Name, wants.String(), has.String())
 		}
@@ -129,7 +129,7 @@ func (r *Reconciler) awaitVolumes(ctx context.Context, s *scope, ordinal int) er
 	s.gated.Insert(pod.Name)
 	s.away = append(s.away, workload.Away(pod.Name, s.set.Namespace, steps))
 	s.Requeue.Within(max(until.Sub(s.Now), time.Second))
-	s.Updating.Add(r.executor.ChangeClaims(ctx, s.set, steps.In(volumes.Changing)))
+	s.Updating.Add(r.Executor.ChangeClaims(ctx, s.set, steps.In(volumes.Changing)))
 	return nil
 }
 

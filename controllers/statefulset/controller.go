@@ -21,10 +21,7 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/engine"
-	"github.com/insitu-dev/insitu/controllers/executor"
-	"github.com/insitu-dev/insitu/controllers/history"
 	"github.com/insitu-dev/insitu/controllers/recreate"
-	"github.com/insitu-dev/insitu/controllers/workload"
 )
 
 // +kubebuilder:rbac:groups=apps.kruise.io,resources=statefulsets,verbs=get;list;watch
@@ -44,25 +41,8 @@ var kind = appsv1beta1.GroupVersion.WithKind("StatefulSet")
 
 // Reconciler reconciles StatefulSets.
 type Reconciler struct {
-	// Capabilities tells what the API server can do; everything, if it is nil. It
-	// is set before the first Reconcile.
-	Capabilities *workload.Capabilities
-
-	// NamespaceScope: there are rights in namespaces only, and none to classes and
-	// volumes, which belong to the cluster. It is set before the first Reconcile.
-	NamespaceScope bool
-
-	// client reads from the cache, which shows our own writes, see Add.
-	client client.Client
-	// live reads from the API server.
-	live     client.Reader
-	recorder events.EventRecorder
-	clock    clock.PassiveClock
-	executor *executor.Executor
+	engine.Core
 	recreate *recreate.Recreator
-	pods     *workload.Pods
-	keeper   *history.Keeper
-	metrics  *workload.KindMetrics
 }
 
 // NewReconciler returns a Reconciler. The client reads from a cache with the
@@ -70,22 +50,7 @@ type Reconciler struct {
 // (client.CacheOptions.EnableReadYourWritesConsistency), live from the API
 // server.
 func NewReconciler(c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock) *Reconciler {
-	return &Reconciler{
-		client:   c,
-		live:     live,
-		recorder: recorder,
-		clock:    clock,
-		executor: executor.New(c, recorder, clock),
-		recreate: recreate.New(c, live, recorder),
-		pods:     workload.NewPods(c, recorder),
-		keeper:   history.NewKeeper(c),
-	}
-}
-
-// WriteInOrder makes the reconciler write to one pod after the other, always in
-// the same order. It is for tests, and is called before the first Reconcile.
-func (r *Reconciler) WriteInOrder() {
-	r.pods.Parallelism, r.executor.Parallelism = 1, 1
+	return &Reconciler{engine.NewCore(kind, c, live, recorder, clock), recreate.New(c, live, recorder)}
 }
 
 // Reconcile brings the pods of one StatefulSet one step nearer to its spec.
@@ -95,8 +60,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 
 func (r *Reconciler) shell() *engine.Shell[*appsv1beta1.StatefulSet, *scope] {
 	return &engine.Shell[*appsv1beta1.StatefulSet, *scope]{
-		Client: r.client, Metrics: r.metrics, Capabilities: r.Capabilities,
-		Begin:  func(set *appsv1beta1.StatefulSet) *scope { return newScope(set, r.clock.Now()) },
+		Core:   &r.Core,
+		Begin:  func(set *appsv1beta1.StatefulSet) *scope { return newScope(set, r.Clock.Now()) },
 		Report: r.patchStatus,
 		Gone:   r.forget,
 		Phases: []engine.Phase[*scope]{

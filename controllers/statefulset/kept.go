@@ -26,7 +26,7 @@ func (r *Reconciler) observeKept(ctx context.Context, s *scope, session *recreat
 	}
 	find := func(name string) *corev1.PersistentVolumeClaim {
 		claim := &corev1.PersistentVolumeClaim{}
-		if err := r.client.Get(ctx, client.ObjectKey{Namespace: s.set.Namespace, Name: name}, claim); err != nil {
+		if err := r.Client.Get(ctx, client.ObjectKey{Namespace: s.set.Namespace, Name: name}, claim); err != nil {
 			return nil
 		}
 		return claim

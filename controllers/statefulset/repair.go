@@ -37,7 +37,7 @@ func (r *Reconciler) repairIdentity(ctx context.Context, s *scope) error {
 			continue
 		}
 		repaired := workload.PodReference(m.Pod)
-		err := workload.PatchMetadata(ctx, r.client, m.Pod, repaired, map[string]any{"labels": wrong})
+		err := workload.PatchMetadata(ctx, r.Client, m.Pod, repaired, map[string]any{"labels": wrong})
 		switch {
 		case err == nil:
 			m.Pod = repaired

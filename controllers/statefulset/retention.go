@@ -59,7 +59,7 @@ func (r *Reconciler) ensureClaimOwners(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	gated, failures, err := r.pods.SetClaimOwners(ctx, r.live, s.Owner, changes)
+	gated, failures, err := r.Pods.SetClaimOwners(ctx, r.Live, s.Owner, changes)
 	s.gated = s.gated.Union(gated)
 	s.Scaling.Join(failures)
 	return err
@@ -102,7 +102,7 @@ func (r *Reconciler) appendChanges(
 		}
 		// Once for every spec: nothing else tells what was told before.
 		if other != nil && desired != nil && s.set.Status.ObservedGeneration != s.set.Generation {
-			r.recorder.Eventf(s.set, claim, corev1.EventTypeWarning, appsv1beta1.ReasonConflictingController, workload.ActionUpdate,
+			r.Recorder.Eventf(s.set, claim, corev1.EventTypeWarning, appsv1beta1.ReasonConflictingController, workload.ActionUpdate,
 				"claim %s is controlled by %s %s: persistentVolumeClaimRetentionPolicy has no effect on it", claim.Name, other.Kind, other.Name)
 		}
 	}
@@ -116,7 +116,7 @@ func (r *Reconciler) appendLeftovers(ctx context.Context, changes []workload.Own
 		return changes, nil
 	}
 	owned := &corev1.PersistentVolumeClaimList{}
-	if err := podcache.ByOwner(ctx, r.client, s.set, owned); err != nil {
+	if err := podcache.ByOwner(ctx, r.Client, s.set, owned); err != nil {
 		return nil, err
 	}
 	seen := sets.New[types.UID]()
@@ -153,7 +153,7 @@ func (r *Reconciler) claimsOfOrdinal(ctx context.Context, s *scope, ordinal int,
 		}
 		seen.Insert(key.Name)
 		claim := &corev1.PersistentVolumeClaim{}
-		err := r.client.Get(ctx, key, claim)
+		err := r.Client.Get(ctx, key, claim)
 		switch {
 		case err == nil && claim.DeletionTimestamp == nil:
 			claims = append(claims, claim)

@@ -22,18 +22,18 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 	}
 	asked := s.workload(facts)
 	for _, m := range s.lingering {
-		f, err := workload.Facts(ctx, r.client, s.Revisions, m.Pod, s.Now)
+		f, err := workload.Facts(ctx, r.Client, s.Revisions, m.Pod, s.Now)
 		if err != nil {
 			return err
 		}
 		asked.Lingering = append(asked.Lingering, f)
 	}
-	s.Decide(ctx, r.executor, asked, slices.Concat(s.away, s.waiting)...)
+	s.Decide(ctx, r.Executor, asked, slices.Concat(s.away, s.waiting)...)
 	s.counts, s.claimCounts = countPods(s), s.countClaims()
 	if s.isUpdated() {
-		s.Revisions.Current, s.counts.current = s.Revisions.Update, s.counts.updated
+		s.Revisions.Current, s.counts.current = s.Revisions.Update, s.counts.Updated
 	}
-	return s.CarryHandedOver(ctx, r.executor, s.handOver)
+	return s.CarryHandedOver(ctx, r.Executor, s.handOver)
 }
 
 // isUpdated reports whether no pod needs the current revision any more: there are pods, all
@@ -42,7 +42,7 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 func (s *scope) isUpdated() bool {
 	partition := int(s.set.GetPartition())
 	keepsOthers := partition > s.replicas || partition > 0 && s.set.GetUnorderedUpdate() != nil
-	return s.replicas > 0 && !keepsOthers && len(s.condemned) == 0 && int(s.counts.updatedReady) == s.replicas
+	return s.replicas > 0 && !keepsOthers && len(s.condemned) == 0 && int(s.counts.UpdatedReady) == s.replicas
 }
 
 func (s *scope) workload(facts []inplace.PodFacts) inplace.Workload {
@@ -82,7 +82,7 @@ func (s *scope) target() inplace.Target {
 func (r *Reconciler) podFacts(ctx context.Context, s *scope) ([]inplace.PodFacts, error) {
 	facts := make([]inplace.PodFacts, 0, len(s.members))
 	for _, m := range s.inUpdateOrder() {
-		f, err := workload.Facts(ctx, r.client, s.Revisions, m.Pod, s.Now)
+		f, err := workload.Facts(ctx, r.Client, s.Revisions, m.Pod, s.Now)
 		if err != nil {
 			return nil, err
 		}

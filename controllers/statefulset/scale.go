@@ -171,7 +171,7 @@ func (r *Reconciler) scale(ctx context.Context, s *scope) error {
 	if s.withheld = plan.withheld; plan.withheld > 0 {
 		s.withheld += s.replicas - len(s.ordinals) // they are not looked at now
 	}
-	workload.ReportWithheld(r.recorder, s.set, s.withheld)
+	workload.ReportWithheld(r.Recorder, s.set, s.withheld)
 	plan = s.ungatedScale(plan)
 	r.createPods(ctx, s, plan.create)
 	for _, m := range s.members {
@@ -180,7 +180,7 @@ func (r *Reconciler) scale(ctx context.Context, s *scope) error {
 		}
 	}
 	for _, m := range plan.remove {
-		s.Scaling.Add(r.pods.Remove(ctx, s.Owner, m.Pod, s.target(), s.Now))
+		s.Scaling.Add(r.Pods.Remove(ctx, s.Owner, m.Pod, s.target(), s.Now))
 	}
 	return nil
 }
@@ -198,7 +198,7 @@ func (r *Reconciler) createPods(ctx context.Context, s *scope, ordinals []int) {
 		inplace.PrepareNew(pod, target, s.Now)
 		pods = append(pods, workload.NewPod{Pod: pod, Claims: newClaims(s.set, revision, ordinal), MayMake: s.cleared.Has})
 	}
-	s.Scaling.Errs = append(s.Scaling.Errs, r.pods.Create(ctx, s.Owner, pods)...)
+	s.Scaling.Errs = append(s.Scaling.Errs, r.Pods.Create(ctx, s.Owner, pods)...)
 }
 
 // ensureClaimsOf makes the claims again that a pod waits for: one that was
@@ -211,5 +211,5 @@ func (r *Reconciler) ensureClaimsOf(ctx context.Context, s *scope, m *member) er
 	wanted := slices.DeleteFunc(workload.ClaimsOf(m.Pod, newClaims(s.set, revision, m.ordinal)), func(claim *corev1.PersistentVolumeClaim) bool {
 		return s.claims.Get(claim.Name) == nil && !s.cleared.Has(claim.Name) // see renewClaims
 	})
-	return workload.EnsureClaims(ctx, r.client, s.Owner, wanted, s.cleared.Has)
+	return workload.EnsureClaims(ctx, r.Client, s.Owner, wanted, s.cleared.Has)
 }

@@ -115,7 +115,7 @@ func (r *Reconciler) observePods(ctx context.Context, s *scope) error {
 	list := &corev1.PodList{}
 	// Pods are only read: what is written to one is a patch, and its answer goes
 	// elsewhere.
-	if err := podcache.ByOwner(ctx, r.client, s.set, list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := podcache.ByOwner(ctx, r.Client, s.set, list, client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
 	for i := range list.Items {
@@ -173,7 +173,7 @@ func (r *Reconciler) ensureRevisions(ctx context.Context, s *scope) error {
 		Object: s.set, Kind: kind,
 		Labels: s.set.Spec.Template.Labels, Collisions: ptr.Deref(s.set.Status.CollisionCount, 0),
 	}
-	s.Revisions, err = workload.EnsureRevisions(ctx, r.keeper, owner, content, s.set.Status.CurrentRevision)
+	s.Revisions, err = workload.EnsureRevisions(ctx, r.Keeper, owner, content, s.set.Status.CurrentRevision)
 	if err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func (r *Reconciler) truncateHistory(ctx context.Context, s *scope) error {
 	for _, m := range slices.Concat(s.members, s.condemned) {
 		pods = append(pods, m.Pod)
 	}
-	s.Updating.Add(s.Revisions.Truncate(ctx, r.keeper, pods, int(s.set.GetRevisionHistoryLimit())))
+	s.Updating.Add(s.Revisions.Truncate(ctx, r.Keeper, pods, int(s.set.GetRevisionHistoryLimit())))
 	return nil
 }
 

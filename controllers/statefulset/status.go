@@ -7,13 +7,12 @@ import (
 	"context"
 	"fmt"
 
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
-	"github.com/insitu-dev/insitu/controllers/workload"
+	"github.com/insitu-dev/insitu/controllers/engine"
 	"github.com/insitu-dev/insitu/inplace"
 )
 
@@ -21,37 +20,19 @@ import (
 // anything differs from what is reported already. failure is the error that
 // ended the reconciliation, if any.
 func (r *Reconciler) patchStatus(ctx context.Context, s *scope, failure error) error {
-	before := s.set.DeepCopy()
 	status := &s.set.Status
-	if s.Planned {
-		if err := computeCounts(s, status); err != nil {
-			return err
+	common := engine.Status{ObservedGeneration: &status.ObservedGeneration, Resize: &status.Resize, Blockers: &status.Blockers}
+	return r.PatchStatus(ctx, &s.Round, common, failure, func() error {
+		if s.Planned {
+			if err := computeCounts(s, status); err != nil {
+				return err
+			}
 		}
-		status.Resize = workload.ResizeStatus(s.Plan)
-		status.Blockers = workload.Blockers(s.Plan, s.Result.Failed, before.Status.Blockers, s.Now)
-	}
-	// That nothing can come of a spec is an observation, too: who compares generations
-	// would wait for ever.
-	if workload.IsInvalidSpec(failure) || s.Planned && failure == nil {
-		status.ObservedGeneration = s.set.Generation
-	}
-	setConditions(s, failure)
-	r.metrics.Report(client.ObjectKeyFromObject(s.set), s.rollout(), s.Now)
-	r.recreate.Metrics.Keep(kind.GroupKind().String(), client.ObjectKeyFromObject(s.set), status.VolumeClaims)
-	if apiequality.Semantic.DeepEqual(before.Status, *status) {
+		setConditions(s, failure)
+		r.Metrics.Report(client.ObjectKeyFromObject(s.set), s.rollout(), s.Now)
+		r.recreate.Metrics.Keep(kind.GroupKind().String(), client.ObjectKeyFromObject(s.set), status.VolumeClaims)
 		return nil
-	}
-	// With the resource version, a set of the same name that was made meanwhile
-	// does not get the status of the one before.
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.client.Status().Patch(ctx, s.set, patch); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("patch status of StatefulSet %s/%s: %w", before.Namespace, before.Name, err)
-	}
-	workload.ReportStuck(r.recorder, s.set, s.Plan, before.Status.Blockers, status.Blockers)
-	if !s.Planned {
-		workload.ReportStall(r.recorder, s.set, failure)
-	}
-	return nil
+	})
 }
 
 // computeCounts fills in what is counted, as it was observed at the start of the
@@ -62,10 +43,10 @@ func computeCounts(s *scope, status *appsv1beta1.StatefulSetStatus) error {
 		return fmt.Errorf("read spec.selector: %w", err)
 	}
 	c := s.counts
-	status.Replicas, status.ReadyReplicas, status.AvailableReplicas = c.replicas, c.ready, c.available
-	status.CurrentReplicas, status.UpdatedReplicas = c.current, c.updated
-	status.UpdatedReadyReplicas, status.UpdatedAvailableReplicas = c.updatedReady, c.updatedAvailable
-	status.InPlaceUpdated, status.Recreated = c.inPlace, c.updated-c.inPlace
+	status.Replicas, status.ReadyReplicas, status.AvailableReplicas = c.Replicas, c.Ready, c.Available
+	status.CurrentReplicas, status.UpdatedReplicas = c.current, c.Updated
+	status.UpdatedReadyReplicas, status.UpdatedAvailableReplicas = c.UpdatedReady, c.UpdatedAvailable
+	status.InPlaceUpdated, status.Recreated = c.InPlace, c.Updated-c.InPlace
 	status.UpdateRevision, status.CurrentRevision = s.Revisions.Update.Name(), s.Revisions.Current.Name()
 	if s.Revisions.Collisions > 0 {
 		status.CollisionCount = ptr.To(s.Revisions.Collisions)
@@ -76,44 +57,33 @@ func computeCounts(s *scope, status *appsv1beta1.StatefulSetStatus) error {
 }
 
 type counts struct {
-	replicas, ready, available                       int32
-	current, updated, updatedReady, updatedAvailable int32
-	inPlace                                          int32
-	// pending pods are to be updated, kept ones are not while the partition
-	// keeps them.
-	pending, kept int
+	engine.Counts
+	// current pods have proved the current revision. pending pods are to be updated, kept ones
+	// are not while the partition keeps them.
+	current, pending, kept int32
 }
 
 func countPods(s *scope) counts {
-	c := counts{}
+	c := counts{Counts: engine.Count(s.Plan.Pods)}
 	for _, m := range s.condemned {
 		if m.DeletionTimestamp == nil {
-			c.replicas++
+			c.Replicas++
 		}
 	}
 	for _, pod := range s.Plan.Pods {
-		if pod.Pod.DeletionTimestamp != nil {
+		ordinal, _ := ordinalOf(s.set.Name, pod.Pod.Name)
+		switch {
+		case pod.Pod.DeletionTimestamp != nil:
 			continue
-		}
-		c.replicas++
-		add(&c.ready, pod.Ready)
-		add(&c.available, pod.Available)
-		add(&c.updated, pod.Updated)
-		add(&c.updatedReady, pod.Updated && pod.Ready)
-		add(&c.updatedAvailable, pod.Updated && pod.Available)
-		add(&c.inPlace, pod.Updated && inplace.UpdatedInPlace(pod.Pod))
-		if ordinal, _ := ordinalOf(s.set.Name, pod.Pod.Name); !pod.Updated && s.held.Has(ordinal) {
+		case pod.Updated:
+		case s.held.Has(ordinal):
 			c.kept++
-		} else if !pod.Updated {
+		default:
 			c.pending++
 		}
-		add(&c.current, pod.Proved && inplace.RevisionOf(pod.Pod) == s.Revisions.MarkOf(s.Revisions.Current))
+		if pod.Proved && inplace.RevisionOf(pod.Pod) == s.Revisions.MarkOf(s.Revisions.Current) {
+			c.current++
+		}
 	}
 	return c
-}
-
-func add(count *int32, counts bool) {
-	if counts {
-		*count++
-	}
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/engine"
 	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/test/builders"
 )
@@ -74,13 +75,13 @@ func TestCounts(t *testing.T) {
 		want counts
 	}{
 		"none":                     {nil, counts{}},
-		"all old":                  {[]seen{"oa", "oa"}, counts{replicas: 2, ready: 2, available: 2, current: 2, pending: 2}},
-		"all new":                  {[]seen{"ua", "ua"}, counts{replicas: 2, ready: 2, available: 2, updated: 2, updatedReady: 2, updatedAvailable: 2}},
-		"one in place":             {[]seen{"oa", "uai"}, counts{replicas: 2, ready: 2, available: 2, current: 1, updated: 1, updatedReady: 1, updatedAvailable: 1, inPlace: 1, pending: 1}},
-		"one between two":          {[]seen{"oa", "x-i"}, counts{replicas: 2, ready: 1, available: 1, current: 1, pending: 2}},
-		"ready for a short time":   {[]seen{"oa", "ur"}, counts{replicas: 2, ready: 2, available: 1, current: 1, updated: 1, updatedReady: 1, pending: 1}},
-		"one being deleted":        {[]seen{"oa", "ut"}, counts{replicas: 1, ready: 1, available: 1, current: 1, pending: 1}},
-		"one missing, one unready": {[]seen{"", "o-", "ua"}, counts{replicas: 2, ready: 1, available: 1, current: 1, updated: 1, updatedReady: 1, updatedAvailable: 1, pending: 1}},
+		"all old":                  {[]seen{"oa", "oa"}, counts{Counts: engine.Counts{Replicas: 2, Ready: 2, Available: 2}, current: 2, pending: 2}},
+		"all new":                  {[]seen{"ua", "ua"}, counts{Counts: engine.Counts{Replicas: 2, Ready: 2, Available: 2, Updated: 2, UpdatedReady: 2, UpdatedAvailable: 2}}},
+		"one in place":             {[]seen{"oa", "uai"}, counts{Counts: engine.Counts{Replicas: 2, Ready: 2, Available: 2, Updated: 1, UpdatedReady: 1, UpdatedAvailable: 1, InPlace: 1}, current: 1, pending: 1}},
+		"one between two":          {[]seen{"oa", "x-i"}, counts{Counts: engine.Counts{Replicas: 2, Ready: 1, Available: 1}, current: 1, pending: 2}},
+		"ready for a short time":   {[]seen{"oa", "ur"}, counts{Counts: engine.Counts{Replicas: 2, Ready: 2, Available: 1, Updated: 1, UpdatedReady: 1}, current: 1, pending: 1}},
+		"one being deleted":        {[]seen{"oa", "ut"}, counts{Counts: engine.Counts{Replicas: 1, Ready: 1, Available: 1}, current: 1, pending: 1}},
+		"one missing, one unready": {[]seen{"", "o-", "ua"}, counts{Counts: engine.Counts{Replicas: 2, Ready: 1, Available: 1, Updated: 1, UpdatedReady: 1, UpdatedAvailable: 1}, current: 1, pending: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := builders.StatefulSet("default", "sample", "nginx:alpine").Build()
@@ -92,7 +93,7 @@ func TestCounts(t *testing.T) {
 func TestCondemnedPodsCountUntilTheyAreDeleted(t *testing.T) {
 	s := scopeOf(t, builders.StatefulSet("default", "sample", "nginx:alpine").Replicas(1).Build(), "ua")
 	s.condemned = []*member{podIn(healthy, 1), podIn(terminating, 2)}
-	NewWithT(t).Expect(countPods(s).replicas).To(BeEquivalentTo(2))
+	NewWithT(t).Expect(countPods(s).Replicas).To(BeEquivalentTo(2))
 }
 
 func TestProgress(t *testing.T) {

@@ -4,7 +4,6 @@
 package statefulset
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -12,14 +11,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -27,34 +24,23 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/engine"
-	"github.com/insitu-dev/insitu/controllers/executor"
 	"github.com/insitu-dev/insitu/controllers/workload"
 )
-
-// controllerName names the controller in logs, metrics and events.
-const controllerName = "statefulset"
 
 // Add adds the controller to a manager, whose client must show its own writes
 // and whose cache must have the indexes of package podcache.
 func Add(mgr ctrl.Manager, options engine.Options) error {
-	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("insitu-"+controllerName), clock.RealClock{})
-	r.Capabilities, r.NamespaceScope = options.Capabilities, options.NamespaceScope
-	r.executor.DrainPause, r.executor.Turns = executor.DrainPause, cmp.Or(options.Turns, r.executor.Turns)
+	name := engine.ControllerName(kind)
+	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("insitu-"+name), clock.RealClock{})
 	r.Measure(options.Metrics)
-	err := ctrl.NewControllerManagedBy(mgr).
-		Named(controllerName).
-		For(&appsv1beta1.StatefulSet{}, builder.WithPredicates(workload.SpecPredicate())).
-		Owns(&corev1.Pod{}).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.adoptingSets)).
-		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(r.drainingSets)).
+	err := r.Controller(mgr, options, &appsv1beta1.StatefulSet{}, workload.SpecPredicate(), r.adoptingSets).
 		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(r.claimingSets)).
-		WithOptions(workload.ControllerOptions(options.MaxConcurrentReconciles)).
 		Complete(r)
 	if err == nil && !r.NamespaceScope {
 		err = mgr.Add(manager.RunnableFunc(r.unprotectAll))
 	}
 	if err != nil {
-		return fmt.Errorf("add controller %s: %w", controllerName, err)
+		return fmt.Errorf("add controller %s: %w", name, err)
 	}
 	return nil
 }
@@ -75,15 +61,10 @@ func (r *Reconciler) unprotectAll(ctx context.Context) error {
 // unprotectPeriod is after how long unprotectAll is tried again.
 const unprotectPeriod = time.Minute
 
-// drainingSets maps an EndpointSlice to the sets that wait for a pod to leave it.
-func (r *Reconciler) drainingSets(ctx context.Context, slice client.Object) []reconcile.Request {
-	return workload.Draining(ctx, r.client, kind, slice)
-}
-
 // adoptingSets maps a pod without a controller to the set that may have to adopt
 // it.
 func (r *Reconciler) adoptingSets(ctx context.Context, pod client.Object) []reconcile.Request {
-	return workload.Adopting(ctx, r.client, pod, &appsv1beta1.StatefulSet{})
+	return workload.Adopting(ctx, r.Client, pod, &appsv1beta1.StatefulSet{})
 }
 
 // claimingSets maps a claim to the sets that may have made it. Claims may
@@ -92,7 +73,7 @@ func (r *Reconciler) claimingSets(ctx context.Context, claim client.Object) []re
 	var requests []reconcile.Request
 	for _, name := range setNames(claim.GetName()) {
 		key := client.ObjectKey{Namespace: claim.GetNamespace(), Name: name}
-		err := r.client.Get(ctx, key, &appsv1beta1.StatefulSet{}, client.DisableReadYourWritesConsistency)
+		err := r.Client.Get(ctx, key, &appsv1beta1.StatefulSet{}, client.DisableReadYourWritesConsistency)
 		if err == nil {
 			requests = append(requests, reconcile.Request{NamespacedName: key})
 		} else if !apierrors.IsNotFound(err) {
