@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/accessibility"
+	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	. "github.com/onsi/gomega"
@@ -121,6 +122,24 @@ func TestAPageGetsInTheEndWhatDidNotComeAtFirst(t *testing.T) {
 			p.forgive("ERR_CONNECTION_RESET")
 		})
 	}
+}
+
+// An extension of the browser may add what this page's policy refuses.
+func TestAPageDoesNotLoadAgainForWhatIsNotItsOwn(t *testing.T) {
+	p := open(t, newSource(everything()...), look{})
+	var reloads int
+	p.run(chromedp.Evaluate(`new Promise((resolve) => {
+		let reloads = 0;
+		const later = window.setTimeout;
+		window.setTimeout = (f, delay) => { reloads += String(f).includes('reload'); return later(f, delay); };
+		const link = document.createElement('link');
+		link.rel = 'stylesheet';
+		link.href = 'nothing.css';
+		link.onerror = () => later(() => resolve(reloads), 0);
+		document.head.append(link);
+	})`, &reloads, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+	p.g.Expect(reloads).To(BeZero())
+	p.forgive("nothing.css")
 }
 
 func TestAPageWithoutItsServerSaysSo(t *testing.T) {

@@ -17,7 +17,7 @@ const maxBody = 64 << 10
 // contentPolicy lets the page load and reach what this server serves and nothing else,
 // and keeps text from ever becoming markup or script. The hash is that of the one script
 // in the text of the page.
-const contentPolicy = "default-src 'none'; script-src 'self' 'sha256-WHgmnnEHCtyBAJ7Ou5yn7J4id8OOWdC5GXaKC2SL3/Y='; " +
+const contentPolicy = "default-src 'none'; script-src 'self' 'sha256-7DJvTYsIRUQ3bXJwoNIav63JEieznGHkyQkWndzL4NE='; " +
 	"style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
