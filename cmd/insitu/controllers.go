@@ -11,38 +11,29 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	configv1alpha1 "github.com/insitu-dev/insitu/apis/config/v1alpha1"
-	"github.com/insitu-dev/insitu/controllers/cloneset"
 	"github.com/insitu-dev/insitu/controllers/engine"
 	"github.com/insitu-dev/insitu/controllers/executor"
 	"github.com/insitu-dev/insitu/controllers/gates"
 	"github.com/insitu-dev/insitu/controllers/metrics"
-	"github.com/insitu-dev/insitu/controllers/native"
-	"github.com/insitu-dev/insitu/controllers/statefulset"
 	"github.com/insitu-dev/insitu/controllers/workload"
 )
 
 // addControllers adds every controller to the manager.
 func addControllers(manager ctrl.Manager, all *configv1alpha1.InsituConfiguration, measured metrics.Metrics) error {
-	config, isNamespaced := all.Controllers, all.Scope == configv1alpha1.NamespaceScope
 	capabilities, err := newCapabilities(manager)
 	if err != nil {
 		return err
 	}
 	turns := executor.NewTurns()
-	options := func(maxConcurrentReconciles *int32) engine.Options {
-		return engine.Options{
-			MaxConcurrentReconciles: int(*maxConcurrentReconciles), NamespaceScope: isNamespaced,
-			Capabilities: capabilities, Turns: turns, Metrics: measured,
+	for _, kind := range kinds {
+		err := kind.add(manager, engine.Options{
+			MaxConcurrentReconciles: int(*kind.of(all.Controllers).MaxConcurrentReconciles),
+			NamespaceScope:          all.Scope == configv1alpha1.NamespaceScope,
+			Capabilities:            capabilities, Turns: turns, Metrics: measured,
+		})
+		if err != nil {
+			return err
 		}
-	}
-	if err := cloneset.Add(manager, options(config.CloneSet.MaxConcurrentReconciles)); err != nil {
-		return err
-	}
-	if err := statefulset.Add(manager, options(config.StatefulSet.MaxConcurrentReconciles)); err != nil {
-		return err
-	}
-	if err := native.Add(manager, options(config.Native.MaxConcurrentReconciles)); err != nil {
-		return err
 	}
 	return gates.Add(manager)
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
-	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -104,11 +103,11 @@ func newManagerWith(
 	}
 	// Watched from the start, as what is indexed: a replica that is not the
 	// leader is ready only when it could take over.
-	for _, workload := range []client.Object{
-		&appsv1beta1.CloneSet{}, &appsv1beta1.StatefulSet{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}, &appsv1.DaemonSet{},
-	} {
-		if _, err := manager.GetCache().GetInformer(ctx, workload, cache.BlockUntilSynced(false)); err != nil {
-			return nil, fmt.Errorf("watch %T: %w", workload, err)
+	for _, kind := range kinds {
+		for _, workload := range kind.workloads {
+			if _, err := manager.GetCache().GetInformer(ctx, workload, cache.BlockUntilSynced(false)); err != nil {
+				return nil, fmt.Errorf("watch %T: %w", workload, err)
+			}
 		}
 	}
 	if err := addControllers(manager, config, measured); err != nil {

@@ -78,7 +78,7 @@ type member struct {
 }
 
 func ownerOf(set *appsv1beta1.CloneSet) workload.Owner {
-	return workload.Owner{Object: set, Kind: kind}
+	return workload.Owner{Object: set, Kind: kind, OwnsClaims: true}
 }
 
 func newScope(set *appsv1beta1.CloneSet, now time.Time) *scope {

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/executor"
@@ -47,17 +46,15 @@ func (r *Reconciler) endDrain(ctx context.Context, pod *corev1.Pod) (ctrl.Result
 // there. It is asked of drained pods only, which are few, so it is read where it is certain.
 func (r *Reconciler) isOfOurs(ctx context.Context, pod *corev1.Pod) (bool, error) {
 	owner := metav1.GetControllerOfNoCopy(pod)
-	var object client.Object
-	switch {
-	case owner == nil:
-		return false, nil
-	case workload.IsKind(owner, appsv1beta1.GroupVersion.WithKind("StatefulSet")):
-		object = &appsv1beta1.StatefulSet{}
-	case workload.IsKind(owner, appsv1beta1.GroupVersion.WithKind("CloneSet")):
-		object = &appsv1beta1.CloneSet{}
-	default:
+	if owner == nil {
 		return false, nil
 	}
+	kind := appsv1beta1.GroupVersion.WithKind(owner.Kind)
+	if !workload.IsKind(owner, kind) || !r.client.Scheme().Recognizes(kind) {
+		return false, nil
+	}
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(kind)
 	found, err := readOwner(ctx, r.live, pod.Namespace, owner, object)
 	if err != nil {
 		return false, fmt.Errorf("end the drain of pod %s/%s: %w", pod.Namespace, pod.Name, err)

@@ -123,7 +123,7 @@ func EnsureClaims(ctx context.Context, c client.Client, owner Owner, claims []*c
 		case slices.ContainsFunc(existing.OwnerReferences, func(o metav1.OwnerReference) bool { return owner.IsEarlier(&o) }):
 			return fmt.Errorf("claim %s is owned by an earlier %s %s and will be deleted; its pod can run when it is gone",
 				claim.Name, owner.Kind.Kind, owner.GetName())
-		case owner.Kind.Kind == "CloneSet" && ownedByPod(existing):
+		case owner.OwnsClaims && ownedByPod(existing):
 			return fmt.Errorf("claim %s is owned by an earlier pod and will be deleted", claim.Name)
 		}
 	}

@@ -20,6 +20,9 @@ import (
 type Owner struct {
 	client.Object
 	Kind schema.GroupVersionKind
+	// OwnsClaims: its claims have the workload as their owner, so one that a pod owns is about
+	// to be deleted with that pod.
+	OwnsClaims bool
 }
 
 // Reference returns the reference by which an object is controlled by the owner.

@@ -33,15 +33,26 @@ const (
 	claim    = "spec.volumeClaimTemplates.[]"
 )
 
-// priorityStrategies are the fields of each kind that order pods by their
-// labels.
-var priorityStrategies = map[string][]string{
+// special is what only one kind has.
+type special struct {
+	// priorityStrategies are the fields that order pods by their labels.
+	priorityStrategies []string
+	// keepsClaims: its claims are not recreated.
+	keepsClaims bool
+}
+
+var specials = map[string]special{
 	"CloneSet": {
-		"spec.updateStrategy.priorityStrategy",
-		"spec.updateStrategy.rollingUpdate.priorityStrategy",
+		priorityStrategies: []string{
+			"spec.updateStrategy.priorityStrategy",
+			"spec.updateStrategy.rollingUpdate.priorityStrategy",
+		},
+		keepsClaims: true,
 	},
 	"StatefulSet": {
-		"spec.updateStrategy.rollingUpdate.unorderedUpdate.priorityStrategy",
+		priorityStrategies: []string{
+			"spec.updateStrategy.rollingUpdate.unorderedUpdate.priorityStrategy",
+		},
 	},
 }
 
@@ -63,7 +74,7 @@ func refine(root *schemaProps, kind string) error {
 func refinePriorities(root *schemaProps, kind string) error {
 	var errs []error
 
-	for _, path := range priorityStrategies[kind] {
+	for _, path := range specials[kind].priorityStrategies {
 		errs = append(errs, refineSelector(root, path+".weightPriority.[].matchSelector"))
 	}
 
@@ -104,10 +115,9 @@ func refineClaims(root *schemaProps) error {
 	)
 }
 
-// refineClaimStrategy takes away what a kind does not do: the claims of a CloneSet
-// are not recreated.
+// refineClaimStrategy takes away what a kind does not do.
 func refineClaimStrategy(root *schemaProps, kind string) error {
-	if kind != "CloneSet" {
+	if !specials[kind].keepsClaims {
 		return nil
 	}
 
