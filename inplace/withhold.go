@@ -45,6 +45,12 @@ func (p Plan) With(blockers ...Blocker) Plan {
 	return p.Reworded(slices.Concat(p.Blockers, blockers))
 }
 
+// WithCannotDrain returns the plan with what was found out of pods that cannot be drained.
+func (p Plan) WithCannotDrain(why *Refusal) Plan {
+	p.CannotDrain = why
+	return p
+}
+
 // Reworded returns the plan with other blockers, the worst first.
 func (p Plan) Reworded(blockers []Blocker) Plan {
 	p.Blockers = slices.Clone(blockers)

@@ -48,8 +48,7 @@ func (e *Executor) judge(ctx context.Context, successors *successors, injection 
 	known.drain.forget(now)
 	for {
 		w.Target.CannotDrain = known.drain.refusal(now)
-		plan := e.plan(w, now)
-		plan.CannotDrain = known.drain.refused
+		plan := e.plan(w, now).WithCannotDrain(known.drain.refused)
 		if known.mark(w.Pods, plan, now) || injection.refuse(ctx, w.Pods, plan, now) || successors.keep(ctx, w.Pods, plan, now) {
 			continue
 		}
