@@ -49,10 +49,10 @@ func (r *Reconciler) settleClaims(ctx context.Context, s *scope, going []*corev1
 	for _, pod := range slices.Concat(going, s.leaving) {
 		isGoing.Insert(pod.Name)
 	}
-	for _, pod := range slices.Concat(s.allPods(), s.Strays) {
+	for _, pod := range slices.Concat(s.Pods, s.Strays) {
 		known.Insert(pod.Name)
 	}
-	for _, pod := range s.allPods() {
+	for _, pod := range s.Pods {
 		found, err := r.changesOf(ctx, s, pod, isGoing.Has(pod.Name))
 		if err != nil {
 			return nil, err

@@ -156,7 +156,7 @@ func (s *scope) idsWithoutPod(claims []*corev1.PersistentVolumeClaim) []string {
 			ids.Insert(id)
 		}
 	}
-	for _, pod := range slices.Concat(s.allPods(), s.Strays) {
+	for _, pod := range slices.Concat(s.Pods, s.Strays) {
 		if id, ok := idOf(s.set.Name, pod.Name); ok {
 			ids.Delete(id)
 		}

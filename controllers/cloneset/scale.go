@@ -146,7 +146,7 @@ func (r *Reconciler) ensureClaimsOf(ctx context.Context, s *scope, pod *corev1.P
 func (r *Reconciler) newIDs(ctx context.Context, s *scope) (*idSource, error) {
 	ids := &idSource{taken: sets.New[string](), random: r.random}
 	names := s.namedForDeletion().UnsortedList()
-	for _, pod := range slices.Concat(s.allPods(), s.Strays) {
+	for _, pod := range slices.Concat(s.Pods, s.Strays) {
 		names = append(names, pod.Name)
 	}
 	for _, name := range names {

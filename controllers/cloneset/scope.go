@@ -5,21 +5,13 @@ package cloneset
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/engine"
-	"github.com/insitu-dev/insitu/controllers/history"
-	"github.com/insitu-dev/insitu/controllers/podcache"
 	"github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/volumes"
@@ -39,8 +31,6 @@ type scope struct {
 	outgoing, leaving []*corev1.Pod
 	// excluded is how many of the outgoing a hook holds.
 	excluded int32
-	// selector is spec.selector.
-	selector labels.Selector
 
 	// claims are those of the members, and claimSteps what those need that are to
 	// follow their templates, by the names of the pods. awaited are the IDs of pods
@@ -88,35 +78,22 @@ func newScope(set *appsv1beta1.CloneSet, now time.Time) *scope {
 // adopt takes over pods and revisions without a controller that have the labels of
 // those of the set, whatever the names of the pods are.
 func (r *Reconciler) adopt(ctx context.Context, s *scope) error {
-	var err error
-	if s.selector, err = metav1.LabelSelectorAsSelector(s.set.Spec.Selector); err != nil {
-		return workload.SpecError{Err: fmt.Errorf("read spec.selector of %s: %w", s.Owner, err)}
-	}
 	// The set would delete a pod that has ended, and its logs with it. So it adopts only
 	// those that it has made itself.
-	orphans, err := workload.ListOrphans(ctx, r.Client, r.Live, s.set, workload.Own{Selector: s.selector, IsPod: func(pod *corev1.Pod) bool {
+	_, err := r.Adopt(ctx, &s.Round, s.set.Spec.Selector, func(pod *corev1.Pod) bool {
 		return isPodName(s.set.Name, pod.Name) || !inplace.HasEnded(pod)
-	}})
-	if err != nil {
-		return err
-	}
-	_, s.Updating, err = workload.Adopt(ctx, r.Client, r.Live, s.Owner, orphans)
+	})
 	return err
 }
 
 // observePods reads the pods that the set controls.
 func (r *Reconciler) observePods(ctx context.Context, s *scope) error {
-	list := &corev1.PodList{}
-	// Pods are only read, as in the controller of StatefulSets.
-	if err := podcache.ByOwner(ctx, r.Client, s.set, list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.ObservePods(ctx, &s.Round, func(*corev1.Pod) bool { return true }); err != nil {
 		return err
 	}
-	for i := range list.Items {
-		pod := &list.Items[i]
+	for _, pod := range s.Pods {
 		isPreparing := pod.Labels[appsv1beta1.LifecycleStateKey] == string(appsv1beta1.LifecycleStatePreparingDelete)
 		switch {
-		case workload.IsStray(pod, s.selector):
-			s.Strays = append(s.Strays, pod)
 		case pod.DeletionTimestamp != nil:
 			s.leaving = append(s.leaving, pod)
 		case inplace.HasEnded(pod):
@@ -136,18 +113,13 @@ func (r *Reconciler) observePods(ctx context.Context, s *scope) error {
 // its revision in it, with the claim templates. Where claims do not follow them, a change of
 // those alone makes no revision.
 func (r *Reconciler) ensureRevisions(ctx context.Context, s *scope) error {
-	content, err := history.NewContent(s.set.Spec.Template, s.set.Spec.VolumeClaimTemplates)
+	content, err := s.ContentOf(s.set.Spec.Template, s.set.Spec.VolumeClaimTemplates)
 	if err != nil {
-		return workload.SpecError{Err: fmt.Errorf("read templates of %s: %w", s.Owner, err)}
+		return err
 	}
 	follows := s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates()
 	content.IgnoresClaims, content.SpeaksOfClaims = !follows, follows && len(content.Claims) > 0
-	owner := history.Owner{
-		Object: s.set, Kind: kind,
-		Labels: s.set.Spec.Template.Labels, Collisions: ptr.Deref(s.set.Status.CollisionCount, 0),
-	}
-	s.Revisions, err = workload.EnsureRevisions(ctx, r.Keeper, owner, content, s.set.Status.CurrentRevision)
-	if err != nil {
+	if err := r.EnsureRevisions(ctx, &s.Round, content, s.set.Spec.Template.Labels, commonStatus(s.set)); err != nil {
 		return err
 	}
 	for _, m := range s.members {
@@ -156,20 +128,9 @@ func (r *Reconciler) ensureRevisions(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// truncateHistory deletes revisions that no pod and no status needs any more. That one
-// stays does not keep the set from being reported.
 func (r *Reconciler) truncateHistory(ctx context.Context, s *scope) error {
-	s.Updating.Add(s.Revisions.Truncate(ctx, r.Keeper, s.allPods(), int(s.set.GetRevisionHistoryLimit())))
+	r.TruncateHistory(ctx, &s.Round, s.set.GetRevisionHistoryLimit())
 	return nil
-}
-
-// allPods returns the pods of the set, whatever is to become of them.
-func (s *scope) allPods() []*corev1.Pod {
-	pods := slices.Concat(s.outgoing, s.leaving)
-	for _, m := range s.members {
-		pods = append(pods, m.Pod)
-	}
-	return pods
 }
 
 // isStopped reports whether no pod may start its update.

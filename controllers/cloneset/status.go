@@ -6,7 +6,6 @@ package cloneset
 import (
 	"context"
 
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
@@ -20,15 +19,21 @@ import (
 func (r *Reconciler) patchStatus(ctx context.Context, s *scope, failure error) error {
 	status := &s.set.Status
 	before := status.DeepCopy()
-	common := engine.Status{ObservedGeneration: &status.ObservedGeneration, Resize: &status.Resize, Blockers: &status.Blockers}
-	return r.PatchStatus(ctx, &s.Round, common, failure, func() error {
+	return r.PatchStatus(ctx, &s.Round, commonStatus(s.set), failure, func() {
 		if s.Planned {
 			setCounts(s, status)
 		}
 		setConditions(s, *before, failure)
 		r.Metrics.Report(client.ObjectKeyFromObject(s.set), s.rollout(), s.Now)
-		return nil
 	})
+}
+
+func commonStatus(set *appsv1beta1.CloneSet) engine.Status {
+	status := &set.Status
+	return engine.Status{
+		ObservedGeneration: &status.ObservedGeneration, Resize: &status.Resize, Blockers: &status.Blockers,
+		UpdateRevision: &status.UpdateRevision, CurrentRevision: &status.CurrentRevision, CollisionCount: &status.CollisionCount,
+	}
 }
 
 // setCounts fills in what is counted, as it was observed at the start of the
@@ -39,11 +44,7 @@ func setCounts(s *scope, status *appsv1beta1.CloneSetStatus) {
 	status.UpdatedReplicas, status.UpdatedReadyReplicas, status.UpdatedAvailableReplicas = c.Updated, c.UpdatedReady, c.UpdatedAvailable
 	status.ExpectedUpdatedReplicas = s.set.GetReplicas() - s.set.GetPartition()
 	status.InPlaceUpdated, status.Recreated = c.InPlace, c.Updated-c.InPlace
-	status.UpdateRevision, status.CurrentRevision = s.Revisions.Update.Name(), s.Revisions.Current.Name()
-	if s.Revisions.Collisions > 0 {
-		status.CollisionCount = ptr.To(s.Revisions.Collisions)
-	}
-	status.LabelSelector = s.selector.String()
+	status.LabelSelector = s.Selector.String()
 	// Others have none: their status is what it was before claims could follow.
 	if status.VolumeClaims = nil; s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates() {
 		status.VolumeClaims = s.claimCounts.Status

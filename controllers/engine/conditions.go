@@ -4,7 +4,9 @@
 package engine
 
 import (
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/workload"
@@ -18,6 +20,58 @@ type Conditions interface {
 	Set(conditionType string, isTrue bool, reason, message string)
 	// Remove removes the one of a type, if there is one.
 	Remove(conditionType string)
+}
+
+// Conditions returns those in a list of the type that Kubernetes has for them.
+func (r *Round) Conditions(list *[]metav1.Condition) Conditions { return conditions{list, r} }
+
+type conditions struct {
+	list *[]metav1.Condition
+	of   *Round
+}
+
+func (c conditions) Get(conditionType string) (metav1.Condition, bool) {
+	condition := meta.FindStatusCondition(*c.list, conditionType)
+	return ptr.Deref(condition, metav1.Condition{}), condition != nil
+}
+
+func (c conditions) Remove(conditionType string) {
+	meta.RemoveStatusCondition(c.list, conditionType)
+}
+
+func (c conditions) Set(conditionType string, isTrue bool, reason, message string) {
+	status := metav1.ConditionFalse
+	if isTrue {
+		status = metav1.ConditionTrue
+	}
+	meta.SetStatusCondition(c.list, metav1.Condition{
+		Type: conditionType, Status: status, Reason: reason, Message: message,
+		ObservedGeneration: c.of.Owner.GetGeneration(), LastTransitionTime: metav1.NewTime(c.of.Now).Rfc3339Copy(),
+	})
+}
+
+// SetConditions sets every condition of a workload whose pods stand as standing says. failure is
+// what ended the round.
+//
+// A round that failed before it had a plan says only that. If that needs a user, nothing is
+// ready: Ready=True would be of the spec before.
+func (r *Round) SetConditions(c Conditions, standing func() Standing, failure error) {
+	stall, known := r.Stall(failure)
+	if r.Planned {
+		p := r.Progress(standing())
+		c.Set(appsv1beta1.ConditionReady, p.Ready, p.Reason, p.Message)
+		c.Set(appsv1beta1.ConditionProgressing, p.Moving, p.Reason, p.Message)
+	} else if stall.Stalled {
+		c.Set(appsv1beta1.ConditionReady, false, stall.Reason, stall.Message)
+		c.Set(appsv1beta1.ConditionProgressing, false, stall.Reason, stall.Message)
+	}
+	if known {
+		c.Set(appsv1beta1.ConditionStalled, stall.Stalled, stall.Reason, stall.Message)
+	}
+	if r.Planned {
+		SetFailing(c, appsv1beta1.ConditionFailedCreatePod, appsv1beta1.ReasonFailedCreate, r.Scaling.Errs)
+		SetFailing(c, appsv1beta1.ConditionFailedUpdatePod, appsv1beta1.ReasonFailedUpdatePodInPlace, r.FailedUpdates())
+	}
 }
 
 // SetFailing sets a condition that is there only while something fails.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/insitu-dev/insitu/controllers/executor"
@@ -27,8 +28,10 @@ type Round struct {
 	Now time.Time
 	// CannotResize is true when the API server does not serve pods/resize.
 	CannotResize bool
-	// Strays are the pods that the selector of the workload selects no longer.
-	Strays []*corev1.Pod
+	// Selector is spec.selector. Pods are those that the workload controls, but for the Strays,
+	// which its selector selects no longer.
+	Selector     labels.Selector
+	Pods, Strays []*corev1.Pod
 	// Revisions are those of the workload; their Update is nil until they are known.
 	Revisions workload.Revisions
 

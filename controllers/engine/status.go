@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
@@ -18,20 +19,28 @@ import (
 // Status points to the fields that the statuses of all kinds have.
 type Status struct {
 	ObservedGeneration *int64
-	Resize             **appsv1beta1.ResizeStatus
-	Blockers           *[]appsv1beta1.Blocker
+	// UpdateRevision and CurrentRevision are the names of these revisions, CollisionCount tells
+	// the names of revisions that say something else apart.
+	UpdateRevision, CurrentRevision *string
+	CollisionCount                  **int32
+	Resize                          **appsv1beta1.ResizeStatus
+	Blockers                        *[]appsv1beta1.Blocker
 }
 
 // PatchStatus writes the status of the workload of a round if it differs from before, and tells
 // in events what is new in it. status points into the workload; set sets the fields that only this
 // kind has. failure is what ended the round.
-func (c *Core) PatchStatus(ctx context.Context, r *Round, status Status, failure error, set func() error) error {
+func (c *Core) PatchStatus(ctx context.Context, r *Round, status Status, failure error, set func()) error {
 	object, blockers := r.Owner.Object, *status.Blockers
 	before, ok := object.DeepCopyObject().(client.Object)
 	if !ok {
 		return fmt.Errorf("%s has no metadata", r.Owner)
 	}
 	if r.Planned {
+		*status.UpdateRevision, *status.CurrentRevision = r.Revisions.Update.Name(), r.Revisions.Current.Name()
+		if r.Revisions.Collisions > 0 {
+			*status.CollisionCount = ptr.To(r.Revisions.Collisions)
+		}
 		*status.Resize = workload.ResizeStatus(r.Plan)
 		*status.Blockers = workload.Blockers(r.Plan, r.Result.Failed, blockers, r.Now)
 	}
@@ -40,9 +49,7 @@ func (c *Core) PatchStatus(ctx context.Context, r *Round, status Status, failure
 	if workload.IsInvalidSpec(failure) || r.Planned && failure == nil {
 		*status.ObservedGeneration = object.GetGeneration()
 	}
-	if err := set(); err != nil {
-		return err
-	}
+	set()
 	if apiequality.Semantic.DeepEqual(before, object) {
 		return nil
 	}

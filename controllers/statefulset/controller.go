@@ -67,7 +67,7 @@ func (r *Reconciler) shell() *engine.Shell[*appsv1beta1.StatefulSet, *scope] {
 		Phases: []engine.Phase[*scope]{
 			r.adopt,
 			r.observePods,
-			r.release,
+			engine.Common[*scope](r.Release),
 			r.repairIdentity,
 			r.ensureRevisions,
 			r.observeClaims,

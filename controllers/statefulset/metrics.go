@@ -17,7 +17,7 @@ func (r *Reconciler) Measure(m metrics.Metrics) {
 
 // rollout returns what the metrics tell of the reconciliation, as the status does.
 func (s *scope) rollout() workload.Rollout {
-	rollout := s.Rollout(conditions{s})
+	rollout := s.Rollout(s.conditions())
 	rollout.Claims, rollout.Incomplete = s.claimSteps, len(s.members) != s.replicas || len(s.condemned) > 0
 	return rollout
 }

@@ -5,20 +5,16 @@ package statefulset
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/engine"
 	"github.com/insitu-dev/insitu/controllers/history"
-	"github.com/insitu-dev/insitu/controllers/podcache"
 	"github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/volumes"
@@ -44,8 +40,6 @@ type scope struct {
 	// withheld is how many pods are missing that scaleStrategy.maxUnavailable does not allow
 	// yet.
 	withheld int
-	// selector is spec.selector.
-	selector labels.Selector
 	// claims are those of the wanted pods, and claimSteps what those need that are to
 	// follow their templates, by the names of the pods. away are the pods that are kept
 	// away while their volumes grow, or their claims are recreated; waiting is what
@@ -112,22 +106,11 @@ func newScope(set *appsv1beta1.StatefulSet, now time.Time) *scope {
 
 // observePods reads the pods that the set controls.
 func (r *Reconciler) observePods(ctx context.Context, s *scope) error {
-	list := &corev1.PodList{}
-	// Pods are only read: what is written to one is a patch, and its answer goes
-	// elsewhere.
-	if err := podcache.ByOwner(ctx, r.Client, s.set, list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.ObservePods(ctx, &s.Round, s.isOwn); err != nil {
 		return err
 	}
-	for i := range list.Items {
-		pod := &list.Items[i]
-		ordinal, ok := ordinalOf(s.set.Name, pod.Name)
-		if !ok {
-			continue // a pod that another client gave our owner reference: not ours to touch
-		}
-		if workload.IsStray(pod, s.selector) {
-			s.Strays = append(s.Strays, pod)
-			continue
-		}
+	for _, pod := range s.Pods {
+		ordinal, _ := ordinalOf(s.set.Name, pod.Name)
 		m := newMember(pod, ordinal, s.set.GetLifecycle(), s.set.GetMinReadySeconds(), s.Now)
 		if s.wanted.Has(ordinal) {
 			s.members = append(s.members, m)
@@ -165,15 +148,10 @@ func (s *scope) ordinalsInView() []int {
 // ensureRevisions reads the history and makes sure that the present template has
 // its revision in it.
 func (r *Reconciler) ensureRevisions(ctx context.Context, s *scope) error {
-	content, err := history.NewContent(s.set.Spec.Template, s.set.Spec.VolumeClaimTemplates)
-	if err != nil {
-		return workload.SpecError{Err: fmt.Errorf("read templates of %s: %w", s.Owner, err)}
+	content, err := s.ContentOf(s.set.Spec.Template, s.set.Spec.VolumeClaimTemplates)
+	if err == nil {
+		err = r.EnsureRevisions(ctx, &s.Round, content, s.set.Spec.Template.Labels, commonStatus(s.set))
 	}
-	owner := history.Owner{
-		Object: s.set, Kind: kind,
-		Labels: s.set.Spec.Template.Labels, Collisions: ptr.Deref(s.set.Status.CollisionCount, 0),
-	}
-	s.Revisions, err = workload.EnsureRevisions(ctx, r.Keeper, owner, content, s.set.Status.CurrentRevision)
 	if err != nil {
 		return err
 	}
@@ -181,14 +159,8 @@ func (r *Reconciler) ensureRevisions(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// truncateHistory deletes revisions that no pod and no status needs any more. That one
-// stays does not keep the set from being reported.
 func (r *Reconciler) truncateHistory(ctx context.Context, s *scope) error {
-	var pods []*corev1.Pod
-	for _, m := range slices.Concat(s.members, s.condemned) {
-		pods = append(pods, m.Pod)
-	}
-	s.Updating.Add(s.Revisions.Truncate(ctx, r.Keeper, pods, int(s.set.GetRevisionHistoryLimit())))
+	r.TruncateHistory(ctx, &s.Round, s.set.GetRevisionHistoryLimit())
 	return nil
 }
 

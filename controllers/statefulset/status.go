@@ -5,10 +5,8 @@ package statefulset
 
 import (
 	"context"
-	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
+	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
@@ -21,39 +19,37 @@ import (
 // ended the reconciliation, if any.
 func (r *Reconciler) patchStatus(ctx context.Context, s *scope, failure error) error {
 	status := &s.set.Status
-	common := engine.Status{ObservedGeneration: &status.ObservedGeneration, Resize: &status.Resize, Blockers: &status.Blockers}
-	return r.PatchStatus(ctx, &s.Round, common, failure, func() error {
+	return r.PatchStatus(ctx, &s.Round, commonStatus(s.set), failure, func() {
 		if s.Planned {
-			if err := computeCounts(s, status); err != nil {
-				return err
-			}
+			computeCounts(s, status)
 		}
-		setConditions(s, failure)
+		s.SetConditions(s.conditions(), s.standing, failure)
 		r.Metrics.Report(client.ObjectKeyFromObject(s.set), s.rollout(), s.Now)
 		r.recreate.Metrics.Keep(kind.GroupKind().String(), client.ObjectKeyFromObject(s.set), status.VolumeClaims)
-		return nil
 	})
+}
+
+// conditions are those of the status.
+func (s *scope) conditions() engine.Conditions { return s.Conditions(&s.set.Status.Conditions) }
+
+func commonStatus(set *appsv1beta1.StatefulSet) engine.Status {
+	status := &set.Status
+	return engine.Status{
+		ObservedGeneration: &status.ObservedGeneration, Resize: &status.Resize, Blockers: &status.Blockers,
+		UpdateRevision: &status.UpdateRevision, CurrentRevision: &status.CurrentRevision, CollisionCount: &status.CollisionCount,
+	}
 }
 
 // computeCounts fills in what is counted, as it was observed at the start of the
 // reconciliation. A pod that is between two revisions counts as neither.
-func computeCounts(s *scope, status *appsv1beta1.StatefulSetStatus) error {
-	selector, err := metav1.LabelSelectorAsSelector(s.set.Spec.Selector)
-	if err != nil {
-		return fmt.Errorf("read spec.selector: %w", err)
-	}
+func computeCounts(s *scope, status *appsv1beta1.StatefulSetStatus) {
 	c := s.counts
 	status.Replicas, status.ReadyReplicas, status.AvailableReplicas = c.Replicas, c.Ready, c.Available
 	status.CurrentReplicas, status.UpdatedReplicas = c.current, c.Updated
 	status.UpdatedReadyReplicas, status.UpdatedAvailableReplicas = c.UpdatedReady, c.UpdatedAvailable
 	status.InPlaceUpdated, status.Recreated = c.InPlace, c.Updated-c.InPlace
-	status.UpdateRevision, status.CurrentRevision = s.Revisions.Update.Name(), s.Revisions.Current.Name()
-	if s.Revisions.Collisions > 0 {
-		status.CollisionCount = ptr.To(s.Revisions.Collisions)
-	}
-	status.LabelSelector = selector.String()
+	status.LabelSelector = s.Selector.String()
 	status.VolumeClaims = s.claimCounts.Status
-	return nil
 }
 
 type counts struct {
@@ -86,4 +82,14 @@ func countPods(s *scope) counts {
 		}
 	}
 	return c
+}
+
+// standing returns where the pods of the set stand.
+func (s *scope) standing() engine.Standing {
+	return engine.Standing{
+		Replicas: s.replicas, Wanted: s.replicas, Existing: len(s.members), Leaving: len(s.condemned), Withheld: s.withheld,
+		Available: int(s.counts.Available), Pending: int(s.counts.pending), Kept: int(s.counts.kept),
+		OnDelete: s.set.GetUpdateStrategyType() == appsv1.OnDeleteStatefulSetStrategyType, Paused: s.set.IsPaused(),
+		Revision: s.Revisions.Update.Name(), Claims: s.claimCounts,
+	}
 }

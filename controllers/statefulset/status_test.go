@@ -145,7 +145,7 @@ func TestProgress(t *testing.T) {
 				test.with(set)
 			}
 			s := scopeOf(t, set, test.pods...)
-			setConditions(s, nil)
+			s.SetConditions(s.conditions(), s.standing, nil)
 			g.Expect(meta.IsStatusConditionTrue(set.Status.Conditions, appsv1beta1.ConditionReady)).To(Equal(test.ready), "Ready")
 			g.Expect(meta.IsStatusConditionTrue(set.Status.Conditions, appsv1beta1.ConditionProgressing)).To(Equal(test.moving), "Progressing")
 			g.Expect(meta.IsStatusConditionFalse(set.Status.Conditions, appsv1beta1.ConditionStalled)).To(BeTrue(), "not Stalled")
@@ -160,7 +160,7 @@ func TestProgressNamesPodsThatCannotBeDrained(t *testing.T) {
 	set := builders.StatefulSet("default", "sample", "nginx:alpine").Build()
 	s := scopeOf(t, set, "oa", "oa", "ua")
 	message := func() string {
-		setConditions(s, nil)
+		s.SetConditions(s.conditions(), s.standing, nil)
 		return meta.FindStatusCondition(set.Status.Conditions, appsv1beta1.ConditionProgressing).Message
 	}
 	g.Expect(message()).To(HaveSuffix("are to be updated to revision " + s.Revisions.Update.Name()))
@@ -173,7 +173,7 @@ func TestFailuresAreConditionsWhileTheyLast(t *testing.T) {
 	set := builders.StatefulSet("default", "sample", "nginx:alpine").Build()
 	s := scopeOf(t, set, "ua", "ua", "ua")
 	s.Scaling.Errs, s.Updating.Errs = []error{errors.New("quota exceeded")}, []error{errors.New("denied by a webhook")}
-	setConditions(s, nil)
+	s.SetConditions(s.conditions(), s.standing, nil)
 	for conditionType, words := range map[string]string{
 		appsv1beta1.ConditionFailedCreatePod: "quota exceeded", appsv1beta1.ConditionFailedUpdatePod: "denied by a webhook",
 	} {
@@ -183,7 +183,7 @@ func TestFailuresAreConditionsWhileTheyLast(t *testing.T) {
 		g.Expect(condition.Message).To(ContainSubstring(words))
 	}
 	s.Scaling.Errs, s.Updating.Errs = nil, nil
-	setConditions(s, nil)
+	s.SetConditions(s.conditions(), s.standing, nil)
 	g.Expect(set.Status.Conditions).To(HaveLen(3), "Ready, Progressing and Stalled")
 }
 
@@ -198,7 +198,7 @@ func TestMessagesOfManyFailuresFit(t *testing.T) {
 		all = append(all, fmt.Errorf("create pod default/sample-%d: pods \"sample-%d\" is forbidden: exceeded quota: few, requested: pods=1, used: pods=0, limited: pods=0", i, i))
 	}
 	s.Scaling.Errs = all
-	setConditions(s, nil)
+	s.SetConditions(s.conditions(), s.standing, nil)
 	condition := meta.FindStatusCondition(set.Status.Conditions, appsv1beta1.ConditionFailedCreatePod)
 	g.Expect(len(condition.Message)).To(BeNumerically("<=", 32768))
 	g.Expect(condition.Message).To(ContainSubstring("exceeded quota: few"))
@@ -208,7 +208,8 @@ func TestMessagesOfManyFailuresFit(t *testing.T) {
 func TestATransientFailureIsNotAnInvalidSpec(t *testing.T) {
 	g := NewWithT(t)
 	set := builders.StatefulSet("default", "sample", "nginx:alpine").Build()
-	setConditions(newScope(set, now), fmt.Errorf("create ControllerRevision default/sample-1: %w", apierrors.NewServiceUnavailable("try again")))
+	s := newScope(set, now)
+	s.SetConditions(s.conditions(), s.standing, fmt.Errorf("create ControllerRevision default/sample-1: %w", apierrors.NewServiceUnavailable("try again")))
 	stalled := meta.FindStatusCondition(set.Status.Conditions, appsv1beta1.ConditionStalled)
 	if stalled != nil {
 		g.Expect(stalled.Reason).NotTo(Equal(appsv1beta1.ReasonInvalidSpec))

@@ -369,8 +369,8 @@ var mutants = []mutant{
 	},
 	{
 		// Nothing says that the server refuses pods.
-		"wider-refusal-unsaid", "controllers/statefulset/conditions.go",
-		"appsv1beta1.ReasonFailedCreate, s.Scaling.Errs)",
+		"wider-refusal-unsaid", "controllers/engine/conditions.go",
+		"appsv1beta1.ReasonFailedCreate, r.Scaling.Errs)",
 		"appsv1beta1.ReasonFailedCreate, nil)",
 	},
 	{
