@@ -17,9 +17,17 @@ import (
 )
 
 // kinds are what the manager caches.
-var kinds = []string{
-	"StatefulSet", "CloneSet", "Deployment", nativeStatefulSet, "DaemonSet", "ReplicaSet",
+var kinds = append(namesOf(setKinds),
+	"Deployment", nativeStatefulSet, "DaemonSet", "ReplicaSet",
 	"Pod", "PersistentVolumeClaim", "ControllerRevision", "EndpointSlice", "StorageClass", "VolumeAttributesClass",
+)
+
+func namesOf(kinds []setKind) []string {
+	names := make([]string, len(kinds))
+	for i := range kinds {
+		names[i] = kinds[i].name()
+	}
+	return names
 }
 
 // cache is what a manager sees of the server: of each kind the state after some

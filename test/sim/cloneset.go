@@ -14,19 +14,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
 
-// What both kinds have in common, users and laws read and change in the shape of a
-// StatefulSet; a CloneSet is shown in it (viewOf) and changed through it (put).
 // What only a CloneSet has is here.
 
-// clones are the settings of a CloneSet. The zero value stands for a StatefulSet.
+// clones are the settings of a set whose pods are counted. The zero value stands for a
+// StatefulSet.
 type clones struct {
-	// is: the set is a CloneSet.
-	is       bool
+	// of is the kind.
+	of       countedKind
 	maxSurge int
 	// scaleLimit is how many pods may be unavailable while pods are created; 0 for
 	// no limit.
@@ -39,11 +37,11 @@ type clones struct {
 
 // ofAnyKind returns the settings for a StatefulSet, or sometimes for a CloneSet.
 func (s settings) ofAnyKind(c *Choices) settings {
-	if !c.oneIn(cloneSets) {
+	if !c.oneIn(oneInCloneSets) {
 		return s
 	}
 	s.ordered, s.unordered, s.deleteScaled = false, false, false
-	s.clones = clones{is: true, maxSurge: c.intN(3), reuse: c.oneIn(3)}
+	s.clones = clones{of: cloneSets{}, maxSurge: c.intN(3), reuse: c.oneIn(3)}
 	if s.clones.maxSurge > 0 && c.oneIn(2) {
 		s.maxUnavailable = 0
 	}
@@ -56,14 +54,20 @@ func (s settings) ofAnyKind(c *Choices) settings {
 	return s
 }
 
-// cloneSets: in one run of so many the set is a CloneSet.
-const cloneSets = 3
+// oneInCloneSets: in one run of so many the set is a CloneSet.
+const oneInCloneSets = 3
+
+// is reports whether the pods of the set are counted, whatever their names are.
+func (c clones) is() bool { return c.of != nil }
+
+// isPlain reports whether they have neither claims, hooks nor an identity.
+func (c clones) isPlain() bool { return c.is() && c.of.isPlain() }
 
 func (c clones) String() string {
-	if !c.is {
+	if !c.is() {
 		return "StatefulSet"
 	}
-	return fmt.Sprintf("CloneSet, surge %d, scale limit %d, claims reused %t, progress deadline %ds", c.maxSurge, c.scaleLimit, c.reuse, c.progressDeadline)
+	return fmt.Sprintf("%s, surge %d, scale limit %d, claims reused %t, progress deadline %ds", c.of.name(), c.maxSurge, c.scaleLimit, c.reuse, c.progressDeadline)
 }
 
 // cloneSet returns the CloneSet at a revision.
@@ -72,7 +76,7 @@ func (s settings) cloneSet(r revision) *appsv1beta1.CloneSet {
 		ObjectMeta: metav1.ObjectMeta{Name: setName, Namespace: namespace},
 		Spec:       appsv1beta1.CloneSetSpec{UpdateStrategy: appsv1beta1.CloneSetUpdateStrategy{RollingUpdate: &appsv1beta1.RollingUpdateCloneSetStrategy{}}},
 	}
-	put(s.set(r), set)
+	put(s.set(r), &set.Spec)
 	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": setName}}
 	set.Spec.RevisionHistoryLimit = ptr.To[int32](3)
 	set.Spec.VolumeClaimTemplates, set.Spec.VolumeClaimUpdateStrategy = s.set(r).Spec.VolumeClaimTemplates, s.volumes.strategy
@@ -87,17 +91,17 @@ func (s settings) cloneSet(r revision) *appsv1beta1.CloneSet {
 	return set
 }
 
-// put makes a CloneSet say what a StatefulSet says. What a StatefulSet does not
+// put makes the spec of a CloneSet say what a StatefulSet says. What a StatefulSet does not
 // have stays as it is.
-func put(from *appsv1beta1.StatefulSet, set *appsv1beta1.CloneSet) {
-	set.Spec.Replicas, set.Spec.Template, set.Spec.Lifecycle = from.Spec.Replicas, from.Spec.Template, from.Spec.Lifecycle
-	set.Spec.MinReadySeconds = int32(readyFor(from) / time.Second)
-	set.Spec.UpdateStrategy.Type = appsv1beta1.CloneSetUpdateStrategyType(from.Spec.UpdateStrategy.Type)
+func put(from *appsv1beta1.StatefulSet, spec *appsv1beta1.CloneSetSpec) {
+	spec.Replicas, spec.Template, spec.Lifecycle = from.Spec.Replicas, from.Spec.Template, from.Spec.Lifecycle
+	spec.MinReadySeconds = int32(readyFor(from) / time.Second)
+	spec.UpdateStrategy.Type = appsv1beta1.CloneSetUpdateStrategyType(from.Spec.UpdateStrategy.Type)
 	rolling := from.Spec.UpdateStrategy.RollingUpdate
 	if rolling == nil {
 		return
 	}
-	to := set.Spec.UpdateStrategy.RollingUpdate
+	to := spec.UpdateStrategy.RollingUpdate
 	to.PodUpdatePolicy, to.MaxUnavailable, to.Paused = rolling.PodUpdatePolicy, rolling.MaxUnavailable, rolling.Paused
 	to.InPlaceUpdateStrategy, to.Partition = rolling.InPlaceUpdateStrategy, nil
 	if rolling.Partition != nil {
@@ -139,16 +143,13 @@ func viewOf(set *appsv1beta1.CloneSet) *appsv1beta1.StatefulSet {
 
 // setKey returns where the set is.
 func (w *World) setKey() objectKey {
-	if w.settings.clones.is {
-		return objectKey{"CloneSet", setName}
-	}
-	return objectKey{"StatefulSet", setName}
+	return objectKey{w.settings.kind().name(), setName}
 }
 
-// cloneSet returns the CloneSet as the server holds it; nil if there is none.
-func (w *World) cloneSet() *appsv1beta1.CloneSet {
-	set, _ := get[*appsv1beta1.CloneSet](w.server, setName)
-	return set
+// counted returns the set as the server holds it, in the shape of a CloneSet; nil if there is
+// none, or its pods are not counted.
+func (w *World) counted() *appsv1beta1.CloneSet {
+	return counted(w.server.objects[w.setKey()])
 }
 
 // changeClones changes what only a CloneSet has.
@@ -171,7 +172,7 @@ func (w *World) newID(length int) string {
 // nameForDeletion names pods in the spec, to be deleted; among them may be such
 // as are gone.
 func (w *World) nameForDeletion() {
-	if !w.settings.clones.is {
+	if !w.settings.clones.is() || w.settings.clones.isPlain() {
 		return
 	}
 	var names []string
@@ -189,7 +190,7 @@ func (w *World) nameForDeletion() {
 
 // changeSurge changes how many pods may exist beyond replicas.
 func (w *World) changeSurge() {
-	if !w.settings.clones.is {
+	if !w.settings.clones.is() || w.settings.clones.isPlain() {
 		return
 	}
 	surge := w.choices.intN(4)
@@ -201,7 +202,7 @@ func (w *World) changeSurge() {
 
 // maxUnavailable returns how many pods of the set may be unavailable.
 func (w *World) maxUnavailable(set *appsv1beta1.StatefulSet) int {
-	if clones := w.cloneSet(); clones != nil {
+	if clones := w.counted(); clones != nil {
 		return promiseOf(clones).maxUnavailable
 	}
 	return budgetOfSet(set)
@@ -209,7 +210,7 @@ func (w *World) maxUnavailable(set *appsv1beta1.StatefulSet) int {
 
 // names returns the names that the pods of the set have, or are to have.
 func (w *World) names(set *appsv1beta1.StatefulSet) []string {
-	if !w.settings.clones.is {
+	if !w.settings.clones.is() {
 		return podsOf(set)
 	}
 	replicas := replicasOf(set)
@@ -233,24 +234,4 @@ func contentOnly(lines []string) []string {
 	}
 	slices.Sort(left)
 	return left
-}
-
-// object returns the set at a revision.
-func (s settings) object(r revision) client.Object {
-	if s.clones.is {
-		return s.cloneSet(r)
-	}
-	return s.set(r)
-}
-
-// shown returns a set in the shape of a StatefulSet; nil for none.
-func shown(set client.Object) *appsv1beta1.StatefulSet {
-	switch typed := set.(type) {
-	case *appsv1beta1.StatefulSet:
-		return typed
-	case *appsv1beta1.CloneSet:
-		return viewOf(typed)
-	default:
-		return nil
-	}
 }

@@ -16,7 +16,7 @@ import (
 // asClones makes the set a CloneSet, and changes its settings.
 func asClones(change func(*settings)) func(*settings) {
 	return func(s *settings) {
-		s.clones.is = true
+		s.clones.of = cloneSets{}
 		if change != nil {
 			change(s)
 		}

@@ -27,7 +27,7 @@ type law struct {
 	// seen are the pods as this reconciliation was shown them, seenSet the set.
 	seen    map[string]*corev1.Pod
 	seenSet *appsv1beta1.StatefulSet
-	// seenClones is the set if it is a CloneSet, made the pods that this
+	// seenClones is the set if its pods are counted, made the pods that this
 	// reconciliation has made of it.
 	seenClones *appsv1beta1.CloneSet
 	made       sets.Set[types.UID]
@@ -110,7 +110,7 @@ func (l *law) notice(list client.ObjectList) {
 	}
 	set := cache.objects[l.world.setKey()]
 	l.seenSet = shown(set)
-	l.seenClones, _ = set.(*appsv1beta1.CloneSet)
+	l.seenClones = counted(set)
 	l.seenClaims = map[string]*corev1.PersistentVolumeClaim{}
 	for _, obj := range cache.list("PersistentVolumeClaim") {
 		l.seenClaims[obj.GetName()], _ = obj.(*corev1.PersistentVolumeClaim)
@@ -143,7 +143,7 @@ func (l *law) judge(w write) {
 		l.checkImages(w)
 		l.checkPartition(w)
 		l.checkUnhooked(w)
-	case w.isAbout("patch StatefulSet/status"), w.isAbout("patch CloneSet/status"):
+	case w.isAbout("patch " + l.world.setKey().kind + "/status"):
 		l.checkFinished(w)
 	case w.isAbout("create PersistentVolumeClaim"):
 		l.checkNumberOfClaims(w)
@@ -151,7 +151,7 @@ func (l *law) judge(w write) {
 		l.checkClaim(w)
 		l.checkClaimChange(w)
 	case w.isAbout("delete PersistentVolumeClaim"):
-		if l.world.storage == nil || l.world.settings.clones.is {
+		if l.world.storage == nil || l.world.settings.clones.is() {
 			l.world.violate("invariant 9: %s", w.words)
 		}
 	}

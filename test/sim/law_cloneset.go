@@ -121,10 +121,10 @@ func (l *law) isAsked(pod *corev1.Pod) bool {
 }
 
 // checkCloneLabels asserts that the labels of a pod's identity agree with its name
-// and its revision.
+// and its revision, where it has one.
 func (l *law) checkCloneLabels(w write) {
 	pod, ok := get[*corev1.Pod](l.world.server, w.obj.GetName())
-	if _, byHand := l.world.hands.made[w.obj.GetUID()]; !ok || l.seenClones == nil || byHand {
+	if _, byHand := l.world.hands.made[w.obj.GetUID()]; !ok || l.seenClones == nil || byHand || l.world.settings.clones.isPlain() {
 		return
 	}
 	id, hash := pod.Labels[appsv1beta1.CloneSetInstanceIDKey], pod.Labels[appsv1beta1.PodTemplateHashLabel]
@@ -136,8 +136,8 @@ func (l *law) checkCloneLabels(w write) {
 // whatIsWrongWithClones says what is not so at rest that only a CloneSet has.
 func (l *law) whatIsWrongWithClones() []string {
 	w := l.world
-	set := w.cloneSet()
-	if set == nil {
+	set := w.counted()
+	if set == nil || w.settings.clones.isPlain() {
 		return nil
 	}
 	var words []string
@@ -163,5 +163,5 @@ func (l *law) whatIsWrongWithClones() []string {
 // that was dead, it may have come when its claim was taken for one that is left.
 // What protects a claim that is in use is not simulated.
 func (w *World) mayLackClaim() bool {
-	return w.settings.clones.is && w.lateArrival
+	return w.settings.clones.is() && w.lateArrival
 }

@@ -40,7 +40,7 @@ func (l *law) turnedDown(w write, err error) {
 		return
 	}
 	kind, name, words := kindOf(w.obj), w.obj.GetName(), err.Error()
-	if l.world.settings.clones.is && kind != "ControllerRevision" {
+	if l.world.settings.clones.is() && kind != "ControllerRevision" {
 		// The name of a pod is made up, and that of its claim with it: it says nothing.
 		said := name[:strings.LastIndex(name, "-")+1] + "…"
 		words, name = strings.ReplaceAll(words, name, said), said

@@ -68,7 +68,7 @@ func (l *law) checkUnhooked(w write) {
 	if !ok || l.world.settings.hooked {
 		return
 	}
-	if l.world.settings.clones.is && !isGatedBy(pod, appsv1beta1.KruisePodReady) {
+	if l.world.settings.clones.is() && !isGatedBy(pod, appsv1beta1.KruisePodReady) {
 		state, opened := lifecycleStateOf(pod), conditionIs(pod, appsv1beta1.InPlaceUpdateReady, corev1.ConditionTrue)
 		isNew := state == appsv1beta1.LifecycleStatePreparingNormal && !opened
 		if state != "" && state != appsv1beta1.LifecycleStateNormal && !isNew {

@@ -326,7 +326,7 @@ func (s *storage) volumeNamed(name string) *corev1.PersistentVolume {
 // nothing asks for.
 func (l *law) whatIsLeftOver(set *appsv1beta1.StatefulSet) []string {
 	w := l.world
-	if w.storage == nil || w.settings.clones.is {
+	if w.storage == nil || w.settings.clones.is() {
 		return nil
 	}
 	kept, claims := sets.New[string](), all[*corev1.PersistentVolumeClaim](w.server)

@@ -201,7 +201,7 @@ func (l *law) checkRepeated(w write, after *corev1.Pod, keys []sizeKey, owners m
 
 // sharePlaces returns the pods of a CloneSet, which share its places.
 func (l *law) sharePlaces() string {
-	if !l.world.settings.clones.is {
+	if !l.world.settings.clones.is() {
 		return ""
 	}
 	pods := all[*corev1.Pod](l.world.server)

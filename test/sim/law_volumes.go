@@ -347,7 +347,7 @@ func (l *law) whyNot(claim, template *corev1.PersistentVolumeClaim) string {
 // keepsPods reports whether no pod is recreated for the sake of a claim.
 func (l *law) keepsPods() bool {
 	rolling := l.seenSet.Spec.UpdateStrategy.RollingUpdate
-	return rolling != nil && rolling.PodUpdatePolicy == appsv1beta1.InPlaceOnlyPodUpdateStrategyType || l.world.settings.clones.is && !l.world.settings.clones.reuse
+	return rolling != nil && rolling.PodUpdatePolicy == appsv1beta1.InPlaceOnlyPodUpdateStrategyType || l.world.settings.clones.is() && !l.world.settings.clones.reuse
 }
 
 // checkKeptWithClaims asserts that no pod is recreated for claims that can change
@@ -449,7 +449,7 @@ func (w *World) isHopeless(claim, template *corev1.PersistentVolumeClaim) bool {
 	wanted, attributes := requestOf(template), attributesOf(template)
 	grows := compare(capacityOf(claim), wanted) < 0
 	changes := attributes != "" && ptr.Deref(claim.Status.CurrentVolumeAttributesClassName, "") != attributes
-	away := w.settings.clones.is && !w.settings.clones.reuse
+	away := w.settings.clones.is() && !w.settings.clones.reuse
 	switch {
 	case w.hands.made[claim.UID] == controlled:
 		return true // a user made it for another controller

@@ -16,11 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/insitu-dev/insitu/controllers/cloneset"
 	"github.com/insitu-dev/insitu/controllers/gates"
 	"github.com/insitu-dev/insitu/controllers/metrics"
 	nativecontroller "github.com/insitu-dev/insitu/controllers/native"
-	"github.com/insitu-dev/insitu/controllers/statefulset"
 	"github.com/insitu-dev/insitu/inplace"
 )
 
@@ -73,21 +71,14 @@ func (w *World) startManager(ctx context.Context) error {
 func (m *manager) newReconciler() reconcile.Reconciler {
 	w := m.world
 	live, events := &liveReader{server: w.server}, &recorder{w}
-	if w.native != nil {
+	var r reconciler
+	if w.native == nil {
+		r = w.settings.kind().reconciler(m, live, events)
+	} else {
 		m.gates = gates.NewReconciler(m.client, live, w.clock)
 		m.leftovers = nativecontroller.NewLeftovers(m.client, &liveReader{server: w.server, listed: w.native.law.noticeLive}, events, w.clock)
-		r := nativecontroller.NewReconciler(w.native.kind, m.client, live, events, w.clock)
-		r.Measure(m.measured)
-		r.WriteInOrder()
-		return r
+		r = nativecontroller.NewReconciler(w.native.kind, m.client, live, events, w.clock)
 	}
-	if w.settings.clones.is {
-		r := cloneset.NewReconciler(m.client, live, events, w.clock, w.newID)
-		r.Measure(m.measured)
-		r.WriteInOrder()
-		return r
-	}
-	r := statefulset.NewReconciler(m.client, live, events, w.clock)
 	r.Measure(m.measured)
 	r.WriteInOrder()
 	return r
@@ -95,22 +86,22 @@ func (m *manager) newReconciler() reconcile.Reconciler {
 
 // observe queues the set for what the controller watches.
 func (m *manager) observe(kind string, before, after client.Object) {
-	switch kind {
-	case "StatefulSet", "CloneSet":
+	switch {
+	case isSet(kind):
 		if before != nil && after != nil && before.GetGeneration() == after.GetGeneration() && before.GetUID() == after.GetUID() {
 			return
 		}
-	case "Deployment", nativeStatefulSet, "DaemonSet":
+	case isNative(kind) && kind != "ReplicaSet":
 		if !isOfNativeInterest(before, after) {
 			return
 		}
-	case "Pod":
+	case kind == "Pod":
 		// Owned pods and orphans: the controller watches both.
-	case "EndpointSlice":
+	case kind == "EndpointSlice":
 		if !m.isDraining() {
 			return
 		}
-	case "ControllerRevision":
+	case kind == "ControllerRevision":
 		if m.world.native == nil {
 			return
 		}

@@ -268,7 +268,7 @@ func TestAnyStateAnyRevision(t *testing.T) {
 	document.WriteString(matrixHead)
 	writeTable(t, &document, clones{})
 	document.WriteString(clonesHead)
-	writeTable(t, &document, clones{is: true})
+	writeTable(t, &document, clones{of: cloneSets{}})
 	if *update {
 		if err := os.WriteFile(matrixFile, []byte(document.String()), 0o600); err != nil {
 			t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -178,7 +179,7 @@ func (n *nativeWorkload) write(change func(client.Object)) {
 	obj := held.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy has the type of its original
 	change(obj)
 	admitNative(held, obj)
-	if isNewNativeGeneration(held, obj) || !maps.Equal(held.GetLabels(), obj.GetLabels()) || !maps.Equal(held.GetAnnotations(), obj.GetAnnotations()) {
+	if !apiequality.Semantic.DeepEqual(specOf(held), specOf(obj)) || !maps.Equal(held.GetLabels(), obj.GetLabels()) || !maps.Equal(held.GetAnnotations(), obj.GetAnnotations()) {
 		bumpGeneration(held, obj)
 		n.world.server.store(n.key(), obj)
 		n.law.wrote(held, obj)

@@ -32,7 +32,7 @@ func TestAdmissionIsThatOfThePolicies(t *testing.T) {
 				g := NewWithT(t)
 				g.Expect(maps.Equal(got.GetLabels(), one.Want.GetLabels())).To(BeTrue(), "labels %v", got.GetLabels())
 				g.Expect(maps.Equal(got.GetAnnotations(), one.Want.GetAnnotations())).To(BeTrue(), "annotations %v", got.GetAnnotations())
-				if gotten, wanted := nativeSpec(got), nativeSpec(one.Want); !apiequality.Semantic.DeepEqual(gotten, wanted) {
+				if gotten, wanted := specOf(got), specOf(one.Want); !apiequality.Semantic.DeepEqual(gotten, wanted) {
 					g.Expect(gotten).To(Equal(wanted))
 				}
 			})

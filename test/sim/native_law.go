@@ -404,8 +404,8 @@ func (l *nativeLaw) whatIsMissing() string {
 	obj, manifest := l.n.object(), l.n.manifest()
 	var missing []string
 	say := func(format string, args ...any) { missing = append(missing, fmt.Sprintf(format, args...)) }
-	if !apiequality.Semantic.DeepEqual(nativeSpec(obj), nativeSpec(manifest)) {
-		say("the spec is not as the user wrote it: %s", diff.Diff(nativeSpec(manifest), nativeSpec(obj)))
+	if !apiequality.Semantic.DeepEqual(specOf(obj), specOf(manifest)) {
+		say("the spec is not as the user wrote it: %s", diff.Diff(specOf(manifest), specOf(obj)))
 	}
 	if status := obj.GetAnnotations()[native.StatusAnnotation]; status != "" {
 		say("the status is %s", status)

@@ -5,6 +5,7 @@ package sim
 
 import (
 	"maps"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -19,42 +20,9 @@ import (
 // of apps.kruise.io have the name.
 const nativeStatefulSet = "StatefulSet.apps"
 
-// keepNativeStatus makes a write to a workload leave its status alone.
-func keepNativeStatus(held, obj client.Object) {
-	switch typed := obj.(type) {
-	case *appsv1.Deployment:
-		typed.Status = *held.(*appsv1.Deployment).Status.DeepCopy() //nolint:forcetypeassert // the type of obj
-	case *appsv1.ReplicaSet:
-		typed.Status = *held.(*appsv1.ReplicaSet).Status.DeepCopy() //nolint:forcetypeassert // the type of obj
-	case *appsv1.StatefulSet:
-		typed.Status = *held.(*appsv1.StatefulSet).Status.DeepCopy() //nolint:forcetypeassert // the type of obj
-	case *appsv1.DaemonSet:
-		typed.Status = *held.(*appsv1.DaemonSet).Status.DeepCopy() //nolint:forcetypeassert // the type of obj
-	}
-}
-
-// isNewNativeGeneration reports whether a change counts as a generation: of a
-// Deployment, that of an annotation does.
-func isNewNativeGeneration(held, obj client.Object) bool {
-	if _, ok := obj.(*appsv1.Deployment); ok && !maps.Equal(held.GetAnnotations(), obj.GetAnnotations()) {
-		return true
-	}
-	return !apiequality.Semantic.DeepEqual(nativeSpec(held), nativeSpec(obj))
-}
-
-func nativeSpec(obj client.Object) any {
-	switch typed := obj.(type) {
-	case *appsv1.Deployment:
-		return typed.Spec
-	case *appsv1.ReplicaSet:
-		return typed.Spec
-	case *appsv1.StatefulSet:
-		return typed.Spec
-	case *appsv1.DaemonSet:
-		return typed.Spec
-	default:
-		return nil
-	}
+// isNative reports whether objects of a kind are workloads of Kubernetes.
+func isNative(kind string) bool {
+	return slices.Contains([]string{"Deployment", "ReplicaSet", nativeStatefulSet, "DaemonSet"}, kind)
 }
 
 // mutateStatus changes an object as a write to its status does: it may change

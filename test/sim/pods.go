@@ -5,9 +5,10 @@ package sim
 
 import (
 	"cmp"
+	"maps"
+	"reflect"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,14 +18,15 @@ import (
 	"k8s.io/kubectl/pkg/util/qos"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
 
 // What an API server does to objects of single kinds.
 
 // prepareForCreate drops what a creation may not set, and fills in defaults.
 func prepareForCreate(obj client.Object) {
+	if hasStatus(obj) {
+		part(obj, "Status").SetZero()
+	}
 	switch typed := obj.(type) {
 	case *corev1.Pod:
 		typed.Status = corev1.PodStatus{Phase: corev1.PodPending}
@@ -39,21 +41,27 @@ func prepareForCreate(obj client.Object) {
 		if typed.Spec.TerminationGracePeriodSeconds == nil {
 			typed.Spec.TerminationGracePeriodSeconds = ptr.To[int64](corev1.DefaultTerminationGracePeriodSeconds)
 		}
-	case *appsv1beta1.StatefulSet:
-		typed.Status = appsv1beta1.StatefulSetStatus{}
-	case *appsv1beta1.CloneSet:
-		typed.Status = appsv1beta1.CloneSetStatus{}
-	case *appsv1.Deployment:
-		typed.Status = appsv1.DeploymentStatus{}
-	case *appsv1.ReplicaSet:
-		typed.Status = appsv1.ReplicaSetStatus{}
-	case *appsv1.StatefulSet:
-		typed.Status = appsv1.StatefulSetStatus{}
-	case *appsv1.DaemonSet:
-		typed.Status = appsv1.DaemonSetStatus{}
 	case *corev1.PersistentVolumeClaim:
 		// Where there is no storage, volumes are there at once.
 		typed.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound, Capacity: typed.Spec.Resources.Requests}
+	}
+}
+
+// part returns the field Spec or Status of an object.
+func part(obj client.Object, name string) reflect.Value {
+	return reflect.ValueOf(obj).Elem().FieldByName(name)
+}
+
+// specOf returns the spec of an object, to be read.
+func specOf(obj client.Object) any { return part(obj, "Spec").Interface() }
+
+// hasStatus reports whether objects have a status that only writes to it change.
+func hasStatus(obj client.Object) bool {
+	switch kind := kindOf(obj); kind {
+	case "Pod", "PersistentVolumeClaim":
+		return true
+	default:
+		return isSet(kind) || isNative(kind)
 	}
 }
 
@@ -61,49 +69,34 @@ func prepareForCreate(obj client.Object) {
 // write to the status leave all but the status alone. Labels and annotations may
 // change with the status of a pod.
 func keepStatus(held, obj client.Object) {
-	switch typed := obj.(type) {
-	case *corev1.Pod:
-		typed.Status = *held.(*corev1.Pod).Status.DeepCopy() //nolint:forcetypeassert // the type of obj
-	case *appsv1beta1.StatefulSet:
-		typed.Status = *held.(*appsv1beta1.StatefulSet).Status.DeepCopy() //nolint:forcetypeassert // the type of obj
-	case *appsv1beta1.CloneSet:
-		typed.Status = *held.(*appsv1beta1.CloneSet).Status.DeepCopy() //nolint:forcetypeassert // the type of obj
-	case *corev1.PersistentVolumeClaim:
-		typed.Status = *held.(*corev1.PersistentVolumeClaim).Status.DeepCopy() //nolint:forcetypeassert // the type of obj
-	default:
-		keepNativeStatus(held, obj)
+	if hasStatus(obj) {
+		part(obj, "Status").Set(part(copyOf(held), "Status"))
 	}
 }
 
 func keepSpec(held, obj client.Object) {
-	switch typed := obj.(type) {
-	case *corev1.Pod:
-		typed.Spec = *held.(*corev1.Pod).Spec.DeepCopy() //nolint:forcetypeassert // the type of obj
-	case *appsv1beta1.StatefulSet:
-		status := typed.Status
-		held.(*appsv1beta1.StatefulSet).DeepCopyInto(typed) //nolint:forcetypeassert // the type of obj
-		typed.Status = status
-	case *appsv1beta1.CloneSet:
-		status := typed.Status
-		held.(*appsv1beta1.CloneSet).DeepCopyInto(typed) //nolint:forcetypeassert // the type of obj
-		typed.Status = status
+	switch kind := kindOf(obj); {
+	case kind == "Pod":
+		part(obj, "Spec").Set(part(copyOf(held), "Spec"))
+	case isSet(kind):
+		kept := copyOf(held)
+		part(kept, "Status").Set(part(obj, "Status"))
+		reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(kept).Elem())
 	}
 }
 
-// bumpGeneration counts changes of the spec.
+func copyOf(obj client.Object) client.Object {
+	return obj.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy has the type of its original
+}
+
+// bumpGeneration counts changes of the spec and, of a Deployment, of annotations.
 func bumpGeneration(held, obj client.Object) {
-	var changed bool
-	switch typed := obj.(type) {
-	case *corev1.Pod:
-		changed = !apiequality.Semantic.DeepEqual(held.(*corev1.Pod).Spec, typed.Spec) //nolint:forcetypeassert // the type of obj
-	case *appsv1beta1.StatefulSet:
-		changed = !apiequality.Semantic.DeepEqual(held.(*appsv1beta1.StatefulSet).Spec, typed.Spec) //nolint:forcetypeassert // the type of obj
-	case *appsv1beta1.CloneSet:
-		changed = !apiequality.Semantic.DeepEqual(held.(*appsv1beta1.CloneSet).Spec, typed.Spec) //nolint:forcetypeassert // the type of obj
-	default:
-		changed = isNewNativeGeneration(held, obj)
+	kind := kindOf(obj)
+	if kind != "Pod" && !isSet(kind) && !isNative(kind) {
+		return
 	}
-	if changed {
+	isAnnotated := kind == "Deployment" && !maps.Equal(held.GetAnnotations(), obj.GetAnnotations())
+	if isAnnotated || !apiequality.Semantic.DeepEqual(specOf(held), specOf(obj)) {
 		obj.SetGeneration(held.GetGeneration() + 1)
 	}
 }

@@ -39,6 +39,15 @@ func RunRecreations(choices *Choices) Result {
 	return run(choices, s)
 }
 
+// RunPools is Run for a Pool, whose pods have neither claims, hooks nor an identity.
+func RunPools(choices *Choices) Result {
+	s := chosen(choices)
+	s.replicas, s.maxUnavailable = 1+choices.intN(5), 1+choices.intN(3)
+	s.ordered, s.unordered, s.claims, s.deleteScaled, s.hooked, s.marked = false, false, false, false, false, false
+	s.clones = clones{of: pools{}}
+	return run(choices, s)
+}
+
 func run(choices *Choices, s settings) Result {
 	w, err := newWorld(choices, s)
 	if err != nil {

@@ -72,7 +72,7 @@ func (w *World) outcome(before map[string]types.UID) string {
 			lines = append(lines, claim.Name+" "+describeClaim(claim))
 		}
 	}
-	if w.settings.clones.is {
+	if w.settings.clones.is() {
 		lines = contentOnly(lines)
 	}
 	status := w.set().Status.DeepCopy()
@@ -108,7 +108,7 @@ func containerWords(pod *corev1.Pod) string {
 func (w *World) restarts(before map[string]types.UID) (restarts, remade int) {
 	for name, pod := range all[*corev1.Pod](w.server) {
 		uid, was := before[name]
-		if (was || w.settings.clones.is) && uid != pod.UID {
+		if (was || w.settings.clones.is()) && uid != pod.UID {
 			remade++
 		}
 		for _, status := range pod.Status.ContainerStatuses {

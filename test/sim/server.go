@@ -12,14 +12,10 @@ import (
 	"time"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
@@ -27,8 +23,6 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
 
 // namespace is where everything lives.
@@ -72,42 +66,6 @@ type event struct {
 
 func newServer(clock clock.PassiveClock) *server {
 	return &server{clock: clock, admission: admission{clock: clock}, objects: map[objectKey]client.Object{}, log: map[string][]event{}}
-}
-
-// kindOf returns the kind of an object or of a list of such objects.
-func kindOf(obj any) string {
-	switch typed := obj.(type) {
-	case *unstructured.Unstructured:
-		return typed.GetKind()
-	case *corev1.Pod, *corev1.PodList:
-		return "Pod"
-	case *corev1.PersistentVolumeClaim, *corev1.PersistentVolumeClaimList:
-		return "PersistentVolumeClaim"
-	case *appsv1.ControllerRevision, *appsv1.ControllerRevisionList:
-		return "ControllerRevision"
-	case *discoveryv1.EndpointSlice, *discoveryv1.EndpointSliceList:
-		return "EndpointSlice"
-	case *appsv1beta1.StatefulSet, *appsv1beta1.StatefulSetList:
-		return "StatefulSet"
-	case *appsv1beta1.CloneSet, *appsv1beta1.CloneSetList:
-		return "CloneSet"
-	case *appsv1.Deployment, *appsv1.DeploymentList:
-		return "Deployment"
-	case *appsv1.StatefulSet, *appsv1.StatefulSetList:
-		return nativeStatefulSet
-	case *appsv1.DaemonSet, *appsv1.DaemonSetList:
-		return "DaemonSet"
-	case *appsv1.ReplicaSet, *appsv1.ReplicaSetList:
-		return "ReplicaSet"
-	case *storagev1.StorageClass, *storagev1.StorageClassList:
-		return "StorageClass"
-	case *storagev1.VolumeAttributesClass, *storagev1.VolumeAttributesClassList:
-		return "VolumeAttributesClass"
-	case *metav1.PartialObjectMetadata:
-		return typed.Kind
-	default:
-		return kindOfStorage(obj)
-	}
 }
 
 func resourceOf(kind string) schema.GroupResource {
@@ -195,18 +153,25 @@ func (s *server) remove(key objectKey) {
 // mutate changes an object as those do who are not under test: it never fails,
 // and does nothing where there is no such object.
 func mutate[T client.Object](s *server, name string, change func(T)) {
-	held, ok := get[T](s, name)
+	var none T
+	mutateAt(s, objectKey{kindOf(none), name}, func(obj client.Object) {
+		change(obj.(T)) //nolint:forcetypeassert // the kind says which type it has
+	})
+}
+
+// mutateAt changes an object as mutate does.
+func mutateAt(s *server, key objectKey, change func(client.Object)) {
+	held, ok := s.objects[key]
 	if !ok {
 		return
 	}
-	obj := held.DeepCopyObject().(T) //nolint:forcetypeassert // a copy has the type of its original
+	obj := copyOf(held)
 	change(obj)
 	s.drains.admit(held, obj)
 	if apiequality.Semantic.DeepEqual(held, obj) {
 		return
 	}
 	bumpGeneration(held, obj)
-	key := objectKey{kindOf(obj), name}
 	s.store(key, obj)
 	if deleted := obj.GetDeletionTimestamp(); deleted != nil && ptr.Deref(obj.GetDeletionGracePeriodSeconds(), 1) == 0 {
 		s.finish(key) // nothing but finalizers may hold it

@@ -4,42 +4,16 @@
 package sim
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
-	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // The kinds of objects that storage is told by, and how the API server treats them.
-
-func kindOfStorage(obj any) string {
-	switch obj.(type) {
-	case *corev1.PersistentVolume, *corev1.PersistentVolumeList:
-		return "PersistentVolume"
-	case *corev1.ResourceQuota, *corev1.ResourceQuotaList:
-		return "ResourceQuota"
-	case *snapshotv1.VolumeSnapshot, *snapshotv1.VolumeSnapshotList:
-		return "VolumeSnapshot"
-	case *snapshotv1.VolumeSnapshotContent, *snapshotv1.VolumeSnapshotContentList:
-		return "VolumeSnapshotContent"
-	case *snapshotv1.VolumeSnapshotClass, *snapshotv1.VolumeSnapshotClassList:
-		return "VolumeSnapshotClass"
-	case *storagev1.VolumeAttachment, *storagev1.VolumeAttachmentList:
-		return "VolumeAttachment"
-	case *storagev1.CSIDriver, *storagev1.CSIDriverList:
-		return "CSIDriver"
-	case *storagev1.CSIStorageCapacity, *storagev1.CSIStorageCapacityList:
-		return "CSIStorageCapacity"
-	default:
-		return fmt.Sprintf("%T", obj)
-	}
-}
 
 // isClusterWide reports whether objects of a kind are in no namespace.
 func isClusterWide(kind string) bool {

@@ -79,15 +79,12 @@ func (w *World) disturb() {
 }
 
 func (w *World) changeSet(change func(*appsv1beta1.StatefulSet)) {
-	if w.settings.clones.is {
-		w.changeClones(func(set *appsv1beta1.CloneSet) {
-			view := viewOf(set)
-			change(view)
-			put(view, set)
-		})
-		return
-	}
-	mutate(w.server, setName, change)
+	kind := w.settings.kind()
+	mutateAt(w.server, w.setKey(), func(set client.Object) {
+		view := kind.view(set)
+		change(view)
+		kind.put(view, set)
+	})
 }
 
 func (w *World) rolling(change func(*appsv1beta1.RollingUpdateStatefulSetStrategy)) {

@@ -47,7 +47,7 @@ func (w *World) askAll(r revision, wish claimWish) {
 	}
 	w.wish, w.claims = r, wish
 	template, templates := w.settings.template(r), w.settings.volumes.templates(wish)
-	if w.settings.clones.is {
+	if w.settings.clones.is() {
 		w.changeClones(func(set *appsv1beta1.CloneSet) {
 			set.Spec.Template, set.Spec.VolumeClaimTemplates = template, templates
 		})
@@ -81,7 +81,7 @@ func (w *World) changeClaimTemplates() {
 		wish.attributes = pick(w.choices, []string{"gold", "silver", "slow", "flaky", "refused", "none", ""})
 	case 3, 4:
 		switch {
-		case w.settings.clones.is && !w.settings.clones.reuse: // its pods stay with what they have
+		case w.settings.clones.is() && !w.settings.clones.reuse: // its pods stay with what they have
 		case wish.second == "":
 			wish.second = pick(w.choices, classes)
 		default:
@@ -113,7 +113,7 @@ func (w *World) claimStrategy() appsv1beta1.VolumeClaimUpdateStrategy {
 }
 
 func (w *World) changeClaimStrategy(change func(*appsv1beta1.VolumeClaimUpdateStrategy)) {
-	if w.settings.clones.is {
+	if w.settings.clones.is() {
 		w.changeClones(func(set *appsv1beta1.CloneSet) { change(&set.Spec.VolumeClaimUpdateStrategy) })
 		return
 	}
@@ -153,7 +153,7 @@ func (w *World) patchClaim(name string, spec map[string]any) {
 
 // deleteClaim lets a user delete a claim, which stays as long as a pod has it.
 func (w *World) deleteClaim() {
-	if claim := w.anyClaim(); claim != nil && !w.settings.clones.is {
+	if claim := w.anyClaim(); claim != nil && !w.settings.clones.is() {
 		w.say("user: deletes claim %s", claim.Name)
 		_ = w.server.delete(objectKey{"PersistentVolumeClaim", claim.Name}, nil) // it is there: it was just seen
 	}

@@ -144,7 +144,7 @@ func (w *World) lacksVolumes() bool {
 // Claims can be overtaken in every state: what the user asks for last becomes true,
 // or the status names the claim that cannot follow.
 func TestAnyClaimAnyRevision(t *testing.T) {
-	for i, kind := range []clones{{}, {is: true, reuse: true}} {
+	for i, kind := range []clones{{}, {of: cloneSets{}, reuse: true}} {
 		if isLeftOut(i, 2) {
 			continue
 		}

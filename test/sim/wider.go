@@ -72,7 +72,7 @@ func chosenForWider(choices *Choices) settings {
 	if choices.oneIn(2) {
 		s.claims, s.resizes, s.volumes = true, resizes{}, chosenVolumes(choices)
 	}
-	if s.volumes.on && !s.clones.is && choices.oneIn(2) {
+	if s.volumes.on && !s.clones.is() && choices.oneIn(2) {
 		s.volumes = chosenRecreations(choices)
 	}
 	s.wider.rewrites.defaults = s.wider.rewrites.defaults && s.resizes.on

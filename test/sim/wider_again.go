@@ -128,7 +128,7 @@ func isGoing(obj client.Object) bool { return obj.GetDeletionTimestamp() != nil 
 func (d *dataLaw) collected(obj client.Object) {
 	claim, is := obj.(*corev1.PersistentVolumeClaim)
 	s := d.world.settings
-	if !is || s.clones.is || isOnTrial(claim) {
+	if !is || s.clones.is() || isOnTrial(claim) {
 		return
 	}
 	for _, owner := range claim.OwnerReferences {

@@ -31,7 +31,7 @@ var openFindings = []finding{
 		"a pod beyond replicas is resized, back, and again",
 		"sizes that are written twice for one revision of a CloneSet with a surge, see law.checkRepeated: of several broken pods, which are all resized, one is " +
 			"held while a pod beyond replicas is there, and another one is deleted for that",
-		func(s *settings) { s.resizes.mayRepeat = s.clones.is },
+		func(s *settings) { s.resizes.mayRepeat = s.clones.is() },
 	},
 	{
 		"a Deployment that its controller sees late",

@@ -100,7 +100,7 @@ func (w *World) otherOwner() *metav1.OwnerReference {
 // nextPodName returns a name that the set may give to its next pod: for a StatefulSet
 // mostly that of a pod that is missing.
 func (w *World) nextPodName() string {
-	if w.settings.clones.is {
+	if w.settings.clones.is() {
 		return fmt.Sprintf("%s-by%03d", setName, w.server.uids%1000)
 	}
 	ordinals := ordinalsOf(w.set())
@@ -242,7 +242,7 @@ func (w *World) podsOfSet() map[string]*corev1.Pod {
 // that is to be made. A CloneSet chooses other names, but where a claim waits for its pod.
 func (w *World) inTheWay() []string {
 	names := podsOf(w.set())
-	if w.settings.clones.is {
+	if w.settings.clones.is() {
 		names = slices.DeleteFunc(slices.Sorted(maps.Keys(all[*corev1.Pod](w.server))), func(name string) bool {
 			return w.server.objects[objectKey{"PersistentVolumeClaim", "data-" + name}] == nil
 		})
@@ -260,7 +260,7 @@ func (w *World) clearTheWay() {
 		w.settleOr(inTheWayFor)
 		names := w.inTheWay()
 		named := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !isNamedIn(w.set(), name) })
-		if len(names) > 0 && len(named) == 0 && !w.settings.clones.is {
+		if len(names) > 0 && len(named) == 0 && !w.settings.clones.is() {
 			w.violate("%v are in the way, and the status does not say so: %s, blockers %v", names, conditionWords(w.set()), w.set().Status.Blockers)
 		}
 		if len(named) == 0 {

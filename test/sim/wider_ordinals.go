@@ -65,7 +65,7 @@ var ordinalDisturbances = []disturbance{
 
 // changeOrdinals changes what only a StatefulSet has.
 func (w *World) changeOrdinals(change func(*appsv1beta1.StatefulSet)) {
-	if w.settings.clones.is {
+	if w.settings.clones.is() {
 		return
 	}
 	w.changeSet(func(set *appsv1beta1.StatefulSet) {

@@ -17,7 +17,7 @@ import (
 // to what was asked for last.
 func TestOvertakenTwice(t *testing.T) {
 	row := 0
-	for _, kind := range []clones{{}, {is: true}} {
+	for _, kind := range []clones{{}, {of: cloneSets{}}} {
 		for _, first := range overtakenStates {
 			for _, second := range overtakenStates {
 				for _, names := range [][2]string{{"both", "log"}, {"a", "b"}, {"env", "b"}, {"label", "a"}} {
@@ -25,7 +25,7 @@ func TestOvertakenTwice(t *testing.T) {
 					if isLeftOut(row, 4) {
 						continue
 					}
-					t.Run(fmt.Sprintf("%t/%s/%s/%v", kind.is, first, second, names), func(t *testing.T) {
+					t.Run(fmt.Sprintf("%t/%s/%s/%v", kind.is(), first, second, names), func(t *testing.T) {
 						overtakeTwice(NewWithT(t), kind, [2]inplace.State{first, second}, names)
 					})
 				}

@@ -21,6 +21,7 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	nativecontroller "github.com/insitu-dev/insitu/controllers/native"
+	"github.com/insitu-dev/insitu/test/sim/pool"
 )
 
 // setName is the name of the set.
@@ -32,6 +33,7 @@ var scheme = func() *runtime.Scheme {
 	utilruntime.Must(clientgoscheme.AddToScheme(s))
 	utilruntime.Must(appsv1beta1.AddToScheme(s))
 	utilruntime.Must(snapshotv1.AddToScheme(s))
+	pool.AddToScheme(s)
 	return s
 }()
 
@@ -137,7 +139,7 @@ func newWorld(choices *Choices, s settings) (*World, error) {
 	w.server.admission.rewrites, w.server.admission.ungates = s.wider.rewrites, !s.gated
 	w.server.admission.forbidsFirst = s.wider.first == firstForbidden
 	w.say("%s", s)
-	if err := errors.Join(w.slices.create(), w.addStorage(), w.server.create(s.object(w.wish))); err != nil {
+	if err := errors.Join(w.slices.create(), w.addStorage(), w.server.create(s.kind().object(s, w.wish))); err != nil {
 		return nil, err
 	}
 	return w, w.startManager(context.Background())
