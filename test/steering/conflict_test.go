@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/change"
-	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/cluster"
+	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/kinds"
 )
 
 // rival returns a client before whose first writes another client writes the workload.
@@ -42,7 +42,7 @@ func TestAWriteInBetweenIsKept(t *testing.T) {
 	set := w.statefulSet()
 	writer := change.Writer{Client: w.rival(set, 1), FieldManager: "test"}
 
-	result, err := writer.Write(t.Context(), cluster.Kinds()[0], client.ObjectKeyFromObject(set), change.SetImages([]change.ContainerImage{{Container: "proxy", Image: "envoy:2"}}))
+	result, err := writer.Write(t.Context(), kinds.All()[0], client.ObjectKeyFromObject(set), change.SetImages([]change.ContainerImage{{Container: "proxy", Image: "envoy:2"}}))
 
 	w.Expect(err).NotTo(HaveOccurred())
 	w.Expect(result.Words).To(Equal("image updated"))
@@ -57,7 +57,7 @@ func TestWhoeverIsAlwaysOvertakenIsToldSo(t *testing.T) {
 	set := w.statefulSet()
 	writer := change.Writer{Client: w.rival(set, 20), FieldManager: "test"}
 
-	_, err := writer.Write(t.Context(), cluster.Kinds()[0], client.ObjectKeyFromObject(set), change.Pause())
+	_, err := writer.Write(t.Context(), kinds.All()[0], client.ObjectKeyFromObject(set), change.Pause())
 
 	w.Expect(err).To(MatchError(HavePrefix("statefulset.apps.kruise.io/web is written again and again by another client; it stays as it is, try again: ")))
 }

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/cluster"
+	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/kinds"
 )
 
 //go:embed testdata/*.yaml
@@ -185,7 +185,7 @@ func merge(into, with map[string]any) {
 func workloadOf(t *testing.T, object map[string]any) *Workload {
 	t.Helper()
 	u := &unstructured.Unstructured{Object: object}
-	kind, ok := cluster.KindOf(u)
+	kind, ok := kinds.Of(u)
 	NewWithT(t).Expect(ok).To(BeTrue(), "kind of %v", object)
 	return &Workload{Kind: kind, Unstructured: u}
 }

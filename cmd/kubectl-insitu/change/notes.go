@@ -6,8 +6,6 @@ package change
 import (
 	"fmt"
 
-	appsv1 "k8s.io/api/apps/v1"
-
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/apis/native"
 )
@@ -22,39 +20,27 @@ func (w *Workload) errNotDriven(what, instead string) error {
 // notesOnRollout says of a workload with a changed template what keeps its pods from
 // being updated in place at once.
 func (w *Workload) notesOnRollout() []string {
-	typed, err := w.typed()
+	view, err := w.view()
 	if err != nil {
 		return nil
 	}
 	var notes []string
-	switch why := notRolling(typed); {
-	case why != "":
-		notes = append(notes, why)
+	switch {
+	case view.NotRolling != "":
+		notes = append(notes, view.NotRolling)
 	case !w.isDriven():
 		notes = append(notes, fmt.Sprintf("Kubernetes recreates the pods: %s has no label %s", w, native.UpdatePolicyLabel))
-	case recreates(typed):
+	case w.Kind.IsOurs() && view.Policy == string(appsv1beta1.RecreatePodUpdateStrategyType):
 		notes = append(notes, "podUpdatePolicy is ReCreate: the pods are recreated")
 	}
-	if isPaused(typed) {
+	if view.Paused {
 		notes = append(notes, fmt.Sprintf("paused: no pod is updated before kubectl insitu resume %s", w))
-	} else if d, ok := typed.(*appsv1.Deployment); ok && native.IsPausedByUser(d) {
+	} else if view.PausedByUser {
 		notes = append(notes, fmt.Sprintf("spec.paused is true: no pod is updated before kubectl insitu resume %s", w))
 	}
-	if p, err := w.partition(typed); err == nil && w.isDriven() && p.kept(p.current) > 0 {
+	if p, err := w.partition(view); err == nil && w.isDriven() && p.Keeps(p.current) > 0 {
 		notes = append(notes, fmt.Sprintf("%s is %s: it keeps %d of %d pods as they are until kubectl insitu promote %s",
-			p.field, p.current.String(), p.kept(p.current), p.replicas, w))
+			p.field, p.current.String(), p.Keeps(p.current), p.replicas, w))
 	}
 	return notes
-}
-
-// recreates reports whether a kind of ours is told to recreate pods.
-func recreates(typed any) bool {
-	switch w := typed.(type) {
-	case *appsv1beta1.StatefulSet:
-		return w.GetPodUpdatePolicy() == appsv1beta1.RecreatePodUpdateStrategyType
-	case *appsv1beta1.CloneSet:
-		return w.GetPodUpdatePolicy() == appsv1beta1.RecreatePodUpdateStrategyType
-	default:
-		return false
-	}
 }

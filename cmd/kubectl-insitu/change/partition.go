@@ -4,167 +4,83 @@
 package change
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 
-	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
-	"github.com/insitu-dev/insitu/apis/native"
+	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/kinds"
 )
 
-// partition is how many pods of a workload stay at their revision, wherever its kind
-// writes that down.
+// partition is how many pods of a workload stay at their revision.
 type partition struct {
+	kinds.Partition
 	// field is where it is written, as a user would call it.
 	field    string
 	current  intstr.IntOrString
 	replicas int
-	// takesPercentages: the field may hold a percentage.
-	takesPercentages bool
-	// kept returns how many pods a value keeps.
-	kept func(intstr.IntOrString) int
-	// write puts a value into the workload.
-	write func(intstr.IntOrString) error
 }
 
 // partition returns that of the workload.
-func (w *Workload) partition(typed any) (*partition, error) {
-	zero := intstr.FromInt32(0)
-	switch set := typed.(type) {
-	case *appsv1beta1.StatefulSet:
-		return w.partitionOfOurs(set), nil
-	case *appsv1beta1.CloneSet:
-		places := placesOfPartition(set)
-		return &partition{
-			field: strings.Join(field(places[0], "partition"), "."), current: ptr.Deref(set.GetRollingUpdate().Partition, zero), replicas: int(set.GetReplicas()),
-			takesPercentages: true,
-			kept: func(value intstr.IntOrString) int {
-				return keptClones(set, value)
-			},
-			write: func(value intstr.IntOrString) error {
-				return w.writeClonePartition(value, places)
-			},
-		}, nil
-	case *appsv1.StatefulSet:
-		return w.partitionOfNativeStatefulSet(set)
-	case *appsv1.Deployment, *appsv1.DaemonSet:
-		return w.partitionInAnnotation(replicas(typed))
+func (w *Workload) partition(view kinds.View) (*partition, error) {
+	p := &partition{Partition: view.Partition, current: view.Partition.Value, replicas: int(view.Replicas)}
+	switch {
+	case p.Annotation != "":
+		p.field = "annotation " + p.Annotation
+		return p, p.read(orZero(w.GetAnnotations()[p.Annotation]))
+	case len(p.Paths) > 0:
+		p.field = strings.Join(p.Paths[0], ".")
+		return p, nil
 	default:
 		return nil, fmt.Errorf("a %s has no partition", w.Kind)
 	}
 }
 
-// partitionOfOurs is that of our StatefulSet: a number of pods.
-func (w *Workload) partitionOfOurs(set *appsv1beta1.StatefulSet) *partition {
-	return &partition{
-		field:   "spec.updateStrategy.rollingUpdate.partition",
-		current: intstr.FromInt32(set.GetPartition()), replicas: int(set.GetReplicas()),
-		kept:  func(value intstr.IntOrString) int { return min(value.IntValue(), int(set.GetReplicas())) },
-		write: w.writeNumber,
-	}
-}
-
-// partitionOfNativeStatefulSet is its own field or, while it is held, what the hold has
-// put aside. It is written to the field in either case: the policy of the hold takes it
-// from there, and keeps what else it has put aside.
-func (w *Workload) partitionOfNativeStatefulSet(set *appsv1.StatefulSet) (*partition, error) {
-	p := &partition{
-		field: "spec.updateStrategy.rollingUpdate.partition", replicas: replicas(set),
-		kept:  func(value intstr.IntOrString) int { return min(value.IntValue(), replicas(set)) },
-		write: w.writeNumber,
-	}
-	switch rolling := set.Spec.UpdateStrategy.RollingUpdate; {
-	case w.isHeld():
-		p.field = "annotation " + native.HeldPartitionAnnotation
-		text := orZero(set.Annotations[native.HeldPartitionAnnotation])
-		number, err := strconv.ParseInt(text, 10, 32)
-		if err != nil {
-			return nil, fmt.Errorf("%s: found %q, accepted is a number", p.field, text)
-		}
-		p.current = intstr.FromInt32(int32(number))
-	case rolling != nil:
-		p.current = intstr.FromInt32(ptr.Deref(rolling.Partition, 0))
-	}
-	return p, nil
-}
-
-// partitionInAnnotation is that of a Deployment or a DaemonSet.
-func (w *Workload) partitionInAnnotation(replicas int) (*partition, error) {
-	p := &partition{
-		field: "annotation " + native.PartitionAnnotation, replicas: replicas, takesPercentages: true,
-		kept: func(value intstr.IntOrString) int {
-			kept, err := intstr.GetScaledValueFromIntOrPercent(&value, replicas, true)
-			if err != nil {
-				return replicas
-			}
-			return min(kept, replicas)
-		},
-		write: func(value intstr.IntOrString) error {
-			text := value.String()
-			if isZero(value) {
-				text = "" // without it no pod is kept
-			}
-			w.setAnnotation(native.PartitionAnnotation, text)
-			return nil
-		},
-	}
+// read takes the value from the text of an annotation.
+func (p *partition) read(text string) error {
 	var err error
-	text := orZero(w.GetAnnotations()[native.PartitionAnnotation])
-	if p.current, err = parseCount(text); err != nil {
-		return nil, fmt.Errorf("%s: found %q, %w", p.field, text, err)
-	}
-	return p, nil
-}
-
-func (w *Workload) writeNumber(value intstr.IntOrString) error {
-	return unstructured.SetNestedField(w.Object, int64(value.IntValue()), "spec", "updateStrategy", "rollingUpdate", "partition")
-}
-
-// placesOfPartition returns where the partition of a CloneSet is written. A place that
-// holds 0 is one that the API server has filled in, unless both do.
-func placesOfPartition(set *appsv1beta1.CloneSet) [][]string {
-	isWritten := func(value *intstr.IntOrString) bool { return value != nil && !isZero(*value) }
-	flat := isWritten(set.Spec.UpdateStrategy.Partition)
-	nested := isWritten(ptr.Deref(set.Spec.UpdateStrategy.RollingUpdate, appsv1beta1.RollingUpdateCloneSetStrategy{}).Partition)
-	switch {
-	case flat && nested:
-		return [][]string{flatParameters, nestedParameters}
-	case flat:
-		return [][]string{flatParameters}
-	case nested:
-		return [][]string{nestedParameters}
-	default:
-		return [][]string{parametersOf(set)}
-	}
-}
-
-// writeClonePartition writes a partition in all places that hold one.
-func (w *Workload) writeClonePartition(value intstr.IntOrString, places [][]string) error {
-	var written any = int64(value.IntVal)
-	if value.Type == intstr.String {
-		written = value.StrVal
-	}
-	for _, parameters := range places {
-		if err := unstructured.SetNestedField(w.Object, written, field(parameters, "partition")...); err != nil {
-			return err
-		}
+	if p.current, err = p.parse(text); err != nil {
+		return fmt.Errorf("%s: found %q, %w", p.field, text, err)
 	}
 	return nil
 }
 
-// keptClones returns how many pods a partition of a CloneSet keeps.
-func keptClones(set *appsv1beta1.CloneSet, value intstr.IntOrString) int {
-	probe := &appsv1beta1.CloneSet{Spec: appsv1beta1.CloneSetSpec{Replicas: set.Spec.Replicas}}
-	probe.Spec.UpdateStrategy.RollingUpdate = &appsv1beta1.RollingUpdateCloneSetStrategy{
-		CloneSetUpdateParameters: appsv1beta1.CloneSetUpdateParameters{Partition: &value},
+// parse returns the value that a text says.
+func (p *partition) parse(text string) (intstr.IntOrString, error) {
+	if p.TakesPercentages {
+		return parseCount(text)
 	}
-	return int(probe.GetPartition())
+	number, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		return intstr.IntOrString{}, errors.New("accepted is a number")
+	}
+	return intstr.FromInt32(int32(number)), nil
+}
+
+// writePartition puts a value into the workload, in all places that hold one.
+func (w *Workload) writePartition(p *partition, value intstr.IntOrString) error {
+	if len(p.Paths) == 0 {
+		text := value.String()
+		if isZero(value) {
+			text = "" // without it no pod is kept
+		}
+		w.setAnnotation(p.Annotation, text)
+		return nil
+	}
+	var written any = int64(value.IntVal)
+	if value.Type == intstr.String {
+		written = value.StrVal
+	}
+	for _, path := range p.Paths {
+		if err := unstructured.SetNestedField(w.Object, written, path...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // keepingPods returns the value that keeps so many pods.
@@ -177,7 +93,7 @@ func (p *partition) isRaisedBy(value intstr.IntOrString) bool {
 	if p.current.Type == value.Type {
 		return number(value) > number(p.current)
 	}
-	return p.kept(value) > p.kept(p.current)
+	return p.Keeps(value) > p.Keeps(p.current)
 }
 
 // parseCount reads a number of pods, or a percentage of them.

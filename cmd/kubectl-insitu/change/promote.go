@@ -21,17 +21,17 @@ type Promotion struct {
 func Promote(promotion Promotion) Edit {
 	return func(_ context.Context, w *Workload) (Outcome, error) {
 		outcome := Outcome{}
-		typed, err := w.typed()
+		view, err := w.view()
 		if err != nil {
 			return outcome, err
 		}
 		if !w.isDriven() {
 			return outcome, w.errNotDriven("a partition", "")
 		}
-		if why := notRolling(typed); why != "" {
-			return outcome, fmt.Errorf("a partition keeps no pod: %s", why)
+		if view.NotRolling != "" {
+			return outcome, fmt.Errorf("a partition keeps no pod: %s", view.NotRolling)
 		}
-		p, err := w.partition(typed)
+		p, err := w.partition(view)
 		if err != nil {
 			return outcome, err
 		}
@@ -44,13 +44,13 @@ func Promote(promotion Promotion) Edit {
 		}
 		outcome.Nothing = "already promoted to partition " + target.String()
 		outcome.Done = fmt.Sprintf("promoted: partition %s to %s", p.current.String(), target.String())
-		if isPaused(typed) {
+		if view.Paused {
 			outcome.Notes = append(outcome.Notes, fmt.Sprintf("paused: no pod is updated before kubectl insitu resume %s", w))
 		}
 		if target == p.current {
 			return outcome, nil
 		}
-		return outcome, p.write(target)
+		return outcome, w.writePartition(p, target)
 	}
 }
 
@@ -64,7 +64,7 @@ func (promotion Promotion) target(p *partition) (intstr.IntOrString, error) {
 		if err != nil {
 			return to, fmt.Errorf("--to: found %q, %w", promotion.To, err)
 		}
-		if to.Type == intstr.String && !p.takesPercentages {
+		if to.Type == intstr.String && !p.TakesPercentages {
 			if p.replicas == 0 {
 				return to, fmt.Errorf("--to: found %q of 0 replicas: accepted is a number of pods", promotion.To)
 			}
@@ -94,7 +94,7 @@ func (p *partition) loweredBy(by intstr.IntOrString) intstr.IntOrString {
 	if isZero(by) {
 		return p.current
 	}
-	return p.keepingPods(max(p.kept(p.current)-share(by, p.replicas), 0))
+	return p.keepingPods(max(p.Keeps(p.current)-share(by, p.replicas), 0))
 }
 
 // share returns how many of the pods a count is. A percentage is rounded up.

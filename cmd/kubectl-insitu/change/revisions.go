@@ -62,20 +62,20 @@ type History struct {
 	owners sets.Set[string]
 }
 
-// ReadHistory reads the revisions of a workload: ControllerRevisions, and the ReplicaSets
-// of a Deployment.
+// ReadHistory reads the revisions of a workload: ControllerRevisions, and ReplicaSets where
+// its kind has them.
 func ReadHistory(ctx context.Context, reader client.Reader, w *Workload) (*History, error) {
 	h := &History{workload: w, owners: sets.New(string(w.GetUID()))}
-	typed, err := w.typed()
+	view, err := w.view()
 	if err != nil {
 		return nil, err
 	}
-	selector, err := metav1.LabelSelectorAsSelector(selectorOf(typed))
+	selector, err := metav1.LabelSelectorAsSelector(view.Selector)
 	if err != nil {
 		return nil, fmt.Errorf("spec.selector: %w", err)
 	}
 	h.selector = client.MatchingLabelsSelector{Selector: selector}
-	if _, isDeployment := typed.(*appsv1.Deployment); isDeployment {
+	if w.Kind.ThroughReplicaSets {
 		if err := h.readReplicaSets(ctx, reader); err != nil {
 			return nil, err
 		}
@@ -83,11 +83,11 @@ func ReadHistory(ctx context.Context, reader client.Reader, w *Workload) (*Histo
 	if err := h.readControllerRevisions(ctx, reader); err != nil {
 		return nil, err
 	}
-	present, err := contentOf(typed)
+	present, err := view.Content()
 	if err != nil {
 		return nil, err
 	}
-	h.mark(present, currentRevision(typed))
+	h.mark(present, view.CurrentRevision)
 	return h, nil
 }
 
@@ -142,7 +142,7 @@ func (h *History) readControllerRevisions(ctx context.Context, reader client.Rea
 		if err != nil {
 			return err
 		}
-		if h.workload.Kind.Kind == "Deployment" {
+		if h.workload.Kind.ThroughReplicaSets {
 			revision.Number, revision.content.Template = 0, revision.content.Template.Native()
 		}
 		if known := newestEqual(replicaSets, revision.content); known != nil {
@@ -284,63 +284,4 @@ func newestEqual(revisions []*Revision, content history.Content) *Revision {
 		}
 	}
 	return nil
-}
-
-// selectorOf returns the selector of a workload.
-func selectorOf(typed any) *metav1.LabelSelector {
-	switch w := typed.(type) {
-	case *appsv1beta1.StatefulSet:
-		return w.Spec.Selector
-	case *appsv1beta1.CloneSet:
-		return w.Spec.Selector
-	case *appsv1.Deployment:
-		return w.Spec.Selector
-	case *appsv1.StatefulSet:
-		return w.Spec.Selector
-	case *appsv1.DaemonSet:
-		return w.Spec.Selector
-	default:
-		return nil
-	}
-}
-
-// currentRevision returns the name of the revision that pods come from, as the status
-// says it, if the kind has that.
-func currentRevision(typed any) string {
-	switch w := typed.(type) {
-	case *appsv1beta1.StatefulSet:
-		return w.Status.CurrentRevision
-	case *appsv1beta1.CloneSet:
-		return w.Status.CurrentRevision
-	case *appsv1.StatefulSet:
-		return w.Status.CurrentRevision
-	default:
-		return ""
-	}
-}
-
-// contentOf returns what the revision of the present spec holds.
-func contentOf(typed any) (history.Content, error) {
-	native := func(template corev1.PodTemplateSpec) (history.Content, error) {
-		parsed, err := inplace.NewTemplate(template)
-		return history.Content{Template: parsed}, err
-	}
-	switch w := typed.(type) {
-	case *appsv1beta1.StatefulSet:
-		return history.NewContent(w.Spec.Template, w.Spec.VolumeClaimTemplates)
-	case *appsv1beta1.CloneSet:
-		return history.NewContent(w.Spec.Template, w.Spec.VolumeClaimTemplates)
-	case *appsv1.StatefulSet:
-		return native(w.Spec.Template)
-	case *appsv1.DaemonSet:
-		return native(w.Spec.Template)
-	case *appsv1.Deployment:
-		content, err := native(w.Spec.Template)
-		if err == nil {
-			content.Template = content.Template.Native()
-		}
-		return content, err
-	default:
-		return history.Content{}, fmt.Errorf("no kind with a history: %T", typed)
-	}
 }

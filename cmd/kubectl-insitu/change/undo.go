@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
-	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/cluster"
+	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/kinds"
 )
 
 // Undo goes back in the history of a workload: its template becomes that of a revision,
@@ -119,15 +119,15 @@ func (u Undo) restoreClaims(w *Workload, target *Revision) string {
 	if u.KeepClaims {
 		return "volumeClaimTemplates stay as they are"
 	}
-	typed, err := w.typed()
+	view, err := w.view()
 	if err != nil || target.Claims == nil {
 		return ""
 	}
-	if present, err := contentOf(typed); err != nil || target.content.Equal(present) {
+	if present, err := view.Content(); err != nil || target.content.Equal(present) {
 		return ""
 	}
 	claims := runtime.DeepCopyJSONValue(target.Claims).([]any)
-	if set, is := typed.(*appsv1beta1.CloneSet); is && !set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates() {
+	if view.IgnoresClaims {
 		present, _, _ := unstructured.NestedSlice(w.Object, "spec", "volumeClaimTemplates")
 		if claims = withPresent(claims, present); apiequality.Semantic.DeepEqual(claims, present) {
 			return ""
@@ -137,14 +137,14 @@ func (u Undo) restoreClaims(w *Workload, target *Revision) string {
 		return err.Error()
 	}
 	note := "volumeClaimTemplates go back, too (not with --keep-claims)"
-	if recreatesClaims(typed) {
+	if view.RecreatesClaims {
 		note += ": claims that cannot become so in place are recreated from snapshots"
 	}
 	return note
 }
 
 // withPresent returns claim templates, of which those with the name of a present one are that:
-// a change of those alone makes no revision of a CloneSet whose claims do not follow.
+// a change of those alone makes no revision where claims do not follow them.
 func withPresent(claims, present []any) []any {
 	byName := map[string]any{}
 	for _, claim := range present {
@@ -164,16 +164,9 @@ func nameOf(claim any) string {
 	return name
 }
 
-// recreatesClaims reports whether claims are deleted and made again where they cannot
-// change.
-func recreatesClaims(typed any) bool {
-	set, ok := typed.(*appsv1beta1.StatefulSet)
-	return ok && set.GetVolumeClaimUpdateStrategyType() == appsv1beta1.RecreateVolumeClaimUpdateStrategyType
-}
-
 // Undo goes back. Where the API server lets claim templates not go back, as it is with
 // the class of claims that follow their template, the pod template does so alone.
-func (wr *Writer) Undo(ctx context.Context, kind cluster.Kind, key client.ObjectKey, undo Undo) (Result, error) {
+func (wr *Writer) Undo(ctx context.Context, kind kinds.Kind, key client.ObjectKey, undo Undo) (Result, error) {
 	result, err := wr.Write(ctx, kind, key, undo.Edit(wr.Client))
 	refusal := refusalOfClaims(err)
 	if undo.KeepClaims || refusal == "" {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/cluster"
+	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/kinds"
 )
 
 // DryRun says who is asked what would come of a change.
@@ -55,7 +55,7 @@ type Result struct {
 }
 
 // Read reads a workload.
-func Read(ctx context.Context, reader client.Reader, kind cluster.Kind, key client.ObjectKey) (*Workload, error) {
+func Read(ctx context.Context, reader client.Reader, kind kinds.Kind, key client.ObjectKey) (*Workload, error) {
 	w := &Workload{Kind: kind, Unstructured: &unstructured.Unstructured{}}
 	w.SetGroupVersionKind(kind.GroupVersionKind)
 	if err := reader.Get(ctx, key, w.Unstructured); err != nil {
@@ -74,7 +74,7 @@ type Writer struct {
 
 // Write reads a workload, edits it, and writes what differs. It tries again if another
 // client writes the workload meanwhile.
-func (wr *Writer) Write(ctx context.Context, kind cluster.Kind, key client.ObjectKey, edit Edit) (Result, error) {
+func (wr *Writer) Write(ctx context.Context, kind kinds.Kind, key client.ObjectKey, edit Edit) (Result, error) {
 	var result Result
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		var err error
@@ -87,7 +87,7 @@ func (wr *Writer) Write(ctx context.Context, kind cluster.Kind, key client.Objec
 	return result, err
 }
 
-func (wr *Writer) write(ctx context.Context, kind cluster.Kind, key client.ObjectKey, edit Edit) (Result, error) {
+func (wr *Writer) write(ctx context.Context, kind kinds.Kind, key client.ObjectKey, edit Edit) (Result, error) {
 	w, err := Read(ctx, wr.Client, kind, key)
 	if err != nil {
 		return Result{}, err

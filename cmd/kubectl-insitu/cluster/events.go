@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/kinds"
 )
 
 // Events returns the events of a namespace that are about objects with these UIDs.
@@ -23,7 +25,7 @@ func (c *Cluster) Events(ctx context.Context, namespace string, uids sets.Set[st
 }
 
 // Get returns the workload of a kind and a name.
-func (c *Cluster) Get(ctx context.Context, kind Kind, namespace, name string) (Found, error) {
+func (c *Cluster) Get(ctx context.Context, kind kinds.Kind, namespace, name string) (Found, error) {
 	found := Found{kind, kind.New()}
 	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, found.Object); err != nil {
 		return Found{}, Explain(fmt.Errorf("read %s/%s in namespace %s: %w", kind, name, namespace, err))

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/kinds"
 	"github.com/insitu-dev/insitu/controllers/workload"
 )
 
@@ -63,7 +64,7 @@ func NewScheme() (*runtime.Scheme, error) {
 
 // Found is a workload that was found by its name.
 type Found struct {
-	Kind   Kind
+	Kind   kinds.Kind
 	Object client.Object
 }
 
@@ -80,14 +81,14 @@ func (c *Cluster) Find(ctx context.Context, namespace string, args ...string) (F
 	if err != nil {
 		return Found{}, err
 	}
-	kinds, err := kindsCalled(word)
+	called, err := kinds.Called(word)
 	if err != nil {
 		return Found{}, err
 	}
 	var found []Found
-	var missing []Kind
+	var missing []kinds.Kind
 	var forbidden error
-	for _, kind := range kinds {
+	for _, kind := range called {
 		object := kind.New()
 		err := c.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
 		switch {
@@ -109,7 +110,7 @@ func (c *Cluster) Find(ctx context.Context, namespace string, args ...string) (F
 		return Found{}, fmt.Errorf("%s/%s is the name of two objects in namespace %s: accepted are %s and %s", word, name, namespace, found[0], found[1])
 	case forbidden != nil:
 		return Found{}, forbidden
-	case len(missing) == len(kinds):
+	case len(missing) == len(called):
 		return Found{}, fmt.Errorf("the cluster does not serve %s: Insitu is not installed, or without its CustomResourceDefinitions", missing[0])
 	default:
 		return Found{}, fmt.Errorf("%s/%s was not found in namespace %s", word, name, namespace)

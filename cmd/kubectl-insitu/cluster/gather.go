@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -16,13 +15,10 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	nativeapi "github.com/insitu-dev/insitu/apis/native"
+	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/kinds"
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/report"
-	"github.com/insitu-dev/insitu/controllers/cloneset"
-	"github.com/insitu-dev/insitu/controllers/native"
 	"github.com/insitu-dev/insitu/controllers/podcache"
-	"github.com/insitu-dev/insitu/controllers/statefulset"
 	"github.com/insitu-dev/insitu/controllers/workload"
 )
 
@@ -49,8 +45,11 @@ func (c *Cluster) observer(reader client.Client) observer {
 }
 
 func (o observer) report(ctx context.Context, found Found) (report.Workload, error) {
+	view, err := kinds.Read(found.Object)
+	if err != nil {
+		return report.Workload{}, err
+	}
 	facts := report.Facts{Kind: found.Kind.GroupVersionKind, Object: found.Object, Now: o.now}
-	var err error
 	if facts.Pods, err = o.pods(ctx, found); err != nil {
 		return report.Workload{}, err
 	}
@@ -58,9 +57,9 @@ func (o observer) report(ctx context.Context, found Found) (report.Workload, err
 		return report.Workload{}, err
 	}
 	o.live.failed.Store(false)
-	facts.Inspection = o.inspect(ctx, found)
+	facts.Inspection = o.inspect(ctx, found, view)
 	facts.Partial = o.live.failed.Load()
-	if facts.Revisions, facts.RevisionOf, err = o.revisions(ctx, found, facts.Inspection); err != nil {
+	if facts.Revisions, facts.RevisionOf, err = o.revisions(ctx, found, view, facts.Inspection); err != nil {
 		return report.Workload{}, err
 	}
 	return report.New(facts), nil
@@ -68,26 +67,17 @@ func (o observer) report(ctx context.Context, found Found) (report.Workload, err
 
 // inspect returns what the operator would decide. A workload that is being deleted, and one
 // that Kubernetes drives, has no plan.
-func (o observer) inspect(ctx context.Context, found Found) workload.Inspection {
+func (o observer) inspect(ctx context.Context, found Found, view kinds.View) workload.Inspection {
 	if found.Object.GetDeletionTimestamp() != nil {
 		return workload.Inspection{}
 	}
-	switch typed := found.Object.(type) {
-	case *appsv1beta1.StatefulSet:
-		return statefulset.Inspect(ctx, o.eyes, typed)
-	case *appsv1beta1.CloneSet:
-		return cloneset.Inspect(ctx, o.eyes, typed)
-	}
-	if found.Object.GetLabels()[nativeapi.HeldLabel] != nativeapi.Held {
-		return workload.Inspection{}
-	}
-	return native.Inspect(ctx, o.eyes, native.Kind(found.Kind.Kind), found.Object, false).Inspection
+	return view.Inspect(ctx, o.eyes)
 }
 
-// pods returns the pods of a workload; of a Deployment, those of its ReplicaSets.
+// pods returns the pods that a workload owns, itself or through ReplicaSets.
 func (o observer) pods(ctx context.Context, found Found) ([]*corev1.Pod, error) {
 	owners := []client.Object{found.Object}
-	if _, ok := found.Object.(*appsv1.Deployment); ok {
+	if found.Kind.ThroughReplicaSets {
 		list := &appsv1.ReplicaSetList{}
 		if err := podcache.ByOwner(ctx, o.reader, found.Object, list); err != nil {
 			return nil, Explain(err)
@@ -142,7 +132,7 @@ func (c *Cluster) List(ctx context.Context, namespace string) ([]report.Workload
 func (o observer) list(ctx context.Context, namespace string) ([]report.Workload, error) {
 	var reports []report.Workload
 	var errs []error
-	for _, kind := range Kinds() {
+	for _, kind := range kinds.All() {
 		objects, err := o.objects(ctx, kind, namespace)
 		if err != nil {
 			return nil, err
@@ -162,49 +152,38 @@ func (o observer) list(ctx context.Context, namespace string) ([]report.Workload
 }
 
 // objects returns the workloads of a kind. A kind that the cluster does not serve has none.
-func (o observer) objects(ctx context.Context, kind Kind, namespace string) ([]client.Object, error) {
+func (o observer) objects(ctx context.Context, kind kinds.Kind, namespace string) ([]client.Object, error) {
 	list := kind.NewList()
 	options := []client.ListOption{client.InNamespace(namespace)}
-	if kind.Group == appsv1.GroupName {
+	if !kind.IsOurs() {
 		options = append(options, client.HasLabels{nativeapi.UpdatePolicyLabel})
 	}
 	if err := o.reader.List(ctx, list, options...); err != nil && !meta.IsNoMatchError(err) {
 		return nil, Explain(fmt.Errorf("list %s: %w", kind, err))
 	}
-	return itemsOf(list), nil
+	return itemsOf(list)
 }
 
-// itemsOf returns the objects of a list of workloads.
-func itemsOf(list client.ObjectList) []client.Object {
-	switch typed := list.(type) {
-	case *appsv1beta1.StatefulSetList:
-		return pointers(typed.Items, func(i *appsv1beta1.StatefulSet) client.Object { return i })
-	case *appsv1beta1.CloneSetList:
-		return pointers(typed.Items, func(i *appsv1beta1.CloneSet) client.Object { return i })
-	case *appsv1.DeploymentList:
-		return pointers(typed.Items, func(i *appsv1.Deployment) client.Object { return i })
-	case *appsv1.StatefulSetList:
-		return pointers(typed.Items, func(i *appsv1.StatefulSet) client.Object { return i })
-	case *appsv1.DaemonSetList:
-		return pointers(typed.Items, func(i *appsv1.DaemonSet) client.Object { return i })
-	default:
-		return nil
+// itemsOf returns the objects of a list.
+func itemsOf(list client.ObjectList) ([]client.Object, error) {
+	items, err := meta.ExtractList(list)
+	if err != nil {
+		return nil, fmt.Errorf("read %T: %w", list, err)
 	}
-}
-
-func pointers[T any](items []T, object func(*T) client.Object) []client.Object {
-	found := make([]client.Object, len(items))
-	for i := range items {
-		found[i] = object(&items[i])
+	objects := make([]client.Object, 0, len(items))
+	for _, item := range items {
+		if object, ok := item.(client.Object); ok {
+			objects = append(objects, object)
+		}
 	}
-	return slices.Clip(found)
+	return objects, nil
 }
 
 // Names returns the workloads that List reports on. What cannot be read is left out.
 func (c *Cluster) Names(ctx context.Context, namespace string) []report.Ref {
 	o := c.observer(newSnapshot(c.Client))
 	var names []report.Ref
-	for _, kind := range Kinds() {
+	for _, kind := range kinds.All() {
 		objects, err := o.objects(ctx, kind, namespace)
 		if err != nil {
 			continue

@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
-	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/report"
 	"github.com/insitu-dev/insitu/controllers/cloneset"
 	"github.com/insitu-dev/insitu/controllers/statefulset"
 	"github.com/insitu-dev/insitu/controllers/workload"
@@ -29,7 +28,7 @@ type state struct {
 
 func setImage(image string) func(*world, client.Object) {
 	return func(w *world, object client.Object) {
-		mutate(w, object, func(object client.Object) { report.TemplateOf(object).Spec.Containers[0].Image = image })
+		mutate(w, object, func(object client.Object) { templateOf(object).Spec.Containers[0].Image = image })
 	}
 }
 

@@ -14,15 +14,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	nativeapi "github.com/insitu-dev/insitu/apis/native"
+	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/kinds"
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/report"
-	"github.com/insitu-dev/insitu/controllers/cloneset"
 	"github.com/insitu-dev/insitu/controllers/native"
-	"github.com/insitu-dev/insitu/controllers/statefulset"
 	"github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/resize"
@@ -133,46 +131,20 @@ func (p *planner) note(format string, words ...any) {
 func (p *planner) decide(ctx context.Context) error {
 	// What confirms the workload before something irreversible is done compares generations.
 	p.changed.SetGeneration(p.found.Object.GetGeneration())
-	p.resume()
-	switch typed := p.changed.(type) {
-	case *appsv1beta1.StatefulSet:
-		return p.take(statefulset.Inspect(ctx, p.eyes, typed))
-	case *appsv1beta1.CloneSet:
-		return p.take(cloneset.Inspect(ctx, p.eyes, typed))
+	view, err := kinds.Read(p.changed)
+	if err != nil {
+		return err
 	}
-	if isHeld(p.changed) {
-		return p.decideHeld(ctx)
-	}
-	return p.leaveToKubernetes(ctx)
-}
-
-// resume plans for a paused workload what comes when it is not.
-func (p *planner) resume() {
-	var paused bool
-	switch typed := p.changed.(type) {
-	case *appsv1beta1.StatefulSet:
-		if paused = typed.IsPaused(); paused {
-			typed.Spec.UpdateStrategy.RollingUpdate.Paused = false
-		}
-	case *appsv1beta1.CloneSet:
-		if paused = typed.IsPaused(); paused {
-			typed.Spec.UpdateStrategy.Paused = false
-			if typed.Spec.UpdateStrategy.RollingUpdate != nil {
-				typed.Spec.UpdateStrategy.RollingUpdate.Paused = false
-			}
-		}
-	default:
-		annotations := p.changed.GetAnnotations()
-		if paused = annotations[nativeapi.PausedAnnotation] == "true"; paused {
-			delete(annotations, nativeapi.PausedAnnotation)
-			p.changed.SetAnnotations(annotations)
-		}
-		if d, ok := p.changed.(*appsv1.Deployment); ok && isHeld(d) && nativeapi.IsPausedByUser(d) {
-			d.Spec.Paused, paused = false, true
-		}
-	}
-	if paused {
+	if view.Resume() {
 		p.note("the update is paused: this is what comes when it is resumed")
+	}
+	switch {
+	case view.Kind.IsOurs():
+		return p.take(view.Inspect(ctx, p.eyes))
+	case kinds.IsHeld(p.changed):
+		return p.decideHeld(ctx)
+	default:
+		return p.leaveToKubernetes(ctx)
 	}
 }
 
@@ -194,23 +166,13 @@ func (p *planner) take(found workload.Inspection) error {
 		p.note(newPodsUnasked)
 	}
 	p.size(found)
-	if found.Workload.Stopped && isOurs(p.changed) {
+	if found.Workload.Stopped && p.found.Kind.IsOurs() {
 		p.note("updateStrategy OnDelete: pods get the new revision when they are deleted")
 	}
 	if missing := found.Workload.Replicas - len(found.Plan.Pods); missing > 0 {
 		p.note("%s created", inplace.PodsThat(missing, "is", "are"))
 	}
 	return nil
-}
-
-// isOurs reports whether a workload is of one of our kinds, and not of Kubernetes.
-func isOurs(object client.Object) bool {
-	switch object.(type) {
-	case *appsv1beta1.StatefulSet, *appsv1beta1.CloneSet:
-		return true
-	default:
-		return false
-	}
 }
 
 // refusals notes what the API server refuses, once for all pods of which it says the same,
@@ -292,12 +254,16 @@ func (p *planner) allByKubernetes(ctx context.Context, why string) error {
 		return err
 	}
 	object := p.changed
-	if isHeld(object) {
+	if kinds.IsHeld(object) {
 		if object, err = native.Released(native.Kind(p.found.Kind.Kind), object); err != nil {
 			return err
 		}
 	}
-	p.plan.Pods = report.ByKubernetes(object, pods, why)
+	view, err := kinds.Read(object)
+	if err != nil {
+		return err
+	}
+	p.plan.Pods = report.ByKubernetes(view, pods, why)
 	return nil
 }
 
@@ -307,13 +273,9 @@ func changesOf(kind string, before, after client.Object) []string {
 	return report.Changes("", visible(kind, before), visible(kind, after))
 }
 
-func isHeld(object client.Object) bool {
-	return object.GetLabels()[nativeapi.HeldLabel] == nativeapi.Held
-}
-
 // visible returns what users write of an object.
 func visible(kind string, object client.Object) map[string]any {
-	if isHeld(object) {
+	if kinds.IsHeld(object) {
 		if released, err := native.Released(native.Kind(kind), object); err == nil {
 			object = released
 		}
@@ -348,13 +310,21 @@ var notTheirs = []string{
 
 // sameTemplate reports whether two workloads have the same pod template.
 func sameTemplate(a, b client.Object) (bool, error) {
-	before, err := inplace.NewTemplate(ptr.Deref(report.TemplateOf(a), corev1.PodTemplateSpec{}))
+	before, err := templateOf(a)
 	if err != nil {
 		return false, err
 	}
-	after, err := inplace.NewTemplate(ptr.Deref(report.TemplateOf(b), corev1.PodTemplateSpec{}))
+	after, err := templateOf(b)
 	if err != nil {
 		return false, err
 	}
 	return before.Equal(after), nil
+}
+
+func templateOf(object client.Object) (*inplace.Template, error) {
+	view, err := kinds.Read(object)
+	if err != nil {
+		return nil, err
+	}
+	return inplace.NewTemplate(*view.Template)
 }

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/kinds"
 	"github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/inplace"
 )
@@ -28,7 +29,9 @@ func TestPlanNamesTheStrategyOfOurKindsOnly(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			p := &planner{changed: tc.changed}
+			view, err := kinds.Read(tc.changed)
+			g.Expect(err).NotTo(HaveOccurred())
+			p := &planner{found: Found{Kind: view.Kind}}
 			g.Expect(p.take(workload.Inspection{Planned: true, Workload: inplace.Workload{Stopped: true}})).To(Succeed())
 			g.Expect(p.plan.Notes).To(Equal(tc.notes))
 		})

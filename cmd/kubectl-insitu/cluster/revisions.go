@@ -13,8 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	deploymentutil "k8s.io/kubectl/pkg/util/deployment"
 
-	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
-	nativeapi "github.com/insitu-dev/insitu/apis/native"
+	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/kinds"
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/report"
 	"github.com/insitu-dev/insitu/controllers/history"
 	"github.com/insitu-dev/insitu/controllers/podcache"
@@ -24,17 +23,17 @@ import (
 // revisions returns the revisions of a workload, the newest first, and how to tell which
 // of them a pod has.
 func (o observer) revisions(
-	ctx context.Context, found Found, inspection workload.Inspection,
+	ctx context.Context, found Found, view kinds.View, inspection workload.Inspection,
 ) ([]report.Revision, func(*corev1.Pod) string, error) {
-	if deployment, ok := found.Object.(*appsv1.Deployment); ok {
-		return o.revisionsOfDeployment(ctx, deployment, inspection)
+	if found.Kind.ThroughReplicaSets {
+		return o.replicaSets(ctx, found, view, inspection)
 	}
 	list := &appsv1.ControllerRevisionList{}
 	if err := podcache.ByOwner(ctx, o.reader, found.Object, list); err != nil {
 		return nil, nil, Explain(err)
 	}
 	slices.SortFunc(list.Items, func(a, b appsv1.ControllerRevision) int { return int(b.Revision - a.Revision) })
-	update, current := marks(found, list.Items, inspection)
+	update, current := marks(view, list.Items, inspection)
 	read, err := history.Read(list.Items)
 	if err != nil {
 		return nil, nil, err
@@ -62,30 +61,28 @@ func (o observer) revisions(
 }
 
 // marks returns the names of the revisions that pods get to, and that kept ones have.
-func marks(found Found, items []appsv1.ControllerRevision, inspection workload.Inspection) (update, current string) {
-	switch typed := found.Object.(type) {
-	case *appsv1beta1.StatefulSet, *appsv1beta1.CloneSet:
+func marks(view kinds.View, items []appsv1.ControllerRevision, inspection workload.Inspection) (update, current string) {
+	switch {
+	case view.Kind.IsOurs():
 		return inspection.Update, inspection.Current
-	case *appsv1.StatefulSet:
-		return typed.Status.UpdateRevision, typed.Status.CurrentRevision
+	case view.Kind.NamesRevisions:
+		return view.UpdateRevision, view.CurrentRevision
+	case inspection.Update != "":
+		return inspection.Update, ""
+	case len(items) > 0:
+		return items[0].Name, "" // the newest
 	default:
-		if inspection.Update != "" {
-			return inspection.Update, ""
-		}
-		if len(items) > 0 {
-			return items[0].Name, "" // of a DaemonSet, the newest
-		}
 		return "", ""
 	}
 }
 
-// revisionsOfDeployment returns the ReplicaSets of a Deployment and, while it is held, the
-// revision that its pods are updated to.
-func (o observer) revisionsOfDeployment(
-	ctx context.Context, deployment *appsv1.Deployment, inspection workload.Inspection,
+// replicaSets returns the ReplicaSets of a workload as its revisions and, while it is held,
+// the revision that its pods are updated to.
+func (o observer) replicaSets(
+	ctx context.Context, found Found, view kinds.View, inspection workload.Inspection,
 ) ([]report.Revision, func(*corev1.Pod) string, error) {
 	list := &appsv1.ReplicaSetList{}
-	if err := podcache.ByOwner(ctx, o.reader, deployment, list); err != nil {
+	if err := podcache.ByOwner(ctx, o.reader, found.Object, list); err != nil {
 		return nil, nil, Explain(err)
 	}
 	number := func(set *appsv1.ReplicaSet) int64 {
@@ -93,11 +90,11 @@ func (o observer) revisionsOfDeployment(
 		return n
 	}
 	slices.SortFunc(list.Items, func(a, b appsv1.ReplicaSet) int { return int(number(&b) - number(&a)) })
-	isHeld := deployment.Labels[nativeapi.HeldLabel] == nativeapi.Held && inspection.Update != ""
+	isHeld := kinds.IsHeld(found.Object) && inspection.Update != ""
 	var revisions []report.Revision
 	if isHeld {
 		revisions = append(revisions, report.Revision{
-			Name: deployment.Name + "-" + inspection.Update, IsUpdate: true, Images: imagesOf(&deployment.Spec.Template.Spec),
+			Name: found.Object.GetName() + "-" + inspection.Update, IsUpdate: true, Images: imagesOf(&view.Template.Spec),
 		})
 	}
 	names := map[string]string{}

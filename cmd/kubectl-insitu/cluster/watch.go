@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/kinds"
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/report"
 	"github.com/insitu-dev/insitu/controllers/podcache"
 )
@@ -72,7 +73,7 @@ func (w *Watcher) subscribe(ctx context.Context, live client.Client, watched cac
 	objects := []client.Object{
 		&corev1.Pod{}, &corev1.PersistentVolumeClaim{}, &appsv1.ControllerRevision{}, &appsv1.ReplicaSet{}, &discoveryv1.EndpointSlice{},
 	}
-	for _, kind := range Kinds() {
+	for _, kind := range kinds.All() {
 		lists, objects = append(lists, kind.NewList()), append(objects, kind.New())
 	}
 	for i, object := range objects {

@@ -28,6 +28,7 @@ import (
 	nativeapi "github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/change"
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/cluster"
+	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/kinds"
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/report"
 	"github.com/insitu-dev/insitu/controllers/cloneset"
 	"github.com/insitu-dev/insitu/controllers/native"
@@ -181,7 +182,7 @@ func mutateStatus[T client.Object](w *world, object T, change func(T)) T {
 // found names an object as the command line has it, and finds it.
 func (w *world) found(object client.Object) cluster.Found {
 	GinkgoHelper()
-	for _, kind := range cluster.Kinds() {
+	for _, kind := range kinds.All() {
 		if fmt.Sprintf("%T", kind.New()) == fmt.Sprintf("%T", object) {
 			found, err := w.cluster.Find(w.ctx, w.namespace, kind.String()+"/"+object.GetName())
 			Expect(err).NotTo(HaveOccurred())
@@ -403,10 +404,18 @@ func hashOf(kind string) string {
 	return "r1"
 }
 
+// templateOf returns the pod template in a workload.
+func templateOf(object client.Object) *corev1.PodTemplateSpec {
+	GinkgoHelper()
+	view, err := kinds.Read(object)
+	Expect(err).NotTo(HaveOccurred())
+	return view.Template
+}
+
 // revisionData returns what the controllers of Kubernetes keep of a workload.
 func revisionData(owner client.Object) []byte {
 	GinkgoHelper()
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(report.TemplateOf(owner))
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(templateOf(owner))
 	Expect(err).NotTo(HaveOccurred())
 	fields["$patch"] = "replace"
 	raw, err := json.Marshal(map[string]any{"spec": map[string]any{"template": fields}})

@@ -25,6 +25,7 @@ import (
 
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/change"
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/cluster"
+	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/kinds"
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/render"
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/report"
 )
@@ -238,7 +239,7 @@ func (o *planOptions) planFiles(ctx context.Context) ([]report.Plan, error) {
 	}
 	var plans []report.Plan
 	for _, info := range infos {
-		kind, known := cluster.KindOf(info.Object)
+		kind, known := kinds.Of(info.Object)
 		if !known {
 			fmt.Fprintf(o.ErrOut, "%s is no workload: left out\n", info.ObjectName())
 			continue
@@ -265,7 +266,7 @@ func (o *planOptions) managerOfKubectl() string {
 
 // planInfo plans what kubectl apply would do with one object of a file.
 func (o *planOptions) planInfo(
-	ctx context.Context, c *cluster.Cluster, factory cmdutil.Factory, kind cluster.Kind, info *resource.Info,
+	ctx context.Context, c *cluster.Cluster, factory cmdutil.Factory, kind kinds.Kind, info *resource.Info,
 ) (report.Plan, error) {
 	local := info.Object.DeepCopyObject()
 	found := cluster.Found{Kind: kind, Object: kind.New()}

@@ -18,6 +18,7 @@ import (
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/change"
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/cluster"
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/dashboard"
+	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/kinds"
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/report"
 )
 
@@ -138,14 +139,14 @@ func (s *source) Plan(ctx context.Context, ref report.Ref, wanted dashboard.Chan
 
 // find returns the workload that the page names.
 func (s *source) find(ctx context.Context, ref report.Ref) (cluster.Found, error) {
-	kinds := cluster.Kinds()
-	i := slices.IndexFunc(kinds, func(kind cluster.Kind) bool {
+	all := kinds.All()
+	i := slices.IndexFunc(all, func(kind kinds.Kind) bool {
 		return kind.Kind == ref.Kind && kind.GroupVersion().String() == ref.APIVersion
 	})
 	if i < 0 {
 		return cluster.Found{}, fmt.Errorf("%s %s: %w", ref.APIVersion, ref.Kind, dashboard.ErrNotFound)
 	}
-	found, err := s.cluster.Get(ctx, kinds[i], ref.Namespace, ref.Name)
+	found, err := s.cluster.Get(ctx, all[i], ref.Namespace, ref.Name)
 	if apierrors.IsNotFound(err) {
 		err = fmt.Errorf("%w: %w", dashboard.ErrNotFound, err)
 	}

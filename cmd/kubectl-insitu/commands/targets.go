@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/cluster"
+	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/kinds"
 )
 
 // targets are the flags that say which workloads a command is for, beside its arguments.
@@ -26,7 +27,7 @@ type targets struct {
 
 // target is a workload that a command is for.
 type target struct {
-	kind cluster.Kind
+	kind kinds.Kind
 	key  client.ObjectKey
 }
 
@@ -124,7 +125,7 @@ func (t *targets) inFiles(e *environment, namespace string) ([]target, error) {
 	}
 	var found []target
 	for _, info := range infos {
-		kind, ok := cluster.KindOf(info.Object)
+		kind, ok := kinds.Of(info.Object)
 		if !ok {
 			continue
 		}
@@ -135,7 +136,7 @@ func (t *targets) inFiles(e *environment, namespace string) ([]target, error) {
 		found = append(found, target{kind, key})
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("no workload was found in %s: accepted are %s", strings.Join(t.files.Filenames, ", "), cluster.Spellings())
+		return nil, fmt.Errorf("no workload was found in %s: accepted are %s", strings.Join(t.files.Filenames, ", "), kinds.Spellings())
 	}
 	return found, nil
 }

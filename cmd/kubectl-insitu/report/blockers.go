@@ -5,7 +5,6 @@ package report
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -14,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/kubectl/pkg/util/podutils"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/apis/native"
@@ -51,7 +49,7 @@ func blockers(f Facts, w Workload) []Blocker {
 	}
 	if isWorkloadsOwn(w, found) {
 		found = append(found, Blocker{
-			Reason: w.Reason, Message: w.Message, Since: transition(f.Object), NeedsHelp: w.Phase == Stalled,
+			Reason: w.Reason, Message: w.Message, Since: transition(f.view.Conditions), NeedsHelp: w.Phase == Stalled,
 		})
 	}
 	slices.SortStableFunc(found, func(a, b Blocker) int { return cmp.Compare(rank(a), rank(b)) })
@@ -143,30 +141,13 @@ func reported(f Facts, w Workload) []appsv1beta1.Blocker {
 	if w.Phase == Unknown && f.Inspection.Planned {
 		return nil
 	}
-	switch typed := f.Object.(type) {
-	case *appsv1beta1.StatefulSet:
-		return typed.Status.Blockers
-	case *appsv1beta1.CloneSet:
-		return typed.Status.Blockers
-	default:
-		return nativeStatus(f.Object).Blockers
-	}
-}
-
-// nativeStatus returns what the operator has reported of a workload of Kubernetes; the zero
-// Status if that is nothing, or cannot be read.
-func nativeStatus(object client.Object) native.Status {
-	status := native.Status{}
-	if err := json.Unmarshal([]byte(object.GetAnnotations()[native.StatusAnnotation]), &status); err != nil {
-		return native.Status{}
-	}
-	return status
+	return f.view.Blockers
 }
 
 // transition returns since when the conditions of a workload of ours say what they say.
-func transition(object client.Object) metav1.Time {
+func transition(conditions []metav1.Condition) metav1.Time {
 	latest := metav1.Time{}
-	for _, condition := range conditionsOf(object) {
+	for _, condition := range conditions {
 		if latest.Before(&condition.LastTransitionTime) {
 			latest = condition.LastTransitionTime
 		}

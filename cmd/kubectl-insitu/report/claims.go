@@ -51,7 +51,7 @@ func newClaim(claim *corev1.PersistentVolumeClaim) Claim {
 // want notes the size that the template asks for, where that is more than the claim has.
 func (c *Claim) want(f Facts) {
 	claim := f.Claims[c.Name]
-	for _, template := range claimTemplatesOf(f.Object) {
+	for _, template := range f.view.ClaimTemplates {
 		if template.Name != c.Template || claim == nil {
 			continue
 		}

@@ -15,11 +15,10 @@ func wantedBy(f Facts, plan planned, isPlanned bool) *corev1.PodSpec {
 	if !isPlanned || plan.held || plan.Updated && plan.Step.State == inplace.Settled {
 		return nil
 	}
-	template := TemplateOf(f.Object)
-	if template == nil {
+	if f.view.Template == nil {
 		return nil
 	}
-	return &template.Spec
+	return &f.view.Template.Spec
 }
 
 // containers returns what is told of the containers that run along.

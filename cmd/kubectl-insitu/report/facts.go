@@ -6,11 +6,11 @@ package report
 import (
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/kinds"
 	"github.com/insitu-dev/insitu/controllers/workload"
 )
 
@@ -32,11 +32,20 @@ type Facts struct {
 	Revisions  []Revision
 	RevisionOf func(*corev1.Pod) string
 	Now        time.Time
+
+	// view is what Object says.
+	view kinds.View
 }
 
 // New returns the report on a workload.
 func New(f Facts) Workload {
-	w := summarize(f.Object)
+	var w Workload
+	var err error
+	if f.view, err = kinds.Read(f.Object); err == nil {
+		w = summarize(f.Object, f.view)
+	} else {
+		w = Workload{Phase: Unknown, Message: err.Error()}
+	}
 	w.Ref = RefOf(f.Kind, f.Object)
 	w.UID, w.CreationTimestamp = f.Object.GetUID(), f.Object.GetCreationTimestamp()
 	if isOfAnotherUpdate(f, w) {
@@ -50,7 +59,7 @@ func New(f Facts) Workload {
 	w = w.unlessHelpless()
 	w.Pods = pods(f, w)
 	w.Revisions = revisionsInUse(f, w)
-	if w.Driver == Insitu && f.Kind.Group == appsv1.GroupName {
+	if w.Driver == Insitu && !f.view.Kind.IsOurs() {
 		// Kubernetes does not say it, also when the hold has ended.
 		w.InPlace, w.Recreated = countWays(w.Pods)
 	}
@@ -61,7 +70,7 @@ func New(f Facts) Workload {
 // isOfAnotherUpdate reports whether what the operator has said of a held workload is of
 // another revision than its pods are updated to now. There is no generation to tell.
 func isOfAnotherUpdate(f Facts, w Workload) bool {
-	return w.Held && f.Inspection.Planned && nativeStatus(f.Object).Revision != f.Inspection.Update
+	return w.Held && f.Inspection.Planned && f.view.Reported.Revision != f.Inspection.Update
 }
 
 // unlessHelpless says of a workload that seems to progress that it does not: a pod needs

@@ -10,12 +10,10 @@ import (
 	"strings"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/kinds"
 	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/volumes"
 )
@@ -132,11 +130,11 @@ func changeOf(step volumes.Step) string {
 
 // ByKubernetes returns what Kubernetes does with the pods of a workload whose template
 // changes: it recreates all that the workload does not keep.
-func ByKubernetes(object client.Object, pods []*corev1.Pod, why string) []PlannedPod {
+func ByKubernetes(view kinds.View, pods []*corev1.Pod, why string) []PlannedPod {
 	planned := make([]PlannedPod, 0, len(pods))
 	for _, pod := range pods {
 		told := PlannedPod{Name: pod.Name, Way: Recreate, Reason: ReasonByKubernetes, Message: why}
-		if reason, message := keptByKubernetes(object, pod); reason != "" {
+		if reason, message := keptByKubernetes(view, pod); reason != "" {
 			told.Way, told.Reason, told.Message = Kept, reason, message
 		}
 		planned = append(planned, told)
@@ -147,29 +145,17 @@ func ByKubernetes(object client.Object, pods []*corev1.Pod, why string) []Planne
 
 // keptByKubernetes returns why Kubernetes does not recreate a pod for a new template;
 // empty if it does.
-func keptByKubernetes(object client.Object, pod *corev1.Pod) (reason, message string) {
-	if isOnDelete(object) {
+func keptByKubernetes(view kinds.View, pod *corev1.Pod) (reason, message string) {
+	switch {
+	case view.OnDelete:
 		return appsv1beta1.ReasonOnDelete, "updateStrategy OnDelete: it gets the new revision when it is deleted"
+	case view.PausedInSpec:
+		return appsv1beta1.ReasonPaused, "spec.paused keeps Kubernetes from rolling it out"
+	case view.KeptBelow != nil && ordinalOf(pod.Name) < *view.KeptBelow:
+		return "Partition", "the partition keeps it at its revision"
+	default:
+		return "", ""
 	}
-	switch typed := object.(type) {
-	case *appsv1.Deployment:
-		if typed.Spec.Paused {
-			return appsv1beta1.ReasonPaused, "spec.paused keeps Kubernetes from rolling it out"
-		}
-	case *appsv1.StatefulSet:
-		rolling := typed.Spec.UpdateStrategy.RollingUpdate
-		if rolling != nil && ordinalOf(pod.Name) < firstOrdinal(typed)+int(ptr.Deref(rolling.Partition, 0)) {
-			return "Partition", "the partition keeps it at its revision"
-		}
-	}
-	return "", ""
-}
-
-func firstOrdinal(set *appsv1.StatefulSet) int {
-	if set.Spec.Ordinals == nil {
-		return 0
-	}
-	return int(set.Spec.Ordinals.Start)
 }
 
 // ordinalOf returns the number at the end of the name of a pod; -1 if there is none.

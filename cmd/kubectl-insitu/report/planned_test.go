@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/kinds"
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/report"
 	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/test/builders"
@@ -55,7 +56,9 @@ func TestPlannedByKubernetes(t *testing.T) {
 				{ObjectMeta: metav1.ObjectMeta{Name: "db-9"}},
 			}
 
-			planned := report.ByKubernetes(test.object, pods, "a field cannot change in place")
+			view, err := kinds.Read(test.object)
+			g.Expect(err).NotTo(HaveOccurred())
+			planned := report.ByKubernetes(view, pods, "a field cannot change in place")
 
 			g.Expect(planned).To(HaveLen(2))
 			g.Expect([]string{planned[0].Name, planned[1].Name}).To(Equal([]string{"db-9", "db-10"}))

@@ -9,17 +9,16 @@ import (
 	"fmt"
 	"strconv"
 
-	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/kubectl/pkg/polymorphichelpers"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/apis/native"
+	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/kinds"
 	"github.com/insitu-dev/insitu/inplace"
 )
 
@@ -30,81 +29,20 @@ const reasonNotObserved = "NotObserved"
 const reasonRolloutFailed = "RolloutFailed"
 
 // summarize returns what the object itself says.
-func summarize(object client.Object) Workload {
-	switch typed := object.(type) {
-	case *appsv1beta1.StatefulSet:
-		return summarizeStatefulSet(typed)
-	case *appsv1beta1.CloneSet:
-		return summarizeCloneSet(typed)
-	case *appsv1.Deployment:
-		return summarizeNative(object, Workload{
-			Replicas: ptr.Deref(typed.Spec.Replicas, 1), Updated: typed.Status.UpdatedReplicas,
-			Ready: typed.Status.ReadyReplicas, Available: typed.Status.AvailableReplicas, Paused: typed.Spec.Paused,
-		})
-	case *appsv1.StatefulSet:
-		w := Workload{
-			Replicas: ptr.Deref(typed.Spec.Replicas, 1), Updated: typed.Status.UpdatedReplicas,
-			Ready: typed.Status.ReadyReplicas, Available: typed.Status.AvailableReplicas,
-		}
-		if rolling := typed.Spec.UpdateStrategy.RollingUpdate; rolling != nil && ptr.Deref(rolling.Partition, 0) > 0 {
-			w.Partition = strconv.Itoa(int(*rolling.Partition))
-		}
-		return summarizeNative(object, w)
-	case *appsv1.DaemonSet:
-		return summarizeNative(object, Workload{
-			Replicas: typed.Status.DesiredNumberScheduled, Updated: typed.Status.UpdatedNumberScheduled,
-			Ready: typed.Status.NumberReady, Available: typed.Status.NumberAvailable,
-		})
-	default:
-		return Workload{Phase: Unknown, Message: fmt.Sprintf("%T is no workload", object)}
-	}
-}
-
-func summarizeStatefulSet(set *appsv1beta1.StatefulSet) Workload {
-	status := set.Status
+func summarize(object client.Object, view kinds.View) Workload {
 	w := Workload{
-		Driver: Insitu, Policy: string(set.GetPodUpdatePolicy()), Paused: set.IsPaused(),
-		Replicas: set.GetReplicas(), Updated: status.UpdatedReplicas,
-		Ready: status.ReadyReplicas, Available: status.AvailableReplicas,
-		InPlace: status.InPlaceUpdated, Recreated: status.Recreated, MaxUnavailable: set.GetMaxUnavailable(),
-		Kept: appsv1beta1.SumKept(status.VolumeClaims),
+		Policy: view.Policy, Paused: view.Paused,
+		Replicas: view.Replicas, Updated: view.Updated, Ready: view.Ready, Available: view.Available,
+		InPlace: view.InPlace, Recreated: view.Recreated, MaxUnavailable: view.MaxUnavailable, Kept: view.Kept,
 	}
-	if partition := set.GetPartition(); partition > 0 {
-		w.Partition = strconv.Itoa(int(partition))
+	if view.Partition.Pods > 0 {
+		w.Partition = strconv.Itoa(int(view.Partition.Pods))
 	}
-	return w.withConditions(conditionsOf(set), status.ObservedGeneration < set.Generation)
-}
-
-func summarizeCloneSet(set *appsv1beta1.CloneSet) Workload {
-	status := set.Status
-	w := Workload{
-		Driver: Insitu, Policy: string(set.GetPodUpdatePolicy()), Paused: set.IsPaused(),
-		Replicas: set.GetReplicas(), Updated: status.UpdatedReplicas, Ready: status.ReadyReplicas, Available: status.AvailableReplicas,
-		InPlace: status.InPlaceUpdated, Recreated: status.Recreated, MaxUnavailable: set.GetMaxUnavailable(),
+	if !view.Kind.IsOurs() {
+		return w.ofKubernetes(object, view)
 	}
-	if partition := set.GetPartition(); partition > 0 {
-		w.Partition = strconv.Itoa(int(partition))
-	}
-	return w.withConditions(conditionsOf(set), status.ObservedGeneration < set.Generation)
-}
-
-// conditionsOf returns the conditions of a workload of ours.
-func conditionsOf(object client.Object) []metav1.Condition {
-	switch typed := object.(type) {
-	case *appsv1beta1.StatefulSet:
-		return typed.Status.Conditions
-	case *appsv1beta1.CloneSet:
-		conditions := make([]metav1.Condition, 0, len(typed.Status.Conditions))
-		for _, c := range typed.Status.Conditions {
-			conditions = append(conditions, metav1.Condition{
-				Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message,
-				LastTransitionTime: c.LastTransitionTime,
-			})
-		}
-		return conditions
-	default:
-		return nil
-	}
+	w.Driver = Insitu
+	return w.withConditions(view.Conditions, view.ObservedGeneration < object.GetGeneration())
 }
 
 // withConditions says the phase that the conditions of a workload of ours mean.
@@ -151,26 +89,25 @@ func (w Workload) notObserved(message string) Workload {
 	return w
 }
 
-// summarizeNative completes what a workload of Kubernetes says of itself.
-func summarizeNative(object client.Object, w Workload) Workload {
-	w.Driver, w.Policy = Kubernetes, object.GetLabels()[native.UpdatePolicyLabel]
+// ofKubernetes completes what a workload of Kubernetes says of itself.
+func (w Workload) ofKubernetes(object client.Object, view kinds.View) Workload {
+	w.Driver = Kubernetes
 	if w.Policy != "" {
 		w.Driver = Insitu
 		w.Partition = cmp.Or(w.Partition, object.GetAnnotations()[native.PartitionAnnotation])
 	}
-	w.Held = object.GetLabels()[native.HeldLabel] == native.Held
+	w.Held = kinds.IsHeld(object)
 	if w.Held {
-		return w.whileHeld(object)
+		return w.whileHeld(object, view)
 	}
-	return w.byKubernetes(object)
+	return w.byKubernetes(object, view)
 }
 
 // whileHeld says the phase that the operator reports in an annotation.
-func (w Workload) whileHeld(object client.Object) Workload {
-	status, annotations := nativeStatus(object), object.GetAnnotations()
-	d, isDeployment := object.(*appsv1.Deployment)
-	w.Paused = annotations[native.PausedAnnotation] == "true" || isDeployment && native.IsPausedByUser(d)
-	if kept, ok := annotations[native.HeldPartitionAnnotation]; ok && kept != "0" {
+func (w Workload) whileHeld(object client.Object, view kinds.View) Workload {
+	status := view.Reported
+	w.Paused = view.Paused || view.PausedByUser
+	if kept, ok := object.GetAnnotations()[native.HeldPartitionAnnotation]; ok && kept != "0" {
 		w.Partition = kept
 	}
 	if status.State == "" {
@@ -194,13 +131,14 @@ func (w Workload) whileHeld(object client.Object) Workload {
 
 // byKubernetes says the phase as kubectl rollout status does. That knows neither pauses
 // nor what is left to the owner.
-func (w Workload) byKubernetes(object client.Object) Workload {
-	if isOnDelete(object) {
-		return w.leftToDeletions(object)
+func (w Workload) byKubernetes(object client.Object, view kinds.View) Workload {
+	w.Paused = view.PausedInSpec
+	if view.OnDelete {
+		return w.leftToDeletions(view.ObservedGeneration < object.GetGeneration())
 	}
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err == nil {
-		w.Message, w.Phase, err = rolloutStatus(object, &unstructured.Unstructured{Object: fields})
+		w.Message, w.Phase, err = rolloutStatus(view.Kind, &unstructured.Unstructured{Object: fields})
 	}
 	switch {
 	case err != nil:
@@ -215,9 +153,9 @@ func (w Workload) byKubernetes(object client.Object) Workload {
 
 // leftToDeletions says the phase of a workload whose pods are updated when they are
 // deleted. kubectl rollout status knows none.
-func (w Workload) leftToDeletions(object client.Object) Workload {
+func (w Workload) leftToDeletions(lags bool) Workload {
 	switch {
-	case observedGeneration(object) < object.GetGeneration():
+	case lags:
 		w.Phase, w.Message = Progressing, "waiting for the present spec to be observed"
 	case w.Updated < w.Replicas:
 		w.Phase, w.Reason = Paused, appsv1beta1.ReasonOnDelete
@@ -230,37 +168,7 @@ func (w Workload) leftToDeletions(object client.Object) Workload {
 	return w
 }
 
-func isOnDelete(object client.Object) bool {
-	switch typed := object.(type) {
-	case *appsv1.StatefulSet:
-		return typed.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType
-	case *appsv1.DaemonSet:
-		return typed.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType
-	default:
-		return false
-	}
-}
-
-// observedGeneration returns the one that the controllers of Kubernetes have acted on.
-func observedGeneration(object client.Object) int64 {
-	switch typed := object.(type) {
-	case *appsv1.StatefulSet:
-		return typed.Status.ObservedGeneration
-	case *appsv1.DaemonSet:
-		return typed.Status.ObservedGeneration
-	default:
-		return 0
-	}
-}
-
-func rolloutStatus(object client.Object, fields *unstructured.Unstructured) (string, Phase, error) {
-	kind := appsv1.SchemeGroupVersion.WithKind("Deployment")
-	switch object.(type) {
-	case *appsv1.StatefulSet:
-		kind.Kind = "StatefulSet"
-	case *appsv1.DaemonSet:
-		kind.Kind = "DaemonSet"
-	}
+func rolloutStatus(kind kinds.Kind, fields *unstructured.Unstructured) (string, Phase, error) {
 	viewer, err := polymorphichelpers.StatusViewerFor(kind.GroupKind())
 	if err != nil {
 		return "", Unknown, err
