@@ -4,6 +4,9 @@
 package kinds
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -202,4 +205,28 @@ func TestContent(t *testing.T) {
 			g.Expect(strings.Contains(string(raw), appsv1beta1.PodTemplateHashLabel)).To(Equal(!view.Kind.ThroughReplicaSets))
 		})
 	}
+}
+
+// Only this package asks for the Go type of a workload, so that a new kind is a row here.
+func TestOnlyThisPackageAsksForTheType(t *testing.T) {
+	g := NewWithT(t)
+	var names []string
+	for _, kind := range All() {
+		names = append(names, kind.Kind)
+	}
+	workload := `\*\w+\.(` + strings.Join(names, "|") + `)\b`
+	asks := regexp.MustCompile(`\.\(` + workload + `\)|case .*` + workload)
+	g.Expect(asks.MatchString("case *appsv1.Deployment:")).To(BeTrue())
+	files := 0
+	err := filepath.WalkDir("..", func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") || filepath.Dir(path) == filepath.Join("..", "kinds") {
+			return err
+		}
+		files++
+		text, err := os.ReadFile(path)
+		g.Expect(asks.FindAllString(string(text), -1)).To(BeEmpty(), path)
+		return err
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(files).To(BeNumerically(">", 50), "where are they?")
 }
