@@ -9,9 +9,10 @@
 // those that the tests of the changed package find, in seconds. A name is that of a bug
 // or of a family.
 //
-//	go run ./test/sim/mutants [-short] [NAME...]
+//	go run ./test/sim/mutants [-short] [-record] [NAME...]
 //
-// With -short, it looks for what make test finds of them, which is not all.
+// With -short, it looks for what make test finds of them, which is not all. With -record, it
+// writes down which tests found them, which are tried first from then on.
 package main
 
 import (
@@ -31,8 +32,13 @@ import (
 
 func main() {
 	short := flag.Bool("short", false, "run no more tests than make test does")
+	record := flag.Bool("record", false, "write down which tests found the bugs")
 	flag.Parse()
-	if err := run(context.Background(), *short, flag.Args()); err != nil {
+	h, err := newHunt(*short, *record)
+	if err == nil {
+		err = h.run(context.Background(), flag.Args())
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -67,7 +73,19 @@ func (f family) arguments(m mutant, short bool) []string {
 	return append(f.tests(m), f.seeds...)
 }
 
-func run(ctx context.Context, short bool, names []string) error {
+// hunt is one run of the command.
+type hunt struct {
+	// short: no more tests are run than make test runs. records: finders are written.
+	short, records bool
+	finders        map[string]finder
+}
+
+func newHunt(short, records bool) (*hunt, error) {
+	finders, err := readFinders()
+	return &hunt{short, records, finders}, err
+}
+
+func (h *hunt) run(ctx context.Context, names []string) error {
 	dir, err := os.MkdirTemp("", "mutants-")
 	if err != nil {
 		return err
@@ -81,7 +99,7 @@ func run(ctx context.Context, short bool, names []string) error {
 				continue
 			}
 			began := time.Now()
-			found, err := m.hunt(ctx, dir, f.arguments(m, short))
+			found, err := h.find(ctx, m, dir, f.arguments(m, h.short))
 			if err != nil {
 				failed = errors.Join(failed, fmt.Errorf("mutant %s: %w", m.name, err))
 				continue
@@ -139,15 +157,32 @@ func unitTests(m mutant) []string {
 var violations = []*regexp.Regexp{
 	regexp.MustCompile(`(?m)VIOLATED: (.*)$`),
 	regexp.MustCompile(`(?m)^\s+\S+_test\.go:\d+: (seed-\d+: .*)$`),
-	regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`),
+	failedTest,
 }
 
-// hunt runs tests with the bug, and returns what they found; empty for nothing.
-func (m mutant) hunt(ctx context.Context, dir string, tests []string) (string, error) {
+// find looks for a bug with tests, and returns what they found; empty for nothing. The test that
+// found it last is tried first.
+func (h *hunt) find(ctx context.Context, m mutant, dir string, tests []string) (string, error) {
 	overlay, err := m.overlay(dir)
 	if err != nil {
 		return "", err
 	}
+	if last, is := h.finders[m.name]; is && !h.short {
+		if found, _, err := try(ctx, overlay, last.arguments(tests)); found != "" && err == nil {
+			return found, nil
+		}
+	}
+	found, by, err := try(ctx, overlay, tests)
+	if by != nil && err == nil && h.records {
+		h.finders[m.name] = *by
+		err = writeFinders(h.finders)
+	}
+	return found, err
+}
+
+// try runs tests with an overlay, and returns what they found, empty for nothing, and which of
+// them did.
+func try(ctx context.Context, overlay string, tests []string) (string, *finder, error) {
 	// make lint vets the packages, and linking without debug information takes half the time.
 	// #nosec G204 -- the arguments are the program's own
 	cmd := exec.CommandContext(ctx, "go", slices.Concat([]string{"test", "-overlay", overlay, "-failfast", "-vet=off", "-ldflags=-s -w"}, tests)...)
@@ -155,9 +190,9 @@ func (m mutant) hunt(ctx context.Context, dir string, tests []string) (string, e
 	exit := &exec.ExitError{}
 	switch {
 	case err == nil:
-		return "", nil
+		return "", nil, nil
 	case !errors.As(err, &exit):
-		return "", err
+		return "", nil, err
 	}
 	found := ""
 	for _, violation := range violations {
@@ -166,13 +201,13 @@ func (m mutant) hunt(ctx context.Context, dir string, tests []string) (string, e
 		}
 	}
 	if found == "" {
-		return "", fmt.Errorf("the tests failed for another reason:\n%s", out)
+		return "", nil, fmt.Errorf("the tests failed for another reason:\n%s", out)
 	}
 	const shown = 150
 	if len(found) > shown {
 		found = found[:shown] + "..."
 	}
-	return found, nil
+	return found, finderIn(string(out)), nil
 }
 
 // overlay writes the changed file, and the list that lets the compiler take it
