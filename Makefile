@@ -56,8 +56,8 @@ test: ## Run at least one test of everything, on every real component: what ever
 	@LEVEL=short hack/test $(suites)
 
 .PHONY: test-all
-test-all: ## Run everything, with more seeds, planted bugs and the oldest Kubernetes: takes hours, every night
-	@LEVEL=all hack/test $(suites) docs lint floor seeds mutants
+test-all: ## Run everything, with more seeds, planted bugs and the oldest Kubernetes: takes hours, every night. RESUME=1 goes on after a run that ended early
+	@LEVEL=all RESUME=$(RESUME) hack/test $(suites) docs lint floor seeds mutants
 
 .PHONY: test-times
 test-times: ## List the slowest tests of the last run, and write its table into CONTRIBUTING.md

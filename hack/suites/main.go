@@ -4,8 +4,10 @@
 // Command suites runs test suites side by side, owns every process that they start, and
 // says what each of them took. hack/test builds and calls it:
 //
-//	suites run [--second-attempts=P%] SUITE...    runs suites: those that share a lane one
-//		after the other. It fails if more specs than that needed a second attempt
+//	suites run [--second-attempts=P%] [--resume] SUITE...    runs suites: those that share a
+//		lane one after the other. It fails if more specs than that needed a second attempt.
+//		With --resume, it goes on after a run that ended early: suites that have passed with
+//		the same files, at the same LEVEL, are not run again
 //	suites own FILE PATIENCE COMMAND...    runs one command, waits so long for what it leaves,
 //		and writes what it took into a file
 //	suites times    prints the slowest tests of the last run, and its table into CONTRIBUTING.md
@@ -45,7 +47,7 @@ func run(args []string) (int, error) {
 	case "run":
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
-		limit, rest, err := cutLimit(rest)
+		options, rest, err := cutOptions(rest)
 		if err != nil {
 			return 2, fmt.Errorf("run: %w", err)
 		}
@@ -55,7 +57,7 @@ func run(args []string) (int, error) {
 		}
 		defer remove()
 
-		return runSuites(ctx, rest, limit)
+		return runSuites(ctx, rest, options)
 	case "own":
 		if len(rest) < 3 {
 			return 2, errors.New("own: name a file, a duration, and a command with its arguments")
@@ -73,19 +75,20 @@ func run(args []string) (int, error) {
 	}
 }
 
-// cutLimit returns the percentage of --second-attempts, 100 without it, and the other
-// arguments.
-func cutLimit(args []string) (limit int, rest []string, err error) {
-	limit = 100
+// cutOptions returns the options, and the other arguments. Without --second-attempts, all specs
+// may need a second one.
+func cutOptions(args []string) (given options, rest []string, err error) {
+	given.limit = 100
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
 	flags.Func("second-attempts", "how many of the specs may need a second attempt, as a percentage", func(text string) error {
-		limit, err = parsePercentage(text)
+		given.limit, err = parsePercentage(text)
 
 		return err
 	})
+	flags.BoolVar(&given.resume, "resume", false, "do not run suites again that have passed with the same files")
 	if err := flags.Parse(args); err != nil {
-		return 0, nil, err
+		return given, nil, err
 	}
 
-	return limit, flags.Args(), nil
+	return given, flags.Args(), nil
 }

@@ -33,18 +33,26 @@ type runner struct {
 	// alone: one suite runs, so its lines need not name it.
 	alone    bool
 	progress *progress
-	// limit is how many percent of the specs may need a second attempt.
-	limit int
+	options
+	// passed are the suites that are not run again; nil for none.
+	passed *passed
 
 	mu       sync.Mutex
 	results  []result
 	failures []failure
 }
 
+// options say how suites are run.
+type options struct {
+	// limit is how many percent of the specs may need a second attempt.
+	limit int
+	// resume: suites that have passed with the same files are not run again.
+	resume bool
+}
+
 // runSuites prepares what suites share, runs them lane by lane, and prints what each of
-// them came to. At most so many percent of the specs may need a second attempt. When the
-// context ends they are interrupted, and waited for.
-func runSuites(ctx context.Context, wanted []string, limit int) (int, error) {
+// them came to. When the context ends they are interrupted, and waited for.
+func runSuites(ctx context.Context, wanted []string, options options) (int, error) {
 	chosen, err := chooseLanes(wanted)
 	if err != nil {
 		return 2, err
@@ -52,7 +60,12 @@ func runSuites(ctx context.Context, wanted []string, limit int) (int, error) {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return 1, err
 	}
-	r := &runner{started: time.Now(), alone: true, limit: limit, progress: &progress{began: time.Now()}}
+	r := &runner{started: time.Now(), alone: true, options: options, progress: &progress{began: time.Now()}}
+	if options.resume {
+		if r.passed, err = readPassed(); err != nil {
+			return 2, err
+		}
+	}
 	fmt.Print(forecast(wanted))
 	telling, stop := context.WithCancel(ctx)
 	defer stop()
@@ -81,6 +94,10 @@ func (r *runner) lane(ctx context.Context, l lane) {
 
 // suite runs one suite.
 func (r *runner) suite(ctx context.Context, suite string, args []string) result {
+	if before, is := r.passed.of(suite); is {
+		fmt.Printf("\n==> %s has passed before with these files\n", suite)
+		return r.note(before)
+	}
 	fmt.Printf("\n==> %s\n", suite)
 	began := time.Now()
 	done := result{Suite: suite}
@@ -108,9 +125,7 @@ func (r *runner) suite(ctx context.Context, suite string, args []string) result 
 	done.Status = statusOf(command.Run())
 	lines.flush()
 	done.Wall = time.Since(began)
-	if raw, err := os.ReadFile(usageFile); err == nil {
-		_ = json.Unmarshal(raw, &done.usage)
-	}
+	done.usage = readUsage(usageFile)
 	report, err := readReport(suite)
 	if err == nil {
 		done.attempts, err = readAttempts(suite)
@@ -119,7 +134,17 @@ func (r *runner) suite(ctx context.Context, suite string, args []string) result 
 		return r.note(done.failed(err))
 	}
 
-	return r.note(done.counted(report), failuresIn(suite, report)...)
+	return r.note(r.keep(done.counted(report)), failuresIn(suite, report)...)
+}
+
+// readUsage returns what a suite took, as it was written into a file; nothing if it was not.
+func readUsage(file string) usage {
+	var taken usage
+	if raw, err := os.ReadFile(file); err == nil {
+		_ = json.Unmarshal(raw, &taken)
+	}
+
+	return taken
 }
 
 // command returns this program with other arguments, in a process group of its own,
@@ -174,6 +199,17 @@ func (r *runner) note(done result, failures ...failure) result {
 	r.results = append(r.results, done)
 	r.failures = append(r.failures, failures...)
 	fmt.Printf("--- %s\n", done)
+
+	return done
+}
+
+// keep keeps a suite that has passed, for the run that goes on.
+func (r *runner) keep(done result) result {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.passed.add(done); err != nil {
+		return done.failed(err)
+	}
 
 	return done
 }

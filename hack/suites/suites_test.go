@@ -43,7 +43,7 @@ func TestEverySuiteIsRunAndCounted(t *testing.T) {
 	g := NewWithT(t)
 	inCheckout(t, `[ $1 = prepare ] || `+onePassed)
 
-	status, err := runSuites(t.Context(), []string{"unit", "e2e", "release"}, 100)
+	status, err := runSuites(t.Context(), []string{"unit", "e2e", "release"}, options{limit: 100})
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(status).To(BeZero())
@@ -65,7 +65,7 @@ case $1 in
   e2e) touch e2e; until [ -e unit ]; do sleep 0.05; done ;;
 esac`)
 
-	status, err := runSuites(t.Context(), []string{"unit", "e2e"}, 100)
+	status, err := runSuites(t.Context(), []string{"unit", "e2e"}, options{limit: 100})
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(status).To(BeZero())
@@ -81,7 +81,7 @@ mkdir running || exit 1
 sleep 0.2
 rmdir running`)
 
-	status, err := runSuites(t.Context(), []string{"e2e", "install", "docs", "lab"}, 100)
+	status, err := runSuites(t.Context(), []string{"e2e", "install", "docs", "lab"}, options{limit: 100})
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(status).To(BeZero())
@@ -91,7 +91,7 @@ func TestAFailureDoesNotStopTheOthers(t *testing.T) {
 	g := NewWithT(t)
 	inCheckout(t, `[ $1 != unit ] || exit 7; touch ran-$1`)
 
-	status, err := runSuites(t.Context(), []string{"unit", "release"}, 100)
+	status, err := runSuites(t.Context(), []string{"unit", "release"}, options{limit: 100})
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(status).To(Equal(1))
@@ -103,7 +103,7 @@ func TestAReportedFailureFailsTheRun(t *testing.T) {
 	g := NewWithT(t)
 	inCheckout(t, `[ $1 = prepare ] || echo '<testsuites><testsuite><testcase name="TestA"><failure/></testcase></testsuite></testsuites>' >.out/$1.xml`)
 
-	status, err := runSuites(t.Context(), []string{"unit"}, 100)
+	status, err := runSuites(t.Context(), []string{"unit"}, options{limit: 100})
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(status).To(Equal(1))
@@ -120,11 +120,11 @@ func TestSecondAttempts(t *testing.T) {
 {"ContainerHierarchyTexts": ["A rollout"], "LeafNodeType": "It", "LeafNodeText": "stops", "State": "passed", "NumAttempts": 1},
 {"ContainerHierarchyTexts": ["A rollout"], "LeafNodeType": "It", "LeafNodeText": "goes on", "State": "passed", "NumAttempts": 2},
 {"LeafNodeType": "It", "LeafNodeText": "is left out", "State": "skipped"}]}]' >.out/$1.json`)
-			percentage, rest, err := cutLimit([]string{"--second-attempts=" + limit, "e2e"})
+			given, rest, err := cutOptions([]string{"--second-attempts=" + limit, "e2e"})
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(rest).To(Equal([]string{"e2e"}))
 
-			status, err := runSuites(t.Context(), rest, percentage)
+			status, err := runSuites(t.Context(), rest, given)
 
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(status).To(Equal(want))
@@ -137,7 +137,7 @@ func TestSecondAttempts(t *testing.T) {
 
 func TestSharesThatAreNone(t *testing.T) {
 	for _, text := range []string{"1", "%", "101%", "-1%"} {
-		_, _, err := cutLimit([]string{"--second-attempts=" + text})
+		_, _, err := cutOptions([]string{"--second-attempts=" + text})
 		NewWithT(t).Expect(err).To(MatchError(ContainSubstring("a percentage is 0% to 100%")), text)
 	}
 }
@@ -195,7 +195,7 @@ func TestASuiteThatMakesNoReportHasNone(t *testing.T) {
 	g.Expect(os.MkdirAll(out, 0o755)).To(Succeed())
 	g.Expect(os.WriteFile(reportOf("unit"), []byte("<testsuites><testsuite><testcase/></testsuite></testsuites>"), 0o600)).To(Succeed())
 
-	_, err := runSuites(t.Context(), []string{"unit"}, 100)
+	_, err := runSuites(t.Context(), []string{"unit"}, options{limit: 100})
 
 	g.Expect(err).NotTo(HaveOccurred())
 	last, err := readLastRun()
@@ -207,7 +207,7 @@ func TestNoSuchSuite(t *testing.T) {
 	g := NewWithT(t)
 	inCheckout(t, ``)
 
-	status, err := runSuites(t.Context(), []string{"unit", "units"}, 100)
+	status, err := runSuites(t.Context(), []string{"unit", "units"}, options{limit: 100})
 
 	g.Expect(status).To(Equal(2))
 	g.Expect(err).To(MatchError(ContainSubstring(`no suite "units"; suites: e2e`)))
@@ -233,7 +233,7 @@ while :; do sleep 0.05; done`)
 		}
 	}()
 
-	status, err := runSuites(ctx, []string{"unit", "release", "e2e"}, 100)
+	status, err := runSuites(ctx, []string{"unit", "release", "e2e"}, options{limit: 100})
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(status).To(Equal(interrupted))
@@ -266,7 +266,7 @@ func TestTimeOfOrphansCounts(t *testing.T) {
 	g := NewWithT(t)
 	inCheckout(t, `[ $1 = prepare ] || { (setsid bash -c 'for ((i = 0; i < 100000; i++)); do :; done' &) >/dev/null 2>&1; }`)
 
-	_, err := runSuites(t.Context(), []string{"unit"}, 100)
+	_, err := runSuites(t.Context(), []string{"unit"}, options{limit: 100})
 
 	g.Expect(err).NotTo(HaveOccurred())
 	last, err := readLastRun()
@@ -284,7 +284,7 @@ func TestTimeOfAPIDNamespaceCounts(t *testing.T) {
 (for ((i = 0; i < 200000; i++)); do :; done; touch done; sleep 60) &
 until [ -e done ]; do sleep 0.1; done; sleep 10'`)
 
-	_, err := runSuites(t.Context(), []string{"unit"}, 100)
+	_, err := runSuites(t.Context(), []string{"unit"}, options{limit: 100})
 
 	g.Expect(err).NotTo(HaveOccurred())
 	last, err := readLastRun()
@@ -342,7 +342,7 @@ func TestForecast(t *testing.T) {
 func TestTimesOfTheLastRun(t *testing.T) {
 	g := NewWithT(t)
 	inCheckout(t, `[ $1 = prepare ] || `+onePassed)
-	_, err := runSuites(t.Context(), []string{"unit"}, 100)
+	_, err := runSuites(t.Context(), []string{"unit"}, options{limit: 100})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(os.WriteFile("page.md", []byte("Before\n<!-- Generated by make test-times. Do not edit. -->\n<!-- End of what is generated. -->\nAfter\n"), 0o600)).To(Succeed())
 	var b strings.Builder
@@ -426,4 +426,49 @@ func TestTemporaryFilesOfSuites(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(made)).To(MatchRegexp(`^(` + parent + `/insitu\.\d+/tmp\..*\n){2}$`))
 	g.Expect(filepath.Glob(parent + "/*")).To(BeEmpty())
+}
+
+// A run that goes on does not run again what has passed, as long as no file has changed.
+func TestARunGoesOn(t *testing.T) {
+	g := NewWithT(t)
+	inCheckout(t, `
+echo ran >>ran-$1
+case $1 in
+  prepare) exit 0 ;;
+  unit) [ -e .out/fixed ] || exit 1 ;;
+esac
+`+onePassed)
+	commit := func() {
+		for _, args := range [][]string{{"add", "-A"}, {"-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-q", "--allow-empty", "-m", "a"}} {
+			_, err := git(args...)
+			g.Expect(err).NotTo(HaveOccurred())
+		}
+	}
+	times := func(suite string) int {
+		text, err := os.ReadFile("ran-" + suite)
+		g.Expect(err).NotTo(HaveOccurred())
+		return strings.Count(string(text), "ran")
+	}
+	goOn := func() (int, error) {
+		return runSuites(t.Context(), []string{"unit", "release"}, options{limit: 100, resume: true})
+	}
+	_, err := git("init", "-q")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(os.WriteFile(".gitignore", []byte(".out\nran-*\n"), 0o600)).To(Succeed())
+	commit()
+
+	g.Expect(goOn()).To(Equal(1), "unit fails")
+	g.Expect(os.WriteFile(".out/fixed", nil, 0o600)).To(Succeed())
+	g.Expect(goOn()).To(BeZero())
+	g.Expect([]int{times("unit"), times("release"), times("prepare")}).To(Equal([]int{2, 1, 2}))
+	last, err := readLastRun()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(total(last.Results).Tests).To(Equal(2), "what has passed before counts")
+
+	g.Expect(os.WriteFile("file", nil, 0o600)).To(Succeed())
+	_, err = goOn()
+	g.Expect(err).To(MatchError(ContainSubstring("file")), "it is not committed")
+	commit()
+	g.Expect(goOn()).To(BeZero())
+	g.Expect([]int{times("unit"), times("release")}).To(Equal([]int{3, 2}), "another commit")
 }
