@@ -154,8 +154,9 @@ func ladders(root string) (int, error) {
 // rooms are where a kind is at home: its controller, its rows in the tables of kinds, and what
 // builds it for tests.
 var rooms = []string{
-	"controllers/cloneset/", "cmd/kubectl-insitu/kinds/", "test/builders/", "test/sim/cloneset.go", "test/sim/kinds.go",
+	"controllers/cloneset/", "cmd/kubectl-insitu/kinds/", "test/builders/", "test/sim/cloneset.go", "test/sim/kinds.go", "test/bench/kinds.go",
 	"test/gitops/builtin.go", // what the scripts of Argo CD itself ask
+	"hack/structure/",        // this question
 }
 
 // questions returns how many places outside of these ask whether something is a CloneSet. As many
