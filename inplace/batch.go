@@ -45,15 +45,15 @@ func priorityIn(env []corev1.EnvVar) *int {
 }
 
 // splitBatch returns the changes of the first batch, and those that come later.
-func (p *past) splitBatch(changes []ImageChange) (first, later []ImageChange) {
+func (o *observed) splitBatch(changes []ImageChange) (first, later []ImageChange) {
 	var highest *int
 	for _, change := range changes {
-		if p := p.container(change.Container).priority; p != nil && (highest == nil || *p > *highest) {
-			highest = p
+		if priority := o.container(change.Container).priority; priority != nil && (highest == nil || *priority > *highest) {
+			highest = priority
 		}
 	}
 	for _, change := range changes {
-		if p := p.container(change.Container).priority; p == nil || *p == *highest {
+		if priority := o.container(change.Container).priority; priority == nil || *priority == *highest {
 			first = append(first, change)
 		} else {
 			later = append(later, change)
@@ -102,17 +102,17 @@ func recordBatches(state *appsv1beta1.InPlaceUpdateState, before appsv1beta1.InP
 
 // next returns the changes that the record of a pod leaves for later, in the order
 // of the containers' names.
-func (p *past) next() []ImageChange {
+func (o *observed) next() []ImageChange {
 	var changes []ImageChange
-	for _, name := range slices.Sorted(maps.Keys(p.state.NextContainerImages)) {
-		live := p.container(name)
-		if live.name == "" || p.state.NextContainerImages[name] == "" {
+	for _, name := range slices.Sorted(maps.Keys(o.state.NextContainerImages)) {
+		live := o.container(name)
+		if live.name == "" || o.state.NextContainerImages[name] == "" {
 			continue
 		}
-		base, alias := p.state.EquivalentImages[name]
+		base, alias := o.state.EquivalentImages[name]
 		changes = append(changes, ImageChange{
-			Container: name, Sidecar: live.sidecar, From: live.image, To: p.state.NextContainerImages[name],
-			Restart: alias, StandsFor: base, Reads: p.state.NextContainerReads[name],
+			Container: name, Sidecar: live.sidecar, From: live.image, To: o.state.NextContainerImages[name],
+			Restart: alias, StandsFor: base, Reads: o.state.NextContainerReads[name],
 		})
 	}
 	return changes
@@ -120,12 +120,12 @@ func (p *past) next() []ImageChange {
 
 // notReadyBefore returns the first container that has to be ready before the next
 // ones are changed, and is not; empty if there is none.
-func (p *past) notReadyBefore() string {
-	if p.state.PreCheckBeforeNext == nil {
+func (o *observed) notReadyBefore() string {
+	if o.state.PreCheckBeforeNext == nil {
 		return ""
 	}
-	for _, name := range p.state.PreCheckBeforeNext.ContainersRequiredReady {
-		if live := p.container(name); live.name != "" && !live.status.Ready {
+	for _, name := range o.state.PreCheckBeforeNext.ContainersRequiredReady {
+		if live := o.container(name); live.name != "" && !live.status.Ready {
 			return name
 		}
 	}

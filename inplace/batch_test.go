@@ -151,7 +151,7 @@ func TestContainersAreChangedInTheirOrder(t *testing.T) {
 			g.Expect(r.step("2").Action).To(Equal(MarkReady))
 			g.Expect(r.runs()).To(Equal("2,2,2"))
 			g.Expect(r.ids).To(Equal(3), "each was restarted once")
-			state := pastOf(r.pod, patched).state
+			state := observedOf(r.pod, patched).state
 			g.Expect(state.NextContainerImages).To(BeEmpty())
 			if len(tc.batches) > 1 {
 				g.Expect(state.ContainerBatchesRecord).To(HaveLen(len(tc.batches)))
@@ -212,7 +212,7 @@ func TestAResizeKeepsTheRecordOfTheBatches(t *testing.T) {
 		r.step("2")
 		r.act(true)
 	}
-	before := pastOf(r.pod, patched)
+	before := observedOf(r.pod, patched)
 	g.Expect(before.state.ContainerBatchesRecord).To(HaveLen(3))
 	g.Expect(newState(before, Change{}, "2", patched).ContainerBatchesRecord).To(Equal(before.state.ContainerBatchesRecord))
 	g.Expect(newState(before, Change{}, "3", patched).ContainerBatchesRecord).To(BeEmpty())
@@ -260,7 +260,7 @@ func TestMemoryIsLoweredWithTheBatchOfItsContainer(t *testing.T) {
 	g.Expect(r.step("2").Action).To(Equal(MarkReady))
 	g.Expect(r.runs()).To(Equal("2,2,2"))
 	g.Expect(r.ids).To(Equal(3), "each was restarted once")
-	g.Expect(pastOf(r.pod, patched).state.NextContainerResources).To(BeEmpty())
+	g.Expect(observedOf(r.pod, patched).state.NextContainerResources).To(BeEmpty())
 }
 
 // A pod that serves between two batches goes on within the budget, also where the next one
@@ -317,7 +317,7 @@ func TestABatchOfSizesIsTakenBack(t *testing.T) {
 	g.Expect(r.memory()).To(Equal("64Mi,64Mi,64Mi"))
 	g.Expect(r.runs()).To(Equal("1,1,1"))
 	g.Expect(r.ids).To(Equal(2), "only the first was restarted")
-	g.Expect(pastOf(r.pod, patched).state.NextContainerResources).To(BeEmpty())
+	g.Expect(observedOf(r.pod, patched).state.NextContainerResources).To(BeEmpty())
 }
 
 func TestTheAnnotationGivesTheOrderOfTheTemplate(t *testing.T) {

@@ -206,25 +206,25 @@ func Compare(pod *corev1.Pod, from, to *Template, now time.Time) (Change, *Refus
 	if r := refusal(from, to); r != nil {
 		return Change{}, r
 	}
-	return pastOf(pod, now).compare(from, to)
+	return observedOf(pod, now).compare(from, to)
 }
 
 // compare is Compare for templates without an objection.
-func (p *past) compare(from, to *Template) (Change, *Refusal) {
-	if refused := refuseOtherGate(p.pod, from, to); refused != nil {
+func (o *observed) compare(from, to *Template) (Change, *Refusal) {
+	if refused := refuseOtherGate(o.pod, from, to); refused != nil {
 		return Change{}, refused
 	}
-	images, refused := p.imageChanges(from, to)
+	images, refused := o.imageChanges(from, to)
 	if refused != nil {
 		return Change{}, refused
 	}
 	change := Change{
-		Labels:      keyChanges(p.pod.Labels, from.Labels(), to.Labels()),
-		Annotations: keyChanges(p.pod.Annotations, from.Annotations(), to.Annotations()),
-		Tolerations: tolerationsOf(p.pod.Spec.Tolerations, from.tolerations, to.tolerations),
+		Labels:      keyChanges(o.pod.Labels, from.Labels(), to.Labels()),
+		Annotations: keyChanges(o.pod.Annotations, from.Annotations(), to.Annotations()),
+		Tolerations: tolerationsOf(o.pod.Spec.Tolerations, from.tolerations, to.tolerations),
 	}
-	change.Images, change.Later = p.splitBatch(images)
-	if refused := p.addResizes(&change, from, to); refused != nil {
+	change.Images, change.Later = o.splitBatch(images)
+	if refused := o.addResizes(&change, from, to); refused != nil {
 		return Change{}, refused
 	}
 	return change, nil

@@ -52,7 +52,7 @@ func refuseOtherClaims(pod *corev1.Pod, target Target) *Refusal {
 // detachForClaims returns the step that makes a pod go whose claims need that; nil if
 // none does. A pod in the middle of a change comes to rest first, and begins no other one,
 // unless it is broken: another claim may be what it needs.
-func detachForClaims(facts PodFacts, before *past, target Target, now time.Time) *Step {
+func detachForClaims(facts PodFacts, before *observed, target Target, now time.Time) *Step {
 	claims := facts.Claims.In(volumes.Detaching)
 	if len(claims) == 0 || facts.Claims.KeepPod() {
 		return nil
@@ -80,7 +80,7 @@ func noteDetached(step Step, facts PodFacts) Step {
 // them, in service. It is nil if they ask for nothing, or cannot follow their
 // templates: then they hold up nothing. A pod that its policy recreates waits only until
 // its claims are changed.
-func awaitClaims(facts PodFacts, before *past, target Target, now time.Time) *Step {
+func awaitClaims(facts PodFacts, before *observed, target Target, now time.Time) *Step {
 	step := claimsFirst(facts, target, now)
 	if step == nil {
 		return nil
@@ -105,7 +105,7 @@ func isAskedFor(claims volumes.Claims) bool {
 
 // finishWithClaims returns the step of a pod at its revision, whose claims may follow
 // later: when they have become able to.
-func finishWithClaims(facts PodFacts, before *past, target Target, now time.Time) Step {
+func finishWithClaims(facts PodFacts, before *observed, target Target, now time.Time) Step {
 	target.irreplaceable = before.irreplaceable
 	if step := gone(before, target, now); step != nil {
 		return noteDetached(*step, facts)
@@ -143,7 +143,7 @@ func isIdle(pod *corev1.Pod) bool {
 
 // keepForClaims keeps a pod that is to be recreated, while another one could not
 // mount its volume.
-func keepForClaims(facts PodFacts, before *past, target Target, refused *Refusal, now time.Time) Step {
+func keepForClaims(facts PodFacts, before *observed, target Target, refused *Refusal, now time.Time) Step {
 	if step := finish(before, target, now); step.Action == MarkReady || step.Action == SetLifecycle {
 		return step
 	}

@@ -76,7 +76,7 @@ type Progress struct {
 // replaced by another of the same digest. The evidence is the container ID: see
 // evidence.judge.
 func Observe(pod *corev1.Pod, now time.Time) Progress {
-	return pastOf(pod, now).progress()
+	return observedOf(pod, now).progress()
 }
 
 // verdict is what is known of a container after a change.

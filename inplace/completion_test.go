@@ -190,7 +190,7 @@ func TestObserveOfAPodThatWasNeverUpdated(t *testing.T) {
 func TestNewStateOfASettledPod(t *testing.T) {
 	g := NewWithT(t)
 	pod := builders.Pod("sample-0", "a", alpineImage).Build()
-	state := newState(pastOf(pod, patched), Change{Images: []ImageChange{{Container: "main", To: latestImage}}}, "b", patched)
+	state := newState(observedOf(pod, patched), Change{Images: []ImageChange{{Container: "main", To: latestImage}}}, "b", patched)
 	want := record(entry(alpineImage))
 	g.Expect(*state).To(Equal(want))
 }
@@ -200,7 +200,7 @@ func TestNewStateRemembersWhatAnOvertakenContainerWasStartedFrom(t *testing.T) {
 	g := NewWithT(t)
 	pod := builders.Pod("sample-0", "b", latestImage).Record(record(entry(alpineImage))).Generation(3, 2).
 		Status(builders.RunningContainer("main", "main-1", alpineImage, builders.Start)).Build()
-	state := newState(pastOf(pod, after(5)), Change{Images: []ImageChange{{Container: "main", To: alpineImage}}}, "a", after(5))
+	state := newState(observedOf(pod, after(5)), Change{Images: []ImageChange{{Container: "main", To: alpineImage}}}, "a", after(5))
 	g.Expect(state.LastContainerStatuses["main"]).To(Equal(appsv1beta1.InPlaceUpdateContainerStatus{
 		ImageID: builders.ImageID(alpineImage), ContainerID: "containerd://main-1", Image: alpineImage, Superseding: true,
 		EarlierImages: []string{latestImage},
@@ -212,7 +212,7 @@ func TestNewStateAdmitsWhatItDoesNotKnow(t *testing.T) {
 	g := NewWithT(t)
 	pod := builders.Pod("sample-0", "b", latestImage).Record(record(entry(alpineImage))).Generation(3, 3).
 		Status(sameDigest("main-2", after(-1))).Build()
-	state := newState(pastOf(pod, after(5)), Change{Images: []ImageChange{{Container: "main", To: "nginx:third"}}}, "c", after(5))
+	state := newState(observedOf(pod, after(5)), Change{Images: []ImageChange{{Container: "main", To: "nginx:third"}}}, "c", after(5))
 	g.Expect(state.LastContainerStatuses["main"]).To(Equal(appsv1beta1.InPlaceUpdateContainerStatus{
 		ImageID: builders.ImageID(alpineImage), ContainerID: "containerd://main-2", Superseding: true,
 		EarlierImages: []string{alpineImage, latestImage},
@@ -228,7 +228,7 @@ func TestARestartThatLeftTheImageIDIsNoCertainty(t *testing.T) {
 	pod := changedPod(builders.RunningContainer("main", "main-2", alpineImage, after(3))).Build()
 	g.Expect(Observe(pod, after(20)).Complete).To(BeTrue())
 
-	state := newState(pastOf(pod, after(20)), Change{Images: imageTo(latestImage, alpineImage)}, "a", after(20))
+	state := newState(observedOf(pod, after(20)), Change{Images: imageTo(latestImage, alpineImage)}, "a", after(20))
 	g.Expect(state.LastContainerStatuses).To(HaveKeyWithValue("main", And(
 		HaveField("ContainerID", "containerd://main-2"), HaveField("Image", BeEmpty()), HaveField("Superseding", BeFalse()))))
 
@@ -243,7 +243,7 @@ func TestNewStateAfterAFailedPull(t *testing.T) {
 	status := waitingContainer("", "ErrImagePull")
 	status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ContainerID: "containerd://main-1"}
 	pod := builders.Pod("sample-0", "b", "nginx:missing").Record(record(entry(alpineImage))).Generation(3, 3).Status(status).Build()
-	state := newState(pastOf(pod, after(60)), Change{Images: []ImageChange{{Container: "main", To: alpineImage}}}, "a", after(60))
+	state := newState(observedOf(pod, after(60)), Change{Images: []ImageChange{{Container: "main", To: alpineImage}}}, "a", after(60))
 	g.Expect(state.LastContainerStatuses["main"]).To(Equal(entry(alpineImage)))
 }
 
@@ -257,7 +257,7 @@ func TestNewStateKeepsOtherContainersThatAreNotDone(t *testing.T) {
 			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "side", Image: "side:1"})
 			p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, builders.RunningContainer("side", "side-1", "side:1", builders.Start))
 		}).Build()
-	state := newState(pastOf(pod, after(5)), Change{Images: []ImageChange{{Container: "side", To: "side:2"}}}, "c", after(5))
+	state := newState(observedOf(pod, after(5)), Change{Images: []ImageChange{{Container: "side", To: "side:2"}}}, "c", after(5))
 	g.Expect(state.LastContainerStatuses).To(HaveLen(2))
 	g.Expect(state.LastContainerStatuses["main"]).To(Equal(entry(alpineImage)))
 	g.Expect(state.LastContainerStatuses["side"]).To(HaveField("Image", "side:1"))
@@ -289,7 +289,7 @@ func TestAKubeletThatRestartsEverythingChangesNothing(t *testing.T) {
 	g := NewWithT(t)
 	pod := builders.Pod("sample-0", "b", latestImage).Gated(corev1.ConditionTrue, patched).Record(record(entry(alpineImage))).
 		Generation(3, 3).Status(builders.RunningContainer("main", "main-7", latestImage, after(100000))).Build()
-	g.Expect(finish(pastOf(pod, patched), Target{}, after(100001))).To(Equal(Step{State: Settled}))
+	g.Expect(finish(observedOf(pod, patched), Target{}, after(100001))).To(Equal(Step{State: Settled}))
 
 	behind := builders.Pod("sample-1", "a", alpineImage).Gated(corev1.ConditionTrue, builders.Start).
 		Status(builders.RunningContainer("main", "main-7", alpineImage, after(100000))).Build()

@@ -23,8 +23,8 @@ func (p *planner) bringBack() {
 		if facts.Pod.DeletionTimestamp != nil {
 			continue
 		}
-		before := facts.pastAt(p.now)
-		facts.past = before
+		before := facts.observedAt(p.now)
+		facts.read = before
 		v := &view{PodState: PodState{Pod: facts.Pod, Step: comeBack(before, p.workload.Target, p.now)}, facts: facts}
 		p.recheckAt(v.Step.Until)
 		switch {
@@ -40,8 +40,8 @@ func (p *planner) bringBack() {
 // comeBack returns the step by which a pod that is not to be updated any more serves,
 // whatever it was in the middle of: its containers run, its gates are opened, our drain ends
 // and its hooks release it. Nothing is changed of what it runs.
-func comeBack(before *past, target Target, now time.Time) Step {
-	steps := []func(*past, Target, time.Time) *Step{restart, serve, relabel, becomeReady, atRest}
+func comeBack(before *observed, target Target, now time.Time) Step {
+	steps := []func(*observed, Target, time.Time) *Step{restart, serve, relabel, becomeReady, atRest}
 	if progress := before.progress(); progress.Reason == ReasonNextBatch || progress.unrestarted != "" {
 		steps = steps[1:] // what is left to be changed stays as it is
 	}

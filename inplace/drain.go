@@ -17,7 +17,7 @@ import (
 // ready, by its gate or by the label, its condition Ready is False, no EndpointSlice sends
 // it traffic, and the grace period has passed since. A pod without a gate cannot be drained
 // where the API server does not heed the label.
-func drain(before *past, target Target, change Change, now time.Time) *Step {
+func drain(before *observed, target Target, change Change, now time.Time) *Step {
 	pod := before.pod
 	if !target.canDrain(pod) && (!IsMarkedNotReady(pod) || isReadyDespiteLabel(pod, target)) {
 		return nil
@@ -55,7 +55,7 @@ func (f PodFacts) Retire(target Target, now time.Time) *Step {
 	if isReadyDespiteLabel(f.Pod, target) {
 		return nil
 	}
-	step := drain(f.pastAt(now), target, Change{}, now)
+	step := drain(f.observedAt(now), target, Change{}, now)
 	if step != nil && step.Action == MarkNotReady {
 		step.Message = "it goes when the hold ends"
 	}
@@ -86,7 +86,7 @@ func waitUndrained(refused *Refusal, since time.Time) Step {
 }
 
 // refuseUndrained handles a change of a pod that cannot be drained for it.
-func refuseUndrained(before *past, target Target, refused *Refusal, now time.Time) Step {
+func refuseUndrained(before *observed, target Target, refused *Refusal, now time.Time) Step {
 	if target.Policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
 		return refuse(before, target, refused, now)
 	}
@@ -98,7 +98,7 @@ func refuseUndrained(before *past, target Target, refused *Refusal, now time.Tim
 	return step
 }
 
-func patch(before *past, change Change, target Target, now time.Time) Step {
+func patch(before *observed, change Change, target Target, now time.Time) Step {
 	pod := before.pod
 	message := change.String()
 	if why := target.WhyNotDrained(pod, change); why != "" {

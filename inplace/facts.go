@@ -108,8 +108,8 @@ type PodFacts struct {
 	// Claims are the steps of the pod's claims towards the templates of the target;
 	// empty where they are not to be changed.
 	Claims volumes.Claims
-	// past is known to a plan already; nil outside of one.
-	past *past
+	// read is what Read has found; nil if it was not called.
+	read *observed
 }
 
 // ComesBackAt returns the revision at which a new pod is made in the place of one.
@@ -130,18 +130,18 @@ func (w Workload) ComesBackAt(facts PodFacts) Revision {
 // read again by each plan otherwise; the plans that share it are made for the same
 // moment.
 func (f PodFacts) Read(now time.Time) PodFacts {
-	f.past = pastOf(f.Pod, now)
-	f.past.services = f.Services
+	f.read = observedOf(f.Pod, now)
+	f.read.services = f.Services
 	if f.From != nil {
-		f.past.template = f.From.Template
+		f.read.template = f.From.Template
 	}
 	return f
 }
 
-func (f PodFacts) pastAt(now time.Time) *past {
-	if f.past == nil {
+func (f PodFacts) observedAt(now time.Time) *observed {
+	if f.read == nil {
 		f = f.Read(now)
 	}
-	f.past.irreplaceable = f.Irreplaceable
-	return f.past
+	f.read.irreplaceable = f.Irreplaceable
+	return f.read
 }

@@ -18,9 +18,9 @@ import (
 
 // finish brings a pod that stays at its revision back into service: what is first
 // of these that has something to do or to wait for has its way.
-func finish(before *past, target Target, now time.Time) Step {
+func finish(before *observed, target Target, now time.Time) Step {
 	target.irreplaceable = before.irreplaceable
-	for _, next := range []func(*past, Target, time.Time) *Step{
+	for _, next := range []func(*observed, Target, time.Time) *Step{
 		gone, restart, evicted, resizeWhileOut, serve, relabel, settleSizes, becomeReady, atRest,
 	} {
 		if step := next(before, target, now); step != nil {
@@ -32,7 +32,7 @@ func finish(before *past, target Target, now time.Time) Step {
 
 // restart waits until every container that was changed runs as it should, and
 // changes those whose turn comes then.
-func restart(before *past, target Target, now time.Time) *Step {
+func restart(before *observed, target Target, now time.Time) *Step {
 	progress := before.progress()
 	if progress.Reason == ReasonNextBatch {
 		return ptr.To(nextBatch(before, target, progress, now))
@@ -59,7 +59,7 @@ func restart(before *past, target Target, now time.Time) *Step {
 
 // giveUpRestart handles a pod of which a container keeps its old environment: it is
 // recreated or, where the user wants no recreation, serves as it is.
-func giveUpRestart(before *past, target Target, progress Progress, now time.Time) Step {
+func giveUpRestart(before *observed, target Target, progress Progress, now time.Time) Step {
 	if target.Policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType && !target.frozen {
 		return remove(before.pod, target, Step{Reason: ReasonNotRestarted, Message: progress.unrestarted}, now)
 	}
@@ -74,7 +74,7 @@ func giveUpRestart(before *past, target Target, progress Progress, now time.Time
 }
 
 // serve opens the gates of a pod, and ends its drain.
-func serve(before *past, target Target, _ time.Time) *Step {
+func serve(before *observed, target Target, _ time.Time) *Step {
 	pod := before.pod
 	if !needsMarkReady(pod) || target.awaitsNode(pod) {
 		return nil
@@ -87,7 +87,7 @@ func serve(before *past, target Target, _ time.Time) *Step {
 }
 
 // relabel writes the state in which a pod is to be when nothing is done to it.
-func relabel(before *past, target Target, now time.Time) *Step {
+func relabel(before *observed, target Target, now time.Time) *Step {
 	if step := rest(before.pod, target, now); step != nil && step.Action != Wait {
 		return step
 	}
@@ -95,7 +95,7 @@ func relabel(before *past, target Target, now time.Time) *Step {
 }
 
 // becomeReady waits until the kubelet reports the pod ready.
-func becomeReady(before *past, target Target, now time.Time) *Step {
+func becomeReady(before *observed, target Target, now time.Time) *Step {
 	ready := condition(before.pod, corev1.PodReady)
 	if ready.Status == corev1.ConditionTrue {
 		return nil
@@ -108,13 +108,13 @@ func becomeReady(before *past, target Target, now time.Time) *Step {
 }
 
 // atRest waits for the hooks that have to be there before the pod counts.
-func atRest(before *past, target Target, now time.Time) *Step {
+func atRest(before *observed, target Target, now time.Time) *Step {
 	return rest(before.pod, target, now)
 }
 
 // gone returns the step of a pod that does not come back, whatever is wanted of it;
 // nil for others. One that has ended is replaced by its controller, not changed.
-func gone(before *past, target Target, now time.Time) *Step {
+func gone(before *observed, target Target, now time.Time) *Step {
 	pod := before.pod
 	switch {
 	case pod.DeletionTimestamp != nil:
@@ -133,7 +133,7 @@ func gone(before *past, target Target, now time.Time) *Step {
 
 // nextBatch changes the containers whose turn comes when those before them are
 // ready.
-func nextBatch(before *past, target Target, progress Progress, now time.Time) Step {
+func nextBatch(before *observed, target Target, progress Progress, now time.Time) Step {
 	if container := before.notReadyBefore(); container != "" {
 		return overdue(Step{
 			State: Verifying, Reason: ReasonNextBatch, Since: progress.Since,
@@ -176,7 +176,7 @@ const imagePatience = 45 * time.Second
 // overdueForImage is overdue for a pod that may wait for an image in vain: for so long since the
 // kubelet began to look for it, if that is over before the deadline. While the kubelet lets a
 // container wait that it has started often, it does not look, and says so in turn with the image.
-func overdueForImage(step Step, before *past, deadline time.Duration, now time.Time) *Step {
+func overdueForImage(step Step, before *observed, deadline time.Duration, now time.Time) *Step {
 	isInTurn := step.Reason == crashLoopBackOff && !before.progress().Proved
 	if !IsImageFailure(step.Reason) && !isInTurn {
 		return overdueStep(step, deadline, now)
@@ -191,9 +191,9 @@ func overdueForImage(step Step, before *past, deadline time.Duration, now time.T
 
 // looksForImagesSince returns when the kubelet began to look for the images of a pod: when the
 // last of its containers had stopped, or the pod had its volumes and its network.
-func (p *past) looksForImagesSince() time.Time {
-	since := condition(p.pod, corev1.PodReadyToStartContainers).LastTransitionTime.Time
-	for _, container := range p.containers {
+func (o *observed) looksForImagesSince() time.Time {
+	since := condition(o.pod, corev1.PodReadyToStartContainers).LastTransitionTime.Time
+	for _, container := range o.containers {
 		if ended := container.status.LastTerminationState.Terminated; ended != nil {
 			since = latest(since, ended.FinishedAt.Time)
 		}

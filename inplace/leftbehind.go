@@ -21,15 +21,15 @@ import (
 // that admission rewrote, whose sizes another client changed, or that a user has put right
 // by hand, nor where a newer Kubernetes gives templates another default.
 func LeftBehind(pod *corev1.Pod, at, wanted *Template, now time.Time) string {
-	p := pastOf(pod, now)
-	change := Change{Images: p.beganOnly()}
+	o := observedOf(pod, now)
+	change := Change{Images: o.beganOnly()}
 	if at != nil {
-		change.Images = append(change.Images, p.otherImages(at, wanted)...)
+		change.Images = append(change.Images, o.otherImages(at, wanted)...)
 		change.Labels = keyChanges(pod.Labels, at.Labels(), wanted.Labels())
 		change.Annotations = keyChanges(pod.Annotations, at.Annotations(), wanted.Annotations())
 		change.Tolerations = otherTolerations(pod.Spec.Tolerations, at.tolerations, wanted.tolerations)
 	}
-	change.Resize = p.otherSizes(wanted)
+	change.Resize = o.otherSizes(wanted)
 	if change.isEmpty() {
 		return ""
 	}
@@ -38,10 +38,10 @@ func LeftBehind(pod *corev1.Pod, at, wanted *Template, now time.Time) string {
 
 // otherImages returns the images that a pod has of one template, and that are others in
 // another.
-func (p *past) otherImages(at, wanted *Template) []ImageChange {
+func (o *observed) otherImages(at, wanted *Template) []ImageChange {
 	var changes []ImageChange
 	for _, c := range wanted.Containers() {
-		before, live := at.image(c.Name), p.container(c.Name)
+		before, live := at.image(c.Name), o.container(c.Name)
 		if live.name != "" && before != "" && before != c.Image && live.image != c.Image {
 			changes = append(changes, ImageChange{Container: c.Name, Sidecar: c.Sidecar, From: live.image, To: c.Image})
 		}
@@ -51,20 +51,20 @@ func (p *past) otherImages(at, wanted *Template) []ImageChange {
 
 // beganOnly returns the images that the pod's label speaks of, and that it was still to be
 // given.
-func (p *past) beganOnly() []ImageChange {
-	if p.state.Revision != RevisionOf(p.pod) {
+func (o *observed) beganOnly() []ImageChange {
+	if o.state.Revision != RevisionOf(o.pod) {
 		return nil
 	}
-	return slices.DeleteFunc(p.next(), func(c ImageChange) bool { return c.From == c.To })
+	return slices.DeleteFunc(o.next(), func(c ImageChange) bool { return c.From == c.To })
 }
 
 // otherSizes returns the sizes that we wrote, or were still to write, and that a template
 // does not say.
-func (p *past) otherSizes(wanted *Template) resize.Change {
-	before := p.template
-	p.template = wanted
-	defer func() { p.template = before }()
-	sizes, refused := p.unfinished(Target{}, true)
+func (o *observed) otherSizes(wanted *Template) resize.Change {
+	before := o.template
+	o.template = wanted
+	defer func() { o.template = before }()
+	sizes, refused := o.unfinished(Target{}, true)
 	if refused == nil {
 		return sizes
 	}

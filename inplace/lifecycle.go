@@ -140,7 +140,7 @@ func (t Target) isGivenUp(pod *corev1.Pod) bool {
 // holds it; nil if it does not. A pod that its hook has released is not held a second
 // time for a revision that overtakes the one it was released for, until it has come to
 // rest.
-func hold(before *past, target Target, change Change, now time.Time) *Step {
+func hold(before *observed, target Target, change Change, now time.Time) *Step {
 	pod := before.pod
 	hook := target.hooks().InPlaceUpdate
 	if hook == nil || change.isEmpty() {
@@ -175,7 +175,7 @@ func hold(before *past, target Target, change Change, now time.Time) *Step {
 	return step
 }
 
-func newPendingUpdate(before *past, change Change, revision string) *appsv1beta1.PendingUpdate {
+func newPendingUpdate(before *observed, change Change, revision string) *appsv1beta1.PendingUpdate {
 	pending := &appsv1beta1.PendingUpdate{
 		Revision:    revision,
 		Labels:      slices.Sorted(maps.Keys(change.Labels)),
@@ -192,7 +192,7 @@ func newPendingUpdate(before *past, change Change, revision string) *appsv1beta1
 }
 
 // announceSizes adds to a pending update the sizes that are changed.
-func announceSizes(before *past, pending *appsv1beta1.PendingUpdate, sizes resize.Change) {
+func announceSizes(before *observed, pending *appsv1beta1.PendingUpdate, sizes resize.Change) {
 	present, wanted := sizes.Before().Requirements(), sizes.Amounts().Requirements()
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		old, updated := present[name], wanted[name]

@@ -154,8 +154,8 @@ func (n *node) stopContainer() {
 
 // startContainer starts a container of the image that the kubelet works on.
 func (n *node) startContainer() {
-	last := pastOf(n.pod, builders.Start).container("main").status.ContainerID
-	status := corev1.ContainerStatus{Name: "main", ImageID: pastOf(n.pod, builders.Start).container("main").status.ImageID}
+	last := observedOf(n.pod, builders.Start).container("main").status.ContainerID
+	status := corev1.ContainerStatus{Name: "main", ImageID: observedOf(n.pod, builders.Start).container("main").status.ImageID}
 	n.running = ""
 	switch {
 	case strings.HasSuffix(n.wanted, ":missing"):

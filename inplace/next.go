@@ -20,7 +20,7 @@ func Next(facts PodFacts, target Target, now time.Time) Step {
 
 func next(facts PodFacts, target Target, now time.Time) Step {
 	pod := facts.Pod
-	before := facts.pastAt(now)
+	before := facts.observedAt(now)
 	target.irreplaceable = before.irreplaceable
 	if step := gone(before, target, now); step != nil {
 		return *step
@@ -67,7 +67,7 @@ func next(facts PodFacts, target Target, now time.Time) Step {
 
 // refuseUnlessKept handles what cannot change in place, where the sizes or the claims
 // of the pod have no say in that.
-func refuseUnlessKept(facts PodFacts, before *past, target Target, refused *Refusal, now time.Time) Step {
+func refuseUnlessKept(facts PodFacts, before *observed, target Target, refused *Refusal, now time.Time) Step {
 	_, isResize := target.verdictOn(refused)
 	switch {
 	case facts.Claims.KeepPod() && !isIdle(facts.Pod):
@@ -83,7 +83,7 @@ func refuseUnlessKept(facts PodFacts, before *past, target Target, refused *Refu
 
 // compareFacts compares the pod with the target, as far as its policy allows a
 // change in place. A revision that differs in nothing is always taken in place.
-func compareFacts(facts PodFacts, before *past, target Target) (Change, *Refusal) {
+func compareFacts(facts PodFacts, before *observed, target Target) (Change, *Refusal) {
 	var from *Template
 	if facts.From != nil {
 		from = facts.From.Template
@@ -112,7 +112,7 @@ func compareFacts(facts PodFacts, before *past, target Target) (Change, *Refusal
 
 // awaitCertainty lets an earlier change of a pod come to its end, where the next
 // cannot be made before it is certain what a container runs.
-func awaitCertainty(before *past, target Target, why *Refusal, now time.Time) Step {
+func awaitCertainty(before *observed, target Target, why *Refusal, now time.Time) Step {
 	if step := finish(before, target, now); step.State == Restarting || step.State == Stuck {
 		return step
 	}
@@ -123,7 +123,7 @@ func awaitCertainty(before *past, target Target, why *Refusal, now time.Time) St
 
 // refuse handles what cannot change in place: the pod is recreated or, where the
 // user wants no recreation, stays what it is.
-func refuse(before *past, target Target, refused *Refusal, now time.Time) Step {
+func refuse(before *observed, target Target, refused *Refusal, now time.Time) Step {
 	if target.Policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
 		return remove(before.pod, target, Step{Reason: refused.Reason, Message: refused.Message}, now)
 	}
@@ -132,7 +132,7 @@ func refuse(before *past, target Target, refused *Refusal, now time.Time) Step {
 }
 
 // stuck keeps a pod as it is, in service, that would have to be recreated.
-func stuck(before *past, target Target, refused *Refusal, why string, now time.Time) Step {
+func stuck(before *observed, target Target, refused *Refusal, why string, now time.Time) Step {
 	if step := finish(before, target, now); step.State != Settled {
 		return step
 	}
@@ -140,7 +140,7 @@ func stuck(before *past, target Target, refused *Refusal, why string, now time.T
 }
 
 // finishUnlessRefused is finish for a pod whose next batch the server may refuse.
-func finishUnlessRefused(facts PodFacts, before *past, target Target, now time.Time) Step {
+func finishUnlessRefused(facts PodFacts, before *observed, target Target, now time.Time) Step {
 	step := finish(before, target, now)
 	if step.Action == Recreate && step.Reason == ReasonNotRestarted && facts.Claims.KeepPod() && !isIdle(facts.Pod) {
 		return keepForClaims(facts, before, target, &Refusal{Reason: step.Reason, Message: step.Message}, now)
@@ -154,7 +154,7 @@ func finishUnlessRefused(facts PodFacts, before *past, target Target, now time.T
 
 // turnDown handles a change that the server refuses, or that would not come to what was asked
 // for: the server undoes what has a container restarted, or gives new pods other containers.
-func turnDown(facts PodFacts, before *past, target Target, now time.Time) Step {
+func turnDown(facts PodFacts, before *observed, target Target, now time.Time) Step {
 	if reason := facts.Refused.Reason; reason != ReasonNotRestarted && reason != ReasonInjectionChanged {
 		return deny(before, target, facts.Refused, now)
 	}
@@ -175,7 +175,7 @@ func soonest(a, b time.Time) time.Time {
 // recreated, unless its new sizes are refused and the workload wants that: whoever
 // wrote the rule that refuses it did not ask for it, and the rule may refuse the
 // new pod as well.
-func deny(before *past, target Target, refused *Refusal, now time.Time) Step {
+func deny(before *observed, target Target, refused *Refusal, now time.Time) Step {
 	if verdict, _ := target.verdictOn(refused); verdict == resize.Recreate {
 		return evict(before.pod, target, Step{Reason: refused.Reason, Message: refused.Message}, now)
 	}

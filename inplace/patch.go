@@ -106,7 +106,7 @@ func RevisionPatch(pod *corev1.Pod, step Step) ([]byte, error) {
 func TrialPatch(pod *corev1.Pod, step Step, revision string, now time.Time) ([]byte, error) {
 	step.Action, step.Lifecycle = Patch, ""
 	step.Change.Images, step.Change.Later = step.Change.all(), nil
-	step.Record = newState(pastOf(pod, now), step.Change, revision, now)
+	step.Record = newState(observedOf(pod, now), step.Change, revision, now)
 	return RevisionPatch(pod, step)
 }
 

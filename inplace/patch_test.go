@@ -51,7 +51,7 @@ func imageStep(pod *corev1.Pod) Step {
 		Annotations: map[string]*string{"note": nil},
 		Images:      imageTo(alpineImage, latestImage),
 	}
-	return Step{Action: Patch, Change: change, Record: newState(pastOf(pod, patched), change, "b", patched)}
+	return Step{Action: Patch, Change: change, Record: newState(observedOf(pod, patched), change, "b", patched)}
 }
 
 func TestRevisionPatchOfAnImage(t *testing.T) {
@@ -106,7 +106,7 @@ func TestRevisionPatchIsRefusedWhenThePodHasChanged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			pod := twoContainers().Build()
-			patch, err := RevisionPatch(pod, Step{Action: Patch, Change: change, Record: newState(pastOf(pod, patched), change, "b", patched)})
+			patch, err := RevisionPatch(pod, Step{Action: Patch, Change: change, Record: newState(observedOf(pod, patched), change, "b", patched)})
 			g.Expect(err).NotTo(HaveOccurred())
 			sent := metav1.PartialObjectMetadata{}
 			g.Expect(json.Unmarshal(patch, &sent)).To(Succeed())
@@ -120,7 +120,7 @@ func TestRevisionPatchOfMetadataHasNoSpec(t *testing.T) {
 	g := NewWithT(t)
 	pod := twoContainers().Build()
 	change := Change{Labels: map[string]*string{"tier": ptr.To("db")}}
-	patch, err := RevisionPatch(pod, Step{Action: Patch, Change: change, Record: newState(pastOf(pod, patched), change, "b", patched)})
+	patch, err := RevisionPatch(pod, Step{Action: Patch, Change: change, Record: newState(observedOf(pod, patched), change, "b", patched)})
 	g.Expect(err).NotTo(HaveOccurred())
 	fields := map[string]any{}
 	g.Expect(json.Unmarshal(patch, &fields)).To(Succeed())

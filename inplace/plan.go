@@ -297,7 +297,7 @@ func (p *planner) decideUnavailable(v *view) {
 		return
 	}
 	// A new pod serves at its revision meanwhile.
-	if step := finish(v.facts.past, p.workload.Target, p.now); step.Action == MarkReady || step.Action == SetLifecycle {
+	if step := finish(v.facts.read, p.workload.Target, p.now); step.Action == MarkReady || step.Action == SetLifecycle {
 		v.Step = step
 		p.move(v, "until its turn comes")
 		return
@@ -324,7 +324,7 @@ func (p *planner) decideResize(v *view) {
 	switch {
 	case v.class == broken:
 		p.move(v, "broken: outside of maxConcurrent")
-	case v.facts.past.resized.IsUnderWay():
+	case v.facts.read.resized.IsUnderWay():
 		p.move(v, "being resized already")
 	case v.holdsResizes(p.workload.Target):
 		p.move(v, "resized before, and not ready since")

@@ -46,15 +46,15 @@ func UpdatedInPlace(pod *corev1.Pod) bool {
 // It holds an entry for every container that the change restarts, and keeps the
 // entries of containers whose earlier change was not seen to complete: nothing
 // that is still under way is forgotten when the next revision overtakes it.
-func newState(p *past, change Change, revision string, now time.Time) *appsv1beta1.InPlaceUpdateState {
+func newState(o *observed, change Change, revision string, now time.Time) *appsv1beta1.InPlaceUpdateState {
 	entries := map[string]appsv1beta1.InPlaceUpdateContainerStatus{}
-	for name, e := range p.evidence {
+	for name, e := range o.evidence {
 		if !e.proved() || e.isOpen() {
 			entries[name] = e.entry
 		}
 	}
 	for _, image := range change.Images {
-		entry := newEntry(p.container(image.Container), image, p.evidence[image.Container])
+		entry := newEntry(o.container(image.Container), image, o.evidence[image.Container])
 		entry.Resizing = slices.Contains(change.Resize.Restarted(), image.Container)
 		entries[image.Container] = entry
 	}
@@ -62,23 +62,23 @@ func newState(p *past, change Change, revision string, now time.Time) *appsv1bet
 		Revision:              revision,
 		UpdateTimestamp:       metav1.NewTime(now),
 		LastContainerStatuses: entries,
-		EquivalentImages:      spelledOtherwise(p.state.EquivalentImages, change),
+		EquivalentImages:      spelledOtherwise(o.state.EquivalentImages, change),
 	}
-	recordBatches(state, p.state, change)
+	recordBatches(state, o.state, change)
 	state.NextContainerResources = change.Shrink.Amounts().Requirements()
-	state.Resized, state.ResizedFrom = stillAnswered(p, change.Resizes())
+	state.Resized, state.ResizedFrom = stillAnswered(o, change.Resizes())
 	return state
 }
 
 // stillAnswered returns what the API server made of sizes, and of which, for those
 // that are not changed now.
-func stillAnswered(p *past, changed resize.Change) (stored, asked map[string]corev1.ResourceRequirements) {
-	if len(p.state.Resized) == 0 {
+func stillAnswered(o *observed, changed resize.Change) (stored, asked map[string]corev1.ResourceRequirements) {
+	if len(o.state.Resized) == 0 {
 		return nil, nil
 	}
 	now := changed.Amounts()
-	return resize.FromRequirements(p.state.Resized, p.pod).Without(now).Requirements(),
-		resize.FromRequirements(p.state.ResizedFrom, p.pod).Without(now).Requirements()
+	return resize.FromRequirements(o.state.Resized, o.pod).Without(now).Requirements(),
+		resize.FromRequirements(o.state.ResizedFrom, o.pod).Without(now).Requirements()
 }
 
 // spelledOtherwise returns the images that stand for others after a change.

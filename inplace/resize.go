@@ -23,7 +23,7 @@ import (
 // grow makes what is to be changed before the pod is taken out of service, and
 // waits until the node has done it; nil if there is nothing to do and nothing to
 // wait for. A resize of an earlier revision is not waited for.
-func grow(before *past, target Target, change Change, now time.Time) *Step {
+func grow(before *observed, target Target, change Change, now time.Time) *Step {
 	if len(change.Grow) > 0 {
 		rest := Change{Images: change.Images, Later: change.Later, Resize: change.Resize, Shrink: change.Shrink}
 		return &Step{
@@ -51,7 +51,7 @@ func grow(before *past, target Target, change Change, now time.Time) *Step {
 }
 
 // awaitResize waits for the node, or gives up waiting, as the workload wants it.
-func awaitResize(before *past, target Target, now time.Time) Step {
+func awaitResize(before *observed, target Target, now time.Time) Step {
 	verdict, progress := target.resizePolicy().Judge(before.resized, now)
 	step := Step{
 		State: Resizing, Reason: resizeReasons[progress.State], Message: progress.Message,
@@ -94,7 +94,7 @@ func (t Target) resizePolicy() resize.Policy {
 
 // settleSizes finishes or takes back the resizes of a pod that stays at its
 // revision; nil if there is nothing to do and nothing to wait for.
-func settleSizes(before *past, target Target, now time.Time) *Step {
+func settleSizes(before *observed, target Target, now time.Time) *Step {
 	if step := resizeAgain(before, target, isReady(before.pod), now); step != nil {
 		return step
 	}
@@ -107,7 +107,7 @@ func settleSizes(before *past, target Target, now time.Time) *Step {
 
 // evicted returns the step that makes a pod go whose resize does not succeed, or
 // that waits for its hook to release it; nil if it stays.
-func evicted(before *past, target Target, now time.Time) *Step {
+func evicted(before *observed, target Target, now time.Time) *Step {
 	if before.resized.State == resize.Done {
 		return nil
 	}
@@ -124,7 +124,7 @@ func evicted(before *past, target Target, now time.Time) *Step {
 // again only when that was done for which it is: its containers have been restarted
 // for their sizes, or what another client changed was set back. One that has no room
 // goes back: what it waits for may never come.
-func resizeWhileOut(before *past, target Target, now time.Time) *Step {
+func resizeWhileOut(before *observed, target Target, now time.Time) *Step {
 	out, held := IsMarkedNotReady(before.pod), IsPreparingUpdate(before.pod) && target.Lifecycle != nil
 	if !out && !held {
 		return nil
@@ -142,7 +142,7 @@ func resizeWhileOut(before *past, target Target, now time.Time) *Step {
 
 // resizeAgain returns the step that makes the sizes of a pod what its revision
 // says; nil if they are.
-func resizeAgain(before *past, target Target, serves bool, now time.Time) *Step {
+func resizeAgain(before *observed, target Target, serves bool, now time.Time) *Step {
 	pod := before.pod
 	sizes, refused := before.unfinished(target, serves)
 	if refused != nil {

@@ -794,9 +794,9 @@ func TestSizesThatPodsAreNotReadyWithAreNotRolledOutFurther(t *testing.T) {
 func TestWhatIsDueHasAnOrder(t *testing.T) {
 	g := NewWithT(t)
 	facts := atMixedV(nil)
-	first := facts.Read(after(10)).past.shrinks()
+	first := facts.Read(after(10)).read.shrinks()
 	for range 20 {
-		g.Expect(facts.Read(after(10)).past.shrinks()).To(Equal(first))
+		g.Expect(facts.Read(after(10)).read.shrinks()).To(Equal(first))
 	}
 	g.Expect(first).To(HaveLen(2))
 }

@@ -50,7 +50,7 @@ func WithAnswer(pod *corev1.Pod, step Step, answer *corev1.Pod, now time.Time) S
 		return step
 	}
 	if step.Record == nil {
-		before := pastOf(pod, now)
+		before := observedOf(pod, now)
 		step.Record = newState(before, Change{Shrink: before.shrinks()}, RevisionOf(pod), now)
 		step.Change = Change{}
 	}

@@ -12,10 +12,10 @@ import (
 
 // imageChanges returns the containers whose image is to be changed, or to be
 // spelled otherwise so that they are restarted.
-func (p *past) imageChanges(from, to *Template) ([]ImageChange, *Refusal) {
+func (o *observed) imageChanges(from, to *Template) ([]ImageChange, *Refusal) {
 	var changes []ImageChange
 	for _, wanted := range to.Containers() {
-		c := newContainerChange(p, wanted, from, to)
+		c := newContainerChange(o, wanted, from, to)
 		image, refused := c.decide()
 		if refused != nil {
 			return nil, refused
@@ -50,17 +50,17 @@ type containerChange struct {
 	alias bool
 }
 
-func newContainerChange(p *past, wanted Container, from, to *Template) containerChange {
+func newContainerChange(o *observed, wanted Container, from, to *Template) containerChange {
 	c := containerChange{
-		live:     p.container(wanted.Name),
+		live:     o.container(wanted.Name),
 		wanted:   wanted,
 		before:   from.image(wanted.Name),
 		stale:    staleEnv(wanted.Name, from, to),
-		evidence: p.evidence[wanted.Name],
+		evidence: o.evidence[wanted.Name],
 	}
-	_, c.pending = p.state.NextContainerImages[wanted.Name]
-	c.pendingReads = p.state.NextContainerReads[wanted.Name]
-	if c.base, c.alias = p.state.EquivalentImages[wanted.Name]; !c.alias || c.wanted.Image != c.before {
+	_, c.pending = o.state.NextContainerImages[wanted.Name]
+	c.pendingReads = o.state.NextContainerReads[wanted.Name]
+	if c.base, c.alias = o.state.EquivalentImages[wanted.Name]; !c.alias || c.wanted.Image != c.before {
 		c.base = c.live.image
 	}
 	return c

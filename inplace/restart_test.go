@@ -99,7 +99,7 @@ func TestARestartForAnAnnotation(t *testing.T) {
 		r.act()
 		g.Expect(r.starts).To(Equal(before+1), "one restart")
 		r.expectDone()
-		g.Expect(pastOf(r.pod, r.now).state.EquivalentImages).To(Or(BeEmpty(), HaveKeyWithValue("main", alpineImage)))
+		g.Expect(observedOf(r.pod, r.now).state.EquivalentImages).To(Or(BeEmpty(), HaveKeyWithValue("main", alpineImage)))
 		r.now = r.now.Add(time.Hour)
 	}
 	g.Expect(r.pod.Spec.Containers[0].Image).To(Equal(alpineImage), "the spelling goes to and fro")

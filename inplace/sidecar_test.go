@@ -264,7 +264,7 @@ func TestWhatRanOnceHoldsUpNothing(t *testing.T) {
 	state := proxyRecord(proxyV1)
 	state.LastContainerStatuses["setup"] = appsv1beta1.InPlaceUpdateContainerStatus{ContainerID: "containerd://setup-1", Image: "setup:0"}
 	pod := sidecarPod("b", proxyV2, newProxy(2)).Record(state).Generation(3, 3).Build()
-	g.Expect(finish(pastOf(pod, patched), Target{}, after(3))).To(Equal(Step{State: Settled}))
+	g.Expect(finish(observedOf(pod, patched), Target{}, after(3))).To(Equal(Step{State: Settled}))
 
 	pod = sidecarPod("b", proxyV2, newProxy(2)).Record(state).Generation(3, 3).Ready(false, after(2)).Build()
 	g.Expect(IsBroken(pod)).To(BeFalse())
@@ -302,7 +302,7 @@ func TestRevisionPatchOfASidecar(t *testing.T) {
 		},
 	} {
 		change := Change{Images: tc.images}
-		patch, err := RevisionPatch(pod, Step{Action: Patch, Change: change, Record: newState(pastOf(pod, patched), change, "b", patched)})
+		patch, err := RevisionPatch(pod, Step{Action: Patch, Change: change, Record: newState(observedOf(pod, patched), change, "b", patched)})
 		g.Expect(err).NotTo(HaveOccurred())
 		sent := map[string]json.RawMessage{}
 		g.Expect(json.Unmarshal(patch, &sent)).To(Succeed())

@@ -13,40 +13,40 @@ import (
 )
 
 // addResizes adds to a change the amounts that separate the pod from a template.
-func (p *past) addResizes(change *Change, from, to *Template) *Refusal {
-	begun := p.own.Union(sets.KeySet(p.due()))
+func (o *observed) addResizes(change *Change, from, to *Template) *Refusal {
+	begun := o.own.Union(sets.KeySet(o.due()))
 	if len(begun) == 0 && from.amounts.Equal(to.amounts) {
 		return nil // as nearly always
 	}
-	all, refused := resize.Compare(p.pod, p.answered(resize.Wish{
+	all, refused := resize.Compare(o.pod, o.answered(resize.Wish{
 		From: from.amounts, To: to.amounts, Derived: to.derived, Begun: begun,
 	}))
 	if refused != nil {
 		return resizeRefusal(refused)
 	}
 	change.Resize = all
-	if len(change.Images) > 0 && p.pod.Status.Phase == corev1.PodRunning {
+	if len(change.Images) > 0 && o.pod.Status.Phase == corev1.PodRunning {
 		// One that has not run yet is not served by an order; it may have no room
 		// on any node before it shrinks.
-		change.Grow, change.Resize, change.Shrink = all.Split(p.pod, containersOf(change.Images), containersOf(change.Later))
+		change.Grow, change.Resize, change.Shrink = all.Split(o.pod, containersOf(change.Images), containersOf(change.Later))
 	}
 	return nil
 }
 
 // due returns the amounts that the record of the pod leaves for when it serves
 // again.
-func (p *past) due() resize.Amounts {
-	if p.state.Revision != RevisionOf(p.pod) {
+func (o *observed) due() resize.Amounts {
+	if o.state.Revision != RevisionOf(o.pod) {
 		return nil
 	}
-	return resize.FromRequirements(p.state.NextContainerResources, p.pod)
+	return resize.FromRequirements(o.state.NextContainerResources, o.pod)
 }
 
 // answered adds to a wish what the API server made of earlier ones.
-func (p *past) answered(wish resize.Wish) resize.Wish {
-	if len(p.state.Resized) > 0 {
-		wish.Asked = resize.FromRequirements(p.state.ResizedFrom, p.pod)
-		wish.Answered = resize.FromRequirements(p.state.Resized, p.pod)
+func (o *observed) answered(wish resize.Wish) resize.Wish {
+	if len(o.state.Resized) > 0 {
+		wish.Asked = resize.FromRequirements(o.state.ResizedFrom, o.pod)
+		wish.Answered = resize.FromRequirements(o.state.Resized, o.pod)
 	}
 	return wish
 }
@@ -55,54 +55,54 @@ func (p *past) answered(wish resize.Wish) resize.Wish {
 // and that are for us to change: what was begun, or is to be taken back, and what
 // others changed if that is set back. What is due when the pod serves is among them
 // if it does.
-func (p *past) unfinished(target Target, serves bool) (resize.Change, *resize.Refusal) {
-	if p.template == nil || target.CannotResize {
+func (o *observed) unfinished(target Target, serves bool) (resize.Change, *resize.Refusal) {
+	if o.template == nil || target.CannotResize {
 		return nil, nil
 	}
 	enforce := target.Resize.Enforce && !target.frozen
-	wanted, due := p.template.amounts, p.due()
-	if len(due) == 0 && !enforce && wanted.Holds(p.pod, p.own) {
+	wanted, due := o.template.amounts, o.due()
+	if len(due) == 0 && !enforce && wanted.Holds(o.pod, o.own) {
 		return nil, nil // as nearly always
 	}
-	wish := p.answered(resize.Wish{From: wanted, To: wanted, Derived: p.template.derived, Begun: p.own, Enforce: enforce})
+	wish := o.answered(resize.Wish{From: wanted, To: wanted, Derived: o.template.derived, Begun: o.own, Enforce: enforce})
 	if serves {
-		wish.Begun = p.own.Union(sets.KeySet(due))
+		wish.Begun = o.own.Union(sets.KeySet(due))
 	} else if len(due) > 0 {
 		wish.From = wanted.Without(due)
 		wish.To = wish.From
-		wish.Begun = p.own.Difference(sets.KeySet(due))
+		wish.Begun = o.own.Difference(sets.KeySet(due))
 	}
-	return resize.Compare(p.pod, wish)
+	return resize.Compare(o.pod, wish)
 }
 
 // sizesWith returns the amounts that are changed together with images whose turn has come,
 // of those that were left for later, and those that still are.
-func (p *past) sizesWith(images []ImageChange, target Target) (with, later resize.Change, refused *resize.Refusal) {
-	due := p.due()
-	now := due.Together(p.pod, containersOf(images))
-	if len(now) == 0 || p.template == nil || target.CannotResize {
+func (o *observed) sizesWith(images []ImageChange, target Target) (with, later resize.Change, refused *resize.Refusal) {
+	due := o.due()
+	now := due.Together(o.pod, containersOf(images))
+	if len(now) == 0 || o.template == nil || target.CannotResize {
 		return nil, asChange(due), nil
 	}
 	rest := due.Without(now)
-	wanted := p.template.amounts.Without(rest)
-	with, refused = resize.Compare(p.pod, p.answered(resize.Wish{
-		From: wanted, To: wanted, Derived: p.template.derived, Begun: p.own.Difference(sets.KeySet(rest)).Union(sets.KeySet(now)),
+	wanted := o.template.amounts.Without(rest)
+	with, refused = resize.Compare(o.pod, o.answered(resize.Wish{
+		From: wanted, To: wanted, Derived: o.template.derived, Begun: o.own.Difference(sets.KeySet(rest)).Union(sets.KeySet(now)),
 	}))
 	return with, asChange(rest), refused
 }
 
 // hasGrown reports whether the pod was resized for a revision whose label it does
 // not have yet, and the node has not said that it cannot be.
-func (p *past) hasGrown(target Target) bool {
-	if p.template == nil || RevisionOf(p.pod) == target.Name || p.resized.State != resize.Done && !p.resized.IsUnderWay() {
+func (o *observed) hasGrown(target Target) bool {
+	if o.template == nil || RevisionOf(o.pod) == target.Name || o.resized.State != resize.Done && !o.resized.IsUnderWay() {
 		return false
 	}
-	live := resize.AmountsOf(&p.pod.Spec)
-	for field := range p.own {
-		if p.template.derived.Has(field) {
+	live := resize.AmountsOf(&o.pod.Spec)
+	for field := range o.own {
+		if o.template.derived.Has(field) {
 			continue // it has other containers to follow, too
 		}
-		if size, ok := p.template.amounts[field]; !ok || !live.Is(field, size) {
+		if size, ok := o.template.amounts[field]; !ok || !live.Is(field, size) {
 			return true
 		}
 	}
@@ -112,12 +112,12 @@ func (p *past) hasGrown(target Target) bool {
 // grewFor reports whether the pod was made larger for a template that it is not
 // labeled with yet. What restarts containers is made together with their images, and
 // not waited for before.
-func (p *past) grewFor(template *Template) bool {
-	live := resize.AmountsOf(&p.pod.Spec)
-	for field := range p.own {
+func (o *observed) grewFor(template *Template) bool {
+	live := resize.AmountsOf(&o.pod.Spec)
+	for field := range o.own {
 		size, ok := template.amounts[field]
-		before, had := p.template.amounts[field]
-		if ok && live.Is(field, size) && (!had || before.Cmp(size) != 0) && !resize.RestartsFor(p.pod, field) {
+		before, had := o.template.amounts[field]
+		if ok && live.Is(field, size) && (!had || before.Cmp(size) != 0) && !resize.RestartsFor(o.pod, field) {
 			return true
 		}
 	}
@@ -126,25 +126,25 @@ func (p *past) grewFor(template *Template) bool {
 
 // isFinished reports whether the pod has, as far as that is for us to see to, the
 // sizes of its own revision.
-func (p *past) isFinished() bool {
-	if len(p.state.NextContainerResources) > 0 && p.state.Revision == RevisionOf(p.pod) {
+func (o *observed) isFinished() bool {
+	if len(o.state.NextContainerResources) > 0 && o.state.Revision == RevisionOf(o.pod) {
 		return false
 	}
-	sizes, refused := p.unfinished(Target{}, true)
+	sizes, refused := o.unfinished(Target{}, true)
 	return len(sizes) == 0 && refused == nil
 }
 
 // isDrift reports whether sizes were changed by another client.
-func (p *past) isDrift(sizes resize.Change) bool {
-	due := p.due()
+func (o *observed) isDrift(sizes resize.Change) bool {
+	due := o.due()
 	return slices.ContainsFunc(sizes, func(d resize.Delta) bool {
 		_, isDue := due[d.Field]
-		return !isDue && !p.own.Has(d.Field)
+		return !isDue && !o.own.Has(d.Field)
 	})
 }
 
 // shrinks returns what is due as a change, for a record that keeps it.
-func (p *past) shrinks() resize.Change { return asChange(p.due()) }
+func (o *observed) shrinks() resize.Change { return asChange(o.due()) }
 
 func asChange(due resize.Amounts) resize.Change {
 	var change resize.Change

@@ -31,7 +31,7 @@ func (t Target) verdictOn(refused *Refusal) (resize.Verdict, bool) {
 }
 
 // refuseSizes handles what is refused of a pod that stays at its revision.
-func refuseSizes(before *past, target Target, refused *Refusal, now time.Time) Step {
+func refuseSizes(before *observed, target Target, refused *Refusal, now time.Time) Step {
 	verdict, isResize := target.verdictOn(refused)
 	step := Step{Reason: refused.Reason, Message: refused.Message}
 	isOurs := len(before.own)+len(before.due()) > 0

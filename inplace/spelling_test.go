@@ -27,7 +27,7 @@ func TestMessagesNameWhatTheirKindHas(t *testing.T) {
 		ours, native string
 	}{
 		"refused": {only, func(target Target) string {
-			return refuse(pastOf(pod, after(0)), target, &Refusal{Reason: ReasonFieldImmutable, Message: "no"}, after(0)).Message
+			return refuse(observedOf(pod, after(0)), target, &Refusal{Reason: ReasonFieldImmutable, Message: "no"}, after(0)).Message
 		}, "podUpdatePolicy InPlaceOnly keeps the pod as it is", "label insitu.dev/update-policy=InPlaceOnly keeps the pod as it is"},
 		"its size is refused": {only, func(target Target) string { return target.kept(ReasonResizeDenied, "no") },
 			"podUpdatePolicy InPlaceOnly keeps the pod at its old size", "label insitu.dev/update-policy=InPlaceOnly keeps the pod at its old size"},

@@ -98,7 +98,7 @@ func claimVolumesOf(pod *corev1.Pod, revision Revision) []corev1.Volume {
 func keepIrreplaceable(facts PodFacts, target Target, now time.Time) Step {
 	refused := facts.Irreplaceable
 	target.frozen = true // nothing is recreated, also not for what was given up before
-	if step := finish(facts.past, target, now); step.Action == MarkReady || step.Action == SetLifecycle && !step.Deletes() {
+	if step := finish(facts.read, target, now); step.Action == MarkReady || step.Action == SetLifecycle && !step.Deletes() {
 		return step
 	}
 	state := Stuck

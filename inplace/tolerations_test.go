@@ -153,7 +153,7 @@ func TestTolerationsThatAreLeftBehind(t *testing.T) {
 // A hook that is asked reads all tolerations that the pod will have.
 func TestAHookReadsTolerations(t *testing.T) {
 	pod := builders.Pod("web-0", "a", "nginx:alpine").Build()
-	pending := newPendingUpdate(pastOf(pod, after(0)), Change{Tolerations: []corev1.Toleration{{Key: "gpu"}}}, "b")
+	pending := newPendingUpdate(observedOf(pod, after(0)), Change{Tolerations: []corev1.Toleration{{Key: "gpu"}}}, "b")
 
 	NewWithT(t).Expect(json.Marshal(pending)).To(MatchJSON(`{"revision":"b","tolerations":[{"key":"gpu"}]}`))
 }

@@ -55,8 +55,8 @@ func newView(w Workload, i int, now time.Time) *view {
 	facts := w.Pods[i]
 	pod := facts.Pod
 	atTarget := RevisionOf(pod) == w.Target.Name
-	facts.past = facts.pastAt(now)
-	progress := facts.past.progress()
+	facts.read = facts.observedAt(now)
+	progress := facts.read.progress()
 	v := &view{
 		facts: facts,
 		asked: AsksForDeletion(facts),
@@ -77,12 +77,12 @@ func newView(w Workload, i int, now time.Time) *view {
 	if v.wants {
 		v.Step = Next(facts, w.Target, now)
 	} else {
-		v.Step = finishWithClaims(facts, facts.past, w.Target, now)
+		v.Step = finishWithClaims(facts, facts.read, w.Target, now)
 	}
 	if facts.Irreplaceable != nil && v.Step.Deletes() && !v.Step.Evict {
 		v.Step = keepIrreplaceable(facts, w.Target, now)
 	}
-	v.reserved = v.wants && facts.past.hasGrown(w.Target) || facts.past.resized.State == resize.Deferred && facts.past.resized.Restarts
+	v.reserved = v.wants && facts.read.hasGrown(w.Target) || facts.read.resized.State == resize.Deferred && facts.read.resized.Restarts
 	v.wants = v.wants || takesOutForSizes(v.Step)
 	v.between = !v.wants && progress.Reason == ReasonNextBatch && v.Step.LeadsToPatch() && v.Serves
 	return v
@@ -114,14 +114,14 @@ func serves(pod *corev1.Pod, w Workload, now time.Time) bool {
 // being resized or, since it was, has not been ready. One whose kubelet does not
 // answer takes none.
 func (v *view) holdsResizes(target Target) bool {
-	state := v.facts.past.resized.State
+	state := v.facts.read.resized.State
 	switch {
 	case v.Pod.DeletionTimestamp != nil:
 		return false
 	case v.Ready:
-		return v.facts.past.resized.IsUnderWay()
+		return v.facts.read.resized.IsUnderWay()
 	case state == resize.InProgress, state == resize.Done:
-		return len(v.facts.past.own) > 0 && RevisionOf(v.Pod) == target.Name && UpdatedInPlace(v.Pod)
+		return len(v.facts.read.own) > 0 && RevisionOf(v.Pod) == target.Name && UpdatedInPlace(v.Pod)
 	default:
 		return false
 	}
@@ -131,7 +131,7 @@ func (v *view) holdsResizes(target Target) bool {
 // pod does not hold, also where the pod is out of service for something else. What is
 // broken takes none.
 func (v *view) startsResize(target Target) bool {
-	return v.Step.Action == Resize && v.class != broken && !v.facts.past.resized.IsUnderWay() && !v.holdsResizes(target)
+	return v.Step.Action == Resize && v.class != broken && !v.facts.read.resized.IsUnderWay() && !v.holdsResizes(target)
 }
 
 func classOf(pod *corev1.Pod, target Target, complete bool) class {

@@ -176,9 +176,9 @@ var mutants = []mutant{
 	},
 	{
 		// A container of a later batch keeps the old image.
-		"batch-forgotten", "inplace/past.go",
-		"if progress.Next = p.next(); len(progress.Next) > 0 {",
-		"if progress.Next = p.next(); len(progress.Next) > 99 {",
+		"batch-forgotten", "inplace/observed.go",
+		"if progress.Next = o.next(); len(progress.Next) > 0 {",
+		"if progress.Next = o.next(); len(progress.Next) > 99 {",
 	},
 	{
 		// A container that reads what changed keeps the old value.

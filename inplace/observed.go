@@ -17,9 +17,9 @@ import (
 	"github.com/insitu-dev/insitu/resize"
 )
 
-// past is what is known of the in-place updates of a pod up to now. It is read
-// from the pod once for each plan.
-type past struct {
+// observed is what a pod shows of its in-place updates up to now. It is read from the
+// pod once for each plan.
+type observed struct {
 	pod *corev1.Pod
 	// services are as in PodFacts.
 	services []string
@@ -43,52 +43,52 @@ type past struct {
 	known *Progress
 }
 
-func pastOf(pod *corev1.Pod, now time.Time) *past {
-	p := &past{pod: pod, containers: liveContainers(pod)}
+func observedOf(pod *corev1.Pod, now time.Time) *observed {
+	o := &observed{pod: pod, containers: liveContainers(pod)}
 	var written time.Time
-	p.own, written = resize.Written(pod)
-	p.resized = resize.Observe(pod, p.own, written, now)
+	o.own, written = resize.Written(pod)
+	o.resized = resize.Observe(pod, o.own, written, now)
 	state, err := readState(pod)
 	if err != nil || state == nil {
-		return p
+		return o
 	}
-	p.state, p.evidence = *state, make(map[string]*evidence, len(state.LastContainerStatuses))
-	for _, container := range p.containers {
+	o.state, o.evidence = *state, make(map[string]*evidence, len(state.LastContainerStatuses))
+	for _, container := range o.containers {
 		entry, ok := state.LastContainerStatuses[container.name]
 		if !ok {
 			continue
 		}
 		e := &evidence{liveContainer: container, node: pod.Spec.NodeName, entry: entry}
 		e.judge(pod, state.UpdateTimestamp.Time, now)
-		p.evidence[container.name] = e
+		o.evidence[container.name] = e
 	}
-	return p
+	return o
 }
 
 // container returns a container of the pod; the zero container if it has none of
 // the name.
-func (p *past) container(name string) liveContainer {
-	for i := range p.containers {
-		if p.containers[i].name == name {
-			return p.containers[i]
+func (o *observed) container(name string) liveContainer {
+	for i := range o.containers {
+		if o.containers[i].name == name {
+			return o.containers[i]
 		}
 	}
 	return liveContainer{}
 }
 
 // progress is what Observe promises.
-func (p *past) progress() Progress {
-	if p.known == nil {
-		p.known = ptr.To(p.judge())
+func (o *observed) progress() Progress {
+	if o.known == nil {
+		o.known = ptr.To(o.judge())
 	}
-	return *p.known
+	return *o.known
 }
 
-func (p *past) judge() Progress {
+func (o *observed) judge() Progress {
 	progress := Progress{
-		Complete: true, Proved: p.resized.State == resize.Done && p.isFinished(), Since: p.state.UpdateTimestamp.Time, Recheck: p.resized.Recheck,
+		Complete: true, Proved: o.resized.State == resize.Done && o.isFinished(), Since: o.state.UpdateTimestamp.Time, Recheck: o.resized.Recheck,
 	}
-	all := p.evidence
+	all := o.evidence
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		progress.Proved = progress.Proved && all[name].proved()
 		if all[name].done() {
@@ -105,11 +105,11 @@ func (p *past) judge() Progress {
 			progress.Recheck = at
 		}
 	}
-	if progress.Complete && p.resized.Restarts && p.resized.IsUnderWay() {
+	if progress.Complete && o.resized.Restarts && o.resized.IsUnderWay() {
 		progress.Complete = false
-		progress.Reason, progress.Message = resizeReasons[p.resized.State], p.resized.Message
+		progress.Reason, progress.Message = resizeReasons[o.resized.State], o.resized.Message
 	}
-	if progress.Next = p.next(); len(progress.Next) > 0 {
+	if progress.Next = o.next(); len(progress.Next) > 0 {
 		progress.Proved = false
 		if progress.Complete {
 			progress.Complete = false
