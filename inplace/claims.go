@@ -6,10 +6,10 @@ package inplace
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 
 	"github.com/insitu-dev/insitu/volumes"
 )
@@ -52,26 +52,26 @@ func refuseOtherClaims(pod *corev1.Pod, target Target) *Refusal {
 // detachForClaims returns the step that makes a pod go whose claims need that; nil if
 // none does. A pod in the middle of a change comes to rest first, and begins no other one,
 // unless it is broken: another claim may be what it needs.
-func detachForClaims(facts PodFacts, before *observed, target Target, now time.Time) *Step {
-	claims := facts.Claims.In(volumes.Detaching)
-	if len(claims) == 0 || facts.Claims.KeepPod() {
+func (s *situation) detachForClaims() *Step {
+	claims := s.facts.Claims.In(volumes.Detaching)
+	if len(claims) == 0 || s.facts.Claims.KeepPod() {
 		return nil
 	}
-	step := remove(facts.Pod, target, Step{Reason: claims[0].Reason, Message: claims.Message()}, now)
-	if !before.progress().Complete {
-		step = noteDetached(finish(before, target, now), facts)
-		if IsBroken(facts.Pod) || step.State == Settled {
-			return nil
-		}
+	if s.observed.progress().Complete {
+		return ptr.To(s.remove(claims[0].Reason, claims.Message()))
+	}
+	step := s.finish()
+	if IsBroken(s.facts.Pod) || step.State == Settled {
+		return nil
 	}
 	return &step
 }
 
 // noteDetached adds to a step that deletes a pod what is to be noted on the claims
 // that need that.
-func noteDetached(step Step, facts PodFacts) Step {
+func (s *situation) noteDetached(step Step) Step {
 	if step.Action == Recreate {
-		step.Claims = facts.Claims.In(volumes.Detaching)
+		step.Claims = s.facts.Claims.In(volumes.Detaching)
 	}
 	return step
 }
@@ -80,19 +80,18 @@ func noteDetached(step Step, facts PodFacts) Step {
 // them, in service. It is nil if they ask for nothing, or cannot follow their
 // templates: then they hold up nothing. A pod that its policy recreates waits only until
 // its claims are changed.
-func awaitClaims(facts PodFacts, before *observed, target Target, now time.Time) *Step {
-	step := claimsFirst(facts, target, now)
+func (s *situation) awaitClaims() *Step {
+	step := s.claimsFirst()
 	if step == nil {
 		return nil
 	}
-	if back := finish(before, target, now); back.Action == MarkReady || back.Action == SetLifecycle {
+	if back := s.finish(); back.Action == MarkReady || back.Action == SetLifecycle {
 		return &back
 	}
-	change, refused := compareFacts(facts, before, target)
-	if refused != nil && refused.Reason == ReasonPolicyReCreate && isAskedFor(facts.Claims) {
+	if s.obstacle != nil && s.obstacle.Reason == ReasonPolicyReCreate && isAskedFor(s.facts.Claims) {
 		return nil
 	}
-	step.TakesOutNext = refused != nil || change.Restarts()
+	step.TakesOutNext = s.obstacle != nil || s.change.Restarts()
 	return step
 }
 
@@ -105,19 +104,15 @@ func isAskedFor(claims volumes.Claims) bool {
 
 // finishWithClaims returns the step of a pod at its revision, whose claims may follow
 // later: when they have become able to.
-func finishWithClaims(facts PodFacts, before *observed, target Target, now time.Time) Step {
-	target.irreplaceable = before.irreplaceable
-	if step := gone(before, target, now); step != nil {
-		return noteDetached(*step, facts)
+func (s *situation) finishWithClaims() Step {
+	if step := s.first((*situation).gone, (*situation).detachForClaims); step != nil {
+		return s.noteDetached(*step)
 	}
-	if step := detachForClaims(facts, before, target, now); step != nil {
-		return noteDetached(*step, facts)
-	}
-	step := finishUnlessRefused(facts, before, target, now)
+	step := s.finishUnlessRefused()
 	if step.State != Settled {
-		return noteDetached(step, facts)
+		return s.noteDetached(step)
 	}
-	if first := claimsFirst(facts, target, now); first != nil {
+	if first := s.claimsFirst(); first != nil {
 		return *first
 	}
 	return step
@@ -126,14 +121,14 @@ func finishWithClaims(facts PodFacts, before *observed, target Target, now time.
 // claimsFirst returns the step of a pod that waits for its claims; nil if it does not.
 // One that does not run anyway waits for nothing: its change may be what it needs.
 // The patches of the claims are no step of the pod: see planner.changeClaims.
-func claimsFirst(facts PodFacts, target Target, now time.Time) *Step {
-	claims := facts.Claims.AwaitedByPod()
-	if len(claims) == 0 || isIdle(facts.Pod) {
+func (s *situation) claimsFirst() *Step {
+	claims := s.facts.Claims.AwaitedByPod()
+	if len(claims) == 0 || isIdle(s.facts.Pod) {
 		return nil
 	}
-	return overdueStep(Step{
+	return s.overdue(Step{
 		State: UpdatingClaims, Reason: claims[0].Reason, Message: claims.Message(), Since: claims.Since(), Until: claims.Until(),
-	}, target.Deadline, now)
+	})
 }
 
 // isIdle reports whether a pod does no work that could be lost.
@@ -143,13 +138,14 @@ func isIdle(pod *corev1.Pod) bool {
 
 // keepForClaims keeps a pod that is to be recreated, while another one could not
 // mount its volume.
-func keepForClaims(facts PodFacts, before *observed, target Target, refused *Refusal, now time.Time) Step {
-	if step := finish(before, target, now); step.Action == MarkReady || step.Action == SetLifecycle {
+func (s *situation) keepForClaims(refused *Refusal) Step {
+	if step := s.finish(); step.Action == MarkReady || step.Action == SetLifecycle {
 		return step
 	}
+	claims := s.facts.Claims
 	return Step{
-		State: Stuck, Reason: ReasonVolumeNotMountable, Since: facts.Claims.Since(), Until: facts.Claims.Until(),
-		Message: fmt.Sprintf("it is to be recreated (%s), and another pod could not mount its volume: %s", refused.Message, facts.Claims.In(volumes.Blocked).Message()),
+		State: Stuck, Reason: ReasonVolumeNotMountable, Since: claims.Since(), Until: claims.Until(),
+		Message: fmt.Sprintf("it is to be recreated (%s), and another pod could not mount its volume: %s", refused.Message, claims.In(volumes.Blocked).Message()),
 	}
 }
 

@@ -289,7 +289,7 @@ func TestAKubeletThatRestartsEverythingChangesNothing(t *testing.T) {
 	g := NewWithT(t)
 	pod := builders.Pod("sample-0", "b", latestImage).Gated(corev1.ConditionTrue, patched).Record(record(entry(alpineImage))).
 		Generation(3, 3).Status(builders.RunningContainer("main", "main-7", latestImage, after(100000))).Build()
-	g.Expect(finish(observedOf(pod, patched), Target{}, after(100001))).To(Equal(Step{State: Settled}))
+	g.Expect(finishOf(observedOf(pod, patched), Target{}, after(100001))).To(Equal(Step{State: Settled}))
 
 	behind := builders.Pod("sample-1", "a", alpineImage).Gated(corev1.ConditionTrue, builders.Start).
 		Status(builders.RunningContainer("main", "main-7", alpineImage, after(100000))).Build()

@@ -3,8 +3,6 @@
 
 package inplace
 
-import "time"
-
 // watchCondemned names the pods that were to go and do not.
 func (p *planner) watchCondemned() {
 	for _, pod := range p.workload.Condemned {
@@ -23,9 +21,8 @@ func (p *planner) bringBack() {
 		if facts.Pod.DeletionTimestamp != nil {
 			continue
 		}
-		before := facts.observedAt(p.now)
-		facts.read = before
-		v := &view{PodState: PodState{Pod: facts.Pod, Step: comeBack(before, p.workload.Target, p.now)}, facts: facts}
+		s := situationOf(facts, p.workload.Target, p.now)
+		v := &view{PodState: PodState{Pod: facts.Pod, Step: s.comeBack()}, situation: *s}
 		p.recheckAt(v.Step.Until)
 		switch {
 		case v.Step.State == Settled:
@@ -40,15 +37,13 @@ func (p *planner) bringBack() {
 // comeBack returns the step by which a pod that is not to be updated any more serves,
 // whatever it was in the middle of: its containers run, its gates are opened, our drain ends
 // and its hooks release it. Nothing is changed of what it runs.
-func comeBack(before *observed, target Target, now time.Time) Step {
-	steps := []func(*observed, Target, time.Time) *Step{restart, serve, relabel, becomeReady, atRest}
-	if progress := before.progress(); progress.Reason == ReasonNextBatch || progress.unrestarted != "" {
-		steps = steps[1:] // what is left to be changed stays as it is
+func (s *situation) comeBack() Step {
+	stages := []stage{(*situation).restart, (*situation).serve, (*situation).relabel, (*situation).becomeReady, (*situation).rest}
+	if progress := s.observed.progress(); progress.Reason == ReasonNextBatch || progress.unrestarted != "" {
+		stages = stages[1:] // what is left to be changed stays as it is
 	}
-	for _, next := range steps {
-		if step := next(before, target, now); step != nil {
-			return *step
-		}
+	if step := s.first(stages...); step != nil {
+		return *step
 	}
 	return Step{State: Settled}
 }

@@ -147,7 +147,7 @@ func TestNextNamesTheContainerThatCannotStart(t *testing.T) {
 	g := NewWithT(t)
 	pod := builders.Pod("sample-0", "b", latestImage).Gated(corev1.ConditionTrue, builders.Start).
 		Ready(false, patched).Status(waitingContainer("", "ImagePullBackOff")).Build()
-	step := finish(observedOf(pod, patched), Target{}, patched)
+	step := finishOf(observedOf(pod, patched), Target{}, patched)
 	g.Expect(step).To(And(
 		HaveField("State", Verifying), HaveField("Reason", "ImagePullBackOff"),
 		HaveField("Message", "container main: told by the kubelet"),

@@ -9,20 +9,30 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
 
-// drain takes the pod out of service, and returns nil when it is: it is marked not
+// drain takes the pod out of service for a change that restarts containers, unless the
+// user wants it to serve meanwhile; nil if it is out, or need not be.
+func (s *situation) drain() *Step {
+	if !s.change.Restarts() || s.target.keepsReady(s.change) {
+		return nil
+	}
+	return s.takeOut()
+}
+
+// takeOut takes the pod out of service, and returns nil when it is: it is marked not
 // ready, by its gate or by the label, its condition Ready is False, no EndpointSlice sends
 // it traffic, and the grace period has passed since. A pod without a gate cannot be drained
 // where the API server does not heed the label.
-func drain(before *observed, target Target, change Change, now time.Time) *Step {
-	pod := before.pod
+func (s *situation) takeOut() *Step {
+	pod, target := s.facts.Pod, s.target
 	if !target.canDrain(pod) && (!IsMarkedNotReady(pod) || isReadyDespiteLabel(pod, target)) {
 		return nil
 	}
-	step := &Step{State: Draining, Change: change, Since: unreadySince(pod)}
+	step := &Step{State: Draining, Change: s.change, Since: unreadySince(pod)}
 	if !IsMarkedNotReady(pod) || isReadyDespiteLabel(pod, target) {
 		step.Action, step.Since = MarkNotReady, time.Time{}
 		step.Message = "to be updated to " + target.Name
@@ -33,14 +43,14 @@ func drain(before *observed, target Target, change Change, now time.Time) *Step 
 	}
 	if condition(pod, corev1.PodReady).Status == corev1.ConditionTrue {
 		step.Reason, step.Message = ReasonStillReady, kubeletOn(pod.Spec.NodeName)+" has not reported the pod not ready yet"
-		return overdueStep(*step, target.Deadline, now)
+		return s.overdue(*step)
 	}
-	if len(before.services) > 0 {
+	if len(s.facts.Services) > 0 {
 		step.Reason = ReasonEndpointsReady
-		step.Message = "still in the EndpointSlices of Service " + strings.Join(before.services, ", ")
-		return overdueStep(*step, target.Deadline, now)
+		step.Message = "still in the EndpointSlices of Service " + strings.Join(s.facts.Services, ", ")
+		return s.overdue(*step)
 	}
-	if until := unreadySince(pod).Add(target.GracePeriod); now.Before(until) {
+	if until := unreadySince(pod).Add(target.GracePeriod); s.now.Before(until) {
 		step.State, step.Reason, step.Until = Grace, ReasonGracePeriod, until
 		step.Message = fmt.Sprintf("out of service for %s before it is changed", target.GracePeriod)
 		return step
@@ -55,7 +65,7 @@ func (f PodFacts) Retire(target Target, now time.Time) *Step {
 	if isReadyDespiteLabel(f.Pod, target) {
 		return nil
 	}
-	step := drain(f.observedAt(now), target, Change{}, now)
+	step := situationOf(f, target, now).takeOut()
 	if step != nil && step.Action == MarkNotReady {
 		step.Message = "it goes when the hold ends"
 	}
@@ -70,8 +80,9 @@ func isReadyDespiteLabel(pod *corev1.Pod, target Target) bool {
 
 // undrainable returns why a pod is not restarted that serves and cannot be drained; nil
 // where it can be, or need not.
-func (t Target) undrainable(pod *corev1.Pod, change Change) *Refusal {
-	if !t.MustDrain || !isReady(pod) || !change.Restarts() || t.keepsReady(change) || t.canDrain(pod) {
+func (s *situation) undrainable() *Refusal {
+	t, pod := s.target, s.facts.Pod
+	if !t.MustDrain || !isReady(pod) || !s.change.Restarts() || t.keepsReady(s.change) || t.canDrain(pod) {
 		return nil
 	}
 	return t.CannotDrain
@@ -85,28 +96,33 @@ func waitUndrained(refused *Refusal, since time.Time) Step {
 	}
 }
 
-// refuseUndrained handles a change of a pod that cannot be drained for it.
-func refuseUndrained(before *observed, target Target, refused *Refusal, now time.Time) Step {
-	if target.Policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
-		return refuse(before, target, refused, now)
+// cannotDrain handles a change of a pod that cannot be drained for it.
+func (s *situation) cannotDrain() *Step {
+	refused := s.undrainable()
+	if refused == nil {
+		return nil
 	}
-	step := stuck(before, target, refused, target.policyIs(target.Policy)+" keeps the pod as it is: "+
-		"fix that, name the containers in keepReady, or allow recreation with InPlaceIfPossible", now)
+	if s.target.Policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
+		return ptr.To(s.refuse(refused))
+	}
+	step := s.stuck(refused, s.target.policyIs(s.target.Policy)+" keeps the pod as it is: "+
+		"fix that, name the containers in keepReady, or allow recreation with InPlaceIfPossible")
 	if step.State == Stuck && step.Reason == refused.Reason {
 		step.Until, step.Denied = soonest(step.Until, refused.Until), refused.Denied
 	}
-	return step
+	return &step
 }
 
-func patch(before *observed, change Change, target Target, now time.Time) Step {
-	pod := before.pod
+// patch makes the change of a pod.
+func (s *situation) patch() *Step {
+	pod, target, change := s.facts.Pod, s.target, s.change
 	message := change.String()
 	if why := target.WhyNotDrained(pod, change); why != "" {
 		message += fmt.Sprintf(" (not drained: %s)", why)
 	}
-	step := Step{
+	step := &Step{
 		Action: Patch, State: Patching, Message: message, Change: change,
-		Record: newState(before, change, target.Name, now), Hash: target.Hash,
+		Record: newState(s.observed, change, target.Name, s.now), Hash: target.Hash,
 	}
 	if len(change.Resize) > 0 {
 		step.Action, step.State = Resize, Resizing

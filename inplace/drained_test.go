@@ -129,7 +129,7 @@ func TestPatchesOfADrainByLabel(t *testing.T) {
 	g.Expect(unreadySince(drained)).To(BeTemporally("==", after(20)))
 
 	drained.Status.ContainerStatuses[0].State.Running.StartedAt = metav1.NewTime(after(20))
-	step = finish(observedOf(drained, after(30)), Target{}, after(30))
+	step = finishOf(observedOf(drained, after(30)), Target{}, after(30))
 	g.Expect(step.Action).To(Equal(MarkReady))
 	body, err = ReadinessPatch(drained, step, metav1.NewTime(after(30)))
 	g.Expect(err).NotTo(HaveOccurred())

@@ -50,8 +50,6 @@ type Target struct {
 	// ShowsState is true when pods name the state of their lifecycle also without hooks: new
 	// ones are PreparingNormal until they have a node.
 	ShowsState bool
-	// irreplaceable is why the pod in question is not evicted for its sizes: see PodFacts.
-	irreplaceable *Refusal
 	// frozen is true when nothing is recreated or set back for its sizes: the
 	// workload is paused, or left to the user's deletions.
 	frozen bool
@@ -131,7 +129,6 @@ func (w Workload) ComesBackAt(facts PodFacts) Revision {
 // moment.
 func (f PodFacts) Read(now time.Time) PodFacts {
 	f.read = observedOf(f.Pod, now)
-	f.read.services = f.Services
 	if f.From != nil {
 		f.read.template = f.From.Template
 	}
@@ -142,6 +139,5 @@ func (f PodFacts) observedAt(now time.Time) *observed {
 	if f.read == nil {
 		f = f.Read(now)
 	}
-	f.read.irreplaceable = f.Irreplaceable
 	return f.read
 }

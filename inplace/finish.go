@@ -16,35 +16,72 @@ import (
 	"github.com/insitu-dev/insitu/resize"
 )
 
-// finish brings a pod that stays at its revision back into service: what is first
-// of these that has something to do or to wait for has its way.
-func finish(before *observed, target Target, now time.Time) Step {
-	target.irreplaceable = before.irreplaceable
-	for _, next := range []func(*observed, Target, time.Time) *Step{
-		gone, restart, evicted, resizeWhileOut, serve, relabel, settleSizes, becomeReady, atRest,
-	} {
-		if step := next(before, target, now); step != nil {
-			return *step
-		}
+// finish returns the step of a pod that stays at its revision and is to be in service. The
+// first stage that returns a step wins.
+func (s *situation) finish() Step {
+	step := s.first(
+		(*situation).gone,
+		(*situation).restart,
+		(*situation).evicted,
+		(*situation).resizeWhileOut,
+		(*situation).serve,
+		(*situation).relabel,
+		(*situation).settleSizes,
+		(*situation).becomeReady,
+		(*situation).rest,
+	)
+	if step == nil {
+		return Step{State: Settled}
 	}
-	return Step{State: Settled}
+	return *step
+}
+
+// finishUnlessRefused is finish for a pod whose next batch the server may refuse.
+func (s *situation) finishUnlessRefused() Step {
+	step, refused := s.finish(), s.facts.Refused
+	if step.Action == Recreate && step.Reason == ReasonNotRestarted && s.facts.Claims.KeepPod() && !isIdle(s.facts.Pod) {
+		return s.keepForClaims(&Refusal{Reason: step.Reason, Message: step.Message})
+	}
+	if (step.Action == Patch || step.Action == Resize) && refused != nil {
+		step = s.refuseSizes(refused)
+		step.Until, step.Denied = refused.Until, refused.Denied
+	}
+	return step
+}
+
+// gone returns the step of a pod that does not come back, whatever is wanted of it;
+// nil for others. One that has ended is replaced by its controller, not changed.
+func (s *situation) gone() *Step {
+	pod := s.facts.Pod
+	switch {
+	case pod.DeletionTimestamp != nil:
+		return ptr.To(Terminate(pod, s.now))
+	case HasEnded(pod):
+		return &Step{State: Recreating, Reason: ReasonEnded, Message: fmt.Sprintf("the pod has ended (%s %s) and is to be replaced",
+			pod.Status.Phase, pod.Status.Reason)}
+	case s.target.Lifecycle != nil && lifecycleState(pod) == appsv1beta1.LifecycleStatePreparingDelete && !s.target.revives():
+		step := s.remove(ReasonPreDeleteHook, "it was marked not ready for its deletion")
+		step.Evict = s.observed.resized.State != resize.Done
+		return &step
+	default:
+		return nil
+	}
 }
 
 // restart waits until every container that was changed runs as it should, and
 // changes those whose turn comes then.
-func restart(before *observed, target Target, now time.Time) *Step {
-	progress := before.progress()
-	if progress.Reason == ReasonNextBatch {
-		return ptr.To(nextBatch(before, target, progress, now))
-	}
-	if progress.Complete {
+func (s *situation) restart() *Step {
+	progress := s.observed.progress()
+	switch {
+	case progress.Reason == ReasonNextBatch:
+		return s.nextBatch()
+	case progress.Complete:
 		return nil
-	}
-	if progress.unrestarted != "" {
-		return ptr.To(giveUpRestart(before, target, progress, now))
+	case progress.unrestarted != "":
+		return ptr.To(s.giveUpRestart())
 	}
 	// A container that ends long after its update is not overdue by that.
-	if ready := condition(before.pod, corev1.PodReady); ready.Status != corev1.ConditionTrue {
+	if ready := condition(s.facts.Pod, corev1.PodReady); ready.Status != corev1.ConditionTrue {
 		progress.Since = latest(progress.Since, ready.LastTransitionTime.Time)
 	}
 	step := Step{
@@ -54,18 +91,19 @@ func restart(before *observed, target Target, now time.Time) *Step {
 	if step.Reason == ReasonResizeInProgress {
 		step.State = Resizing
 	}
-	return overdueForImage(step, before, target.Deadline, now)
+	return s.overdueForImage(step)
 }
 
 // giveUpRestart handles a pod of which a container keeps its old environment: it is
 // recreated or, where the user wants no recreation, serves as it is.
-func giveUpRestart(before *observed, target Target, progress Progress, now time.Time) Step {
-	if target.Policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType && !target.frozen {
-		return remove(before.pod, target, Step{Reason: ReasonNotRestarted, Message: progress.unrestarted}, now)
+func (s *situation) giveUpRestart() Step {
+	pod, progress := s.facts.Pod, s.observed.progress()
+	if s.target.Policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType && !s.target.frozen {
+		return s.remove(ReasonNotRestarted, progress.unrestarted)
 	}
-	if needsMarkReady(before.pod) {
+	if needsMarkReady(pod) {
 		step := Step{Action: MarkReady, State: Verifying, Message: "it serves with its old environment: " + progress.unrestarted}
-		if state := target.stateAtRest(before.pod); state != lifecycleState(before.pod) {
+		if state := s.target.stateAtRest(pod); state != lifecycleState(pod) {
 			step.Lifecycle = state
 		}
 		return step
@@ -74,99 +112,78 @@ func giveUpRestart(before *observed, target Target, progress Progress, now time.
 }
 
 // serve opens the gates of a pod, and ends its drain.
-func serve(before *observed, target Target, _ time.Time) *Step {
-	pod := before.pod
-	if !needsMarkReady(pod) || target.awaitsNode(pod) {
+func (s *situation) serve() *Step {
+	pod := s.facts.Pod
+	if !needsMarkReady(pod) || s.target.awaitsNode(pod) {
 		return nil
 	}
-	step := &Step{Action: MarkReady, State: Verifying, Since: before.progress().Since, Message: "every container runs what it should"}
-	if state := target.stateAtRest(pod); state != lifecycleState(pod) {
+	step := &Step{Action: MarkReady, State: Verifying, Since: s.observed.progress().Since, Message: "every container runs what it should"}
+	if state := s.target.stateAtRest(pod); state != lifecycleState(pod) {
 		step.Lifecycle = state
 	}
 	return step
 }
 
 // relabel writes the state in which a pod is to be when nothing is done to it.
-func relabel(before *observed, target Target, now time.Time) *Step {
-	if step := rest(before.pod, target, now); step != nil && step.Action != Wait {
+func (s *situation) relabel() *Step {
+	if step := s.rest(); step != nil && step.Action != Wait {
 		return step
 	}
 	return nil
 }
 
 // becomeReady waits until the kubelet reports the pod ready.
-func becomeReady(before *observed, target Target, now time.Time) *Step {
-	ready := condition(before.pod, corev1.PodReady)
+func (s *situation) becomeReady() *Step {
+	pod := s.facts.Pod
+	ready := condition(pod, corev1.PodReady)
 	if ready.Status == corev1.ConditionTrue {
 		return nil
 	}
-	reason, message := whyNotReady(before.pod, ready)
-	return overdueForImage(Step{
+	reason, message := whyNotReady(pod, ready)
+	return s.overdueForImage(Step{
 		State: Verifying, Reason: reason, Message: message,
-		Since: latest(before.progress().Since, ready.LastTransitionTime.Time),
-	}, before, target.Deadline, now)
-}
-
-// atRest waits for the hooks that have to be there before the pod counts.
-func atRest(before *observed, target Target, now time.Time) *Step {
-	return rest(before.pod, target, now)
-}
-
-// gone returns the step of a pod that does not come back, whatever is wanted of it;
-// nil for others. One that has ended is replaced by its controller, not changed.
-func gone(before *observed, target Target, now time.Time) *Step {
-	pod := before.pod
-	switch {
-	case pod.DeletionTimestamp != nil:
-		return ptr.To(Terminate(pod, now))
-	case HasEnded(pod):
-		return &Step{State: Recreating, Reason: ReasonEnded, Message: fmt.Sprintf("the pod has ended (%s %s) and is to be replaced",
-			pod.Status.Phase, pod.Status.Reason)}
-	case target.Lifecycle != nil && lifecycleState(pod) == appsv1beta1.LifecycleStatePreparingDelete && !target.revives():
-		step := remove(pod, target, Step{Reason: ReasonPreDeleteHook, Message: "it was marked not ready for its deletion"}, now)
-		step.Evict = before.resized.State != resize.Done
-		return &step
-	default:
-		return nil
-	}
+		Since: latest(s.observed.progress().Since, ready.LastTransitionTime.Time),
+	})
 }
 
 // nextBatch changes the containers whose turn comes when those before them are
 // ready.
-func nextBatch(before *observed, target Target, progress Progress, now time.Time) Step {
-	if container := before.notReadyBefore(); container != "" {
-		return overdue(Step{
+func (s *situation) nextBatch() *Step {
+	progress := s.observed.progress()
+	if container := s.observed.notReadyBefore(); container != "" {
+		return s.overdue(Step{
 			State: Verifying, Reason: ReasonNextBatch, Since: progress.Since,
 			Message: fmt.Sprintf("container %s is not ready; %s", container, progress.Message),
-		}, target.Deadline, now)
+		})
 	}
-	images, later := before.splitBatch(progress.Next)
-	sizes, due, refused := before.sizesWith(images, target)
+	images, later := s.observed.splitBatch(progress.Next)
+	sizes, due, refused := s.sizesWith(images)
 	if refused != nil {
-		return refuseSizes(before, target, resizeRefusal(refused), now)
+		return ptr.To(s.refuseSizes(resizeRefusal(refused)))
 	}
-	change := Change{Images: images, Later: later, Resize: sizes, Shrink: due}
-	if refused := target.undrainable(before.pod, change); refused != nil {
-		return waitUndrained(refused, progress.Since)
+	batch := s.with(Change{Images: images, Later: later, Resize: sizes, Shrink: due})
+	if refused := batch.undrainable(); refused != nil {
+		return ptr.To(waitUndrained(refused, progress.Since))
 	}
-	if isReady(before.pod) && !target.keepsReady(change) {
+	if isReady(s.facts.Pod) {
 		// It was not drained for the batches before.
-		if step := drain(before, target, change, now); step != nil {
-			return *step
+		if step := batch.drain(); step != nil {
+			return step
 		}
 	}
-	step := Step{
-		Action: Patch, State: Patching, Message: change.String() + " (the containers before are ready)", Change: change,
-		Record: newState(before, change, before.state.Revision, now),
+	step := &Step{
+		Action: Patch, State: Patching, Message: batch.change.String() + " (the containers before are ready)", Change: batch.change,
+		Record: newState(s.observed, batch.change, s.observed.state.Revision, s.now),
 	}
-	if len(change.Resize) > 0 {
+	if len(batch.change.Resize) > 0 {
 		step.Action, step.State = Resize, Resizing
 	}
 	return step
 }
 
-func overdueStep(step Step, deadline time.Duration, now time.Time) *Step {
-	return ptr.To(overdue(step, deadline, now))
+// overdue returns a step, Stuck if it takes longer than the deadline of the workload.
+func (s *situation) overdue(step Step) *Step {
+	return overdueAfter(step, s.target.Deadline, s.now)
 }
 
 // imagePatience is how long the image of a container may fail to be pulled before its pod is
@@ -176,17 +193,17 @@ const imagePatience = 45 * time.Second
 // overdueForImage is overdue for a pod that may wait for an image in vain: for so long since the
 // kubelet began to look for it, if that is over before the deadline. While the kubelet lets a
 // container wait that it has started often, it does not look, and says so in turn with the image.
-func overdueForImage(step Step, before *observed, deadline time.Duration, now time.Time) *Step {
-	isInTurn := step.Reason == crashLoopBackOff && !before.progress().Proved
+func (s *situation) overdueForImage(step Step) *Step {
+	isInTurn := step.Reason == crashLoopBackOff && !s.observed.progress().Proved
 	if !IsImageFailure(step.Reason) && !isInTurn {
-		return overdueStep(step, deadline, now)
+		return s.overdue(step)
 	}
 	looks := step
-	looks.Since = latest(step.Since, before.looksForImagesSince())
-	if deadline > 0 && step.Since.Add(deadline).Before(looks.Since.Add(imagePatience)) {
-		return overdueStep(step, deadline, now)
+	looks.Since = latest(step.Since, s.observed.looksForImagesSince())
+	if deadline := s.target.Deadline; deadline > 0 && step.Since.Add(deadline).Before(looks.Since.Add(imagePatience)) {
+		return s.overdue(step)
 	}
-	return overdueStep(looks, imagePatience, now)
+	return overdueAfter(looks, imagePatience, s.now)
 }
 
 // looksForImagesSince returns when the kubelet began to look for the images of a pod: when the
@@ -201,21 +218,21 @@ func (o *observed) looksForImagesSince() time.Time {
 	return since
 }
 
-// overdue turns a step that takes longer than the deadline into Stuck.
-func overdue(step Step, deadline time.Duration, now time.Time) Step {
+// overdueAfter returns a step, Stuck if it takes longer than a deadline.
+func overdueAfter(step Step, deadline time.Duration, now time.Time) *Step {
 	if deadline <= 0 || step.Since.IsZero() {
-		return step
+		return &step
 	}
 	end := step.Since.Add(deadline)
 	if !now.Before(end) {
 		step.State = Stuck
 		step.Message = fmt.Sprintf("longer than %s: %s", deadline, step.Message)
-		return step
+		return &step
 	}
 	if step.Until.IsZero() || end.Before(step.Until) {
 		step.Until = end
 	}
-	return step
+	return &step
 }
 
 // whyNotReady says why a pod that runs its revision is not ready: that no node has

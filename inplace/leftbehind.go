@@ -64,7 +64,7 @@ func (o *observed) otherSizes(wanted *Template) resize.Change {
 	before := o.template
 	o.template = wanted
 	defer func() { o.template = before }()
-	sizes, refused := o.unfinished(Target{}, true)
+	sizes, refused := o.unfinished(false, true)
 	if refused == nil {
 		return sizes
 	}

@@ -136,29 +136,29 @@ func (t Target) isGivenUp(pod *corev1.Pod) bool {
 	}
 }
 
-// hold stops a pod before it is changed, for as long as the hook inPlaceUpdate
+// awaitHook stops a pod before it is changed, for as long as the hook inPlaceUpdate
 // holds it; nil if it does not. A pod that its hook has released is not held a second
 // time for a revision that overtakes the one it was released for, until it has come to
 // rest.
-func hold(before *observed, target Target, change Change, now time.Time) *Step {
-	pod := before.pod
-	hook := target.hooks().InPlaceUpdate
+func (s *situation) awaitHook() *Step {
+	pod, change := s.facts.Pod, s.change
+	hook := s.target.hooks().InPlaceUpdate
 	if hook == nil || change.isEmpty() {
 		return nil
 	}
 	state, by := lifecycleState(pod), holding(hook, pod)
 	step := &Step{
 		State: HookHeld, Reason: ReasonInPlaceUpdateHook, Change: change, Since: lifecycleSince(pod),
-		Pending: newPendingUpdate(before, change, target.Name),
+		Pending: newPendingUpdate(s.observed, change, s.target.Name),
 	}
 	switch {
-	case state == appsv1beta1.LifecycleStateUpdating && !before.progress().Complete:
+	case state == appsv1beta1.LifecycleStateUpdating && !s.observed.progress().Complete:
 		return nil
 	case state == appsv1beta1.LifecycleStatePreparingUpdate && len(by) == 0:
 		return nil
 	case state == appsv1beta1.LifecycleStatePreparingUpdate && isAnnounced(pod, step.Pending):
 		step.Message = "held before its update by " + strings.Join(by, ", ")
-		return overdueStep(*step, target.Deadline, now)
+		return s.overdue(*step)
 	case state == appsv1beta1.LifecycleStateUpdated && len(missing(hook, pod)) > 0:
 		step.Handler = hook
 	case len(by) == 0:
@@ -168,14 +168,14 @@ func hold(before *observed, target Target, change Change, now time.Time) *Step {
 	if state != appsv1beta1.LifecycleStatePreparingUpdate {
 		step.Since = time.Time{}
 	}
-	step.Message = "to be updated to " + target.Name
-	if hook.MarkPodNotReady && !target.keepsReady(change) {
+	step.Message = "to be updated to " + s.target.Name
+	if hook.MarkPodNotReady && !s.target.keepsReady(change) {
 		step.NotReadyKey = notReadyKeyUpdate
 	}
 	return step
 }
 
-func newPendingUpdate(before *observed, change Change, revision string) *appsv1beta1.PendingUpdate {
+func newPendingUpdate(o *observed, change Change, revision string) *appsv1beta1.PendingUpdate {
 	pending := &appsv1beta1.PendingUpdate{
 		Revision:    revision,
 		Labels:      slices.Sorted(maps.Keys(change.Labels)),
@@ -187,12 +187,12 @@ func newPendingUpdate(before *observed, change Change, revision string) *appsv1b
 			Name: image.Container, Image: image.From, NewImage: image.To,
 		})
 	}
-	announceSizes(before, pending, change.Resizes())
+	announceSizes(o, pending, change.Resizes())
 	return pending
 }
 
 // announceSizes adds to a pending update the sizes that are changed.
-func announceSizes(before *observed, pending *appsv1beta1.PendingUpdate, sizes resize.Change) {
+func announceSizes(o *observed, pending *appsv1beta1.PendingUpdate, sizes resize.Change) {
 	present, wanted := sizes.Before().Requirements(), sizes.Amounts().Requirements()
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		old, updated := present[name], wanted[name]
@@ -203,7 +203,7 @@ func announceSizes(before *observed, pending *appsv1beta1.PendingUpdate, sizes r
 		i := slices.IndexFunc(pending.Containers, func(c appsv1beta1.PendingContainerUpdate) bool { return c.Name == name })
 		if i < 0 {
 			i = len(pending.Containers)
-			image := before.container(name).image
+			image := o.container(name).image
 			pending.Containers = append(pending.Containers, appsv1beta1.PendingContainerUpdate{Name: name, Image: image, NewImage: image})
 		}
 		pending.Containers[i].Resources, pending.Containers[i].NewResources = &old, &updated
@@ -223,24 +223,26 @@ func Remove(pod *corev1.Pod, target Target, now time.Time) Step {
 	if pod.DeletionTimestamp != nil {
 		return Terminate(pod, now)
 	}
-	return remove(pod, target, Step{Reason: ReasonScaleIn, Message: "it is not wanted any more"}, now)
+	// What it shows of its updates makes no difference.
+	s := &situation{facts: PodFacts{Pod: pod}, target: target, now: now}
+	return s.remove(ReasonScaleIn, "it is not wanted any more")
 }
 
-// remove makes a pod go for the reason that a step names.
-func remove(pod *corev1.Pod, target Target, why Step, now time.Time) Step {
-	hook := target.hooks().PreDelete
+// remove makes a pod go, and says why.
+func (s *situation) remove(reason, message string) Step {
+	pod, hook := s.facts.Pod, s.target.hooks().PreDelete
 	by := holding(hook, pod)
 	if len(by) == 0 {
-		return Step{Action: Recreate, State: Recreating, Reason: why.Reason, Message: why.Message}
+		return Step{Action: Recreate, State: Recreating, Reason: reason, Message: message}
 	}
 	if lifecycleState(pod) == appsv1beta1.LifecycleStatePreparingDelete {
-		return *overdueStep(Step{
+		return *s.overdue(Step{
 			State: HookHeld, Reason: ReasonPreDeleteHook, Since: lifecycleSince(pod),
 			Message: "held before its deletion by " + strings.Join(by, ", "),
-		}, target.Deadline, now)
+		})
 	}
 	step := Step{
-		Action: SetLifecycle, State: HookHeld, Reason: why.Reason, Message: "to be deleted: " + why.Message,
+		Action: SetLifecycle, State: HookHeld, Reason: reason, Message: "to be deleted: " + message,
 		Lifecycle: appsv1beta1.LifecycleStatePreparingDelete,
 	}
 	if hook.MarkPodNotReady {
@@ -288,7 +290,8 @@ func (t Target) stateAtRest(pod *corev1.Pod) appsv1beta1.LifecycleStateType {
 // rest brings the label of a pod to which nothing is done to where it belongs,
 // and waits for the hooks that have to be there before it counts; nil if there is
 // nothing to do and nothing to wait for.
-func rest(pod *corev1.Pod, target Target, now time.Time) *Step {
+func (s *situation) rest() *Step {
+	pod, target := s.facts.Pod, s.target
 	if target.Lifecycle == nil && target.leftOver(pod) == "" {
 		return nil
 	}
@@ -312,7 +315,7 @@ func rest(pod *corev1.Pod, target Target, now time.Time) *Step {
 		appsv1beta1.LifecycleStateUpdating, appsv1beta1.LifecycleStatePreparingDelete:
 		return nil
 	}
-	return overdueStep(step, target.Deadline, now)
+	return s.overdue(step)
 }
 
 // PrepareNew gives a pod that is about to be created what its workload needs besides the

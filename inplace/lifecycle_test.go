@@ -132,12 +132,12 @@ func TestAHeldPodSaysWhatComes(t *testing.T) {
 	freed.Finalizers = nil
 	target := Target{Revision: Revision{Name: "b", Template: simple(t, latestImage)}, Lifecycle: &appsv1beta1.Lifecycle{InPlaceUpdate: hook(false)}}
 	change, _ := Compare(freed, simple(t, alpineImage), simple(t, latestImage), patched)
-	body, err = RevisionPatch(freed, patch(observedOf(freed, patched), change, target, patched))
+	body, err = RevisionPatch(freed, *situationOf(PodFacts{Pod: freed}, target, patched).with(change).patch())
 	g.Expect(err).NotTo(HaveOccurred())
 	updated := mergePod(t, freed, body)
 	g.Expect(updated.Labels).To(HaveKeyWithValue(appsv1beta1.LifecycleStateKey, "Updating"))
 	g.Expect(updated.Annotations).To(HaveKey(appsv1beta1.PendingUpdateKey), "it tells that the pod was held")
-	rested := finish(observedOf(updated, patched), target, patched)
+	rested := finishOf(observedOf(updated, patched), target, patched)
 	g.Expect(rested.Lifecycle).To(BeEmpty(), "its container is not restarted yet")
 }
 
@@ -189,7 +189,7 @@ func TestAPodComesToRest(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			step := finish(observedOf(tc.pod.Build(), patched), Target{Revision: Revision{Name: "a"}, Lifecycle: &tc.lifecycle}, patched)
+			step := finishOf(observedOf(tc.pod.Build(), patched), Target{Revision: Revision{Name: "a"}, Lifecycle: &tc.lifecycle}, patched)
 			g.Expect(step.Action).To(Equal(tc.action))
 			g.Expect(step.State).To(Equal(tc.state))
 			g.Expect(step.Reason).To(Equal(tc.reason))
@@ -199,10 +199,10 @@ func TestAPodComesToRest(t *testing.T) {
 	}
 	t.Run("no lifecycle, no writes but for what a former one left", func(t *testing.T) {
 		for _, state := range []appsv1beta1.LifecycleStateType{"", stateNormal} {
-			NewWithT(t).Expect(finish(observedOf(hooked(state).Build(), patched), Target{}, patched)).To(Equal(Step{State: Settled}), string(state))
+			NewWithT(t).Expect(finishOf(observedOf(hooked(state).Build(), patched), Target{}, patched)).To(Equal(Step{State: Settled}), string(state))
 		}
 		for _, state := range []appsv1beta1.LifecycleStateType{stateStarting, statePreparing, stateUpdating, stateUpdated, stateDeleting} {
-			NewWithT(t).Expect(finish(observedOf(hooked(state).Build(), patched), Target{}, patched)).To(And(
+			NewWithT(t).Expect(finishOf(observedOf(hooked(state).Build(), patched), Target{}, patched)).To(And(
 				HaveField("Action", SetLifecycle), HaveField("Lifecycle", stateNormal)), string(state))
 		}
 	})
@@ -286,7 +286,7 @@ func TestAPodThatHasEndedIsLeftToItsController(t *testing.T) {
 	ended := hooked(stateDeleting).With(func(p *corev1.Pod) { p.Status.Phase, p.Status.Reason = corev1.PodFailed, "Evicted" })
 	for _, step := range []Step{
 		nextOf(t, ended.Build(), lifecycle, latestImage),
-		finish(observedOf(ended.Build(), patched), Target{Lifecycle: &lifecycle}, patched),
+		finishOf(observedOf(ended.Build(), patched), Target{Lifecycle: &lifecycle}, patched),
 	} {
 		g.Expect(step).To(And(HaveField("Action", Wait), HaveField("Reason", ReasonEnded), HaveField("Message", ContainSubstring("Evicted"))))
 	}

@@ -60,6 +60,11 @@ func imageTo(from, to string) []ImageChange {
 
 // All pods are looked at 20 s after the start, with a grace period of 30 s and
 // no deadline.
+// finishOf returns the step of a pod that stays at its revision.
+func finishOf(o *observed, target Target, now time.Time) Step {
+	return (&situation{facts: PodFacts{Pod: o.pod}, observed: o, target: target, now: now}).finish()
+}
+
 func TestNext(t *testing.T) {
 	for name, tc := range map[string]struct {
 		pod      *builders.PodBuilder

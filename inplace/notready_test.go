@@ -88,7 +88,7 @@ func TestMarkPodNotReadyDrains(t *testing.T) {
 	g.Expect(unreadySince(drained)).To(Equal(after(-10)))
 	g.Expect(nextOf(t, drained, marking, latestImage).Action).To(Equal(Patch))
 
-	back := finish(observedOf(drained, patched), Target{Lifecycle: &marking}, patched)
+	back := finishOf(observedOf(drained, patched), Target{Lifecycle: &marking}, patched)
 	g.Expect(back.Action).To(Equal(MarkReady))
 	body, err = ReadinessPatch(drained, back, metav1.NewTime(patched))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -96,8 +96,8 @@ func TestMarkPodNotReadyDrains(t *testing.T) {
 
 	unasked := kruiseGated("[]").Build()
 	g.Expect(DrainsByLabel(unasked, nextOf(t, unasked, appsv1beta1.Lifecycle{}, latestImage))).To(BeTrue(), "its gate is not for this")
-	g.Expect(finish(observedOf(kruiseGated("["+theirs+"]").Build(), patched), Target{}, patched).Action).To(Equal(Wait), "others keep it out")
-	g.Expect(finish(observedOf(kruiseGated("").Build(), patched), Target{}, patched).Action).To(Equal(MarkReady), "the manager has to say that it may serve")
+	g.Expect(finishOf(observedOf(kruiseGated("["+theirs+"]").Build(), patched), Target{}, patched).Action).To(Equal(Wait), "others keep it out")
+	g.Expect(finishOf(observedOf(kruiseGated("").Build(), patched), Target{}, patched).Action).To(Equal(MarkReady), "the manager has to say that it may serve")
 }
 
 func TestPrepareNew(t *testing.T) {

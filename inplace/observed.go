@@ -21,8 +21,6 @@ import (
 // pod once for each plan.
 type observed struct {
 	pod *corev1.Pod
-	// services are as in PodFacts.
-	services []string
 	// containers are those that live as long as the pod.
 	containers []liveContainer
 	// state is the zero state if there was no update.
@@ -37,8 +35,6 @@ type observed struct {
 	// template is that of the revision that the pod's label names; nil if it is not
 	// known.
 	template *Template
-	// irreplaceable is as in PodFacts.
-	irreplaceable *Refusal
 	// known is the progress, once it was asked for.
 	known *Progress
 }

@@ -192,7 +192,7 @@ func (p *planner) count(views []*view) {
 		if v.holdsClaims() {
 			p.changing++
 		}
-		if v.holdsResizes(p.workload.Target) {
+		if v.holdsResizes() {
 			p.resizing++
 		}
 		if v.Available && v.reserved {
@@ -297,7 +297,7 @@ func (p *planner) decideUnavailable(v *view) {
 		return
 	}
 	// A new pod serves at its revision meanwhile.
-	if step := finish(v.facts.read, p.workload.Target, p.now); step.Action == MarkReady || step.Action == SetLifecycle {
+	if step := v.finish(); step.Action == MarkReady || step.Action == SetLifecycle {
 		v.Step = step
 		p.move(v, "until its turn comes")
 		return
@@ -324,9 +324,9 @@ func (p *planner) decideResize(v *view) {
 	switch {
 	case v.class == broken:
 		p.move(v, "broken: outside of maxConcurrent")
-	case v.facts.read.resized.IsUnderWay():
+	case v.observed.resized.IsUnderWay():
 		p.move(v, "being resized already")
-	case v.holdsResizes(p.workload.Target):
+	case v.holdsResizes():
 		p.move(v, "resized before, and not ready since")
 	case p.resizing >= limit:
 		p.block(v, Waiting, ReasonMaxConcurrent, fmt.Sprintf("%s being resized, maxConcurrent is %d", PodsThat(p.resizing, "is", "are"), limit))
@@ -371,7 +371,7 @@ func (p *planner) move(v *view, why string) {
 	if v.detaches() {
 		p.changing++
 	}
-	if v.startsResize(p.workload.Target) {
+	if v.startsResize() {
 		p.resizing++
 	}
 	note := fmt.Sprintf("%s %s", v.Step.Action, v.Pod.Name)

@@ -5,9 +5,8 @@ package inplace
 
 import (
 	"fmt"
-	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/resize"
@@ -23,7 +22,8 @@ import (
 // grow makes what is to be changed before the pod is taken out of service, and
 // waits until the node has done it; nil if there is nothing to do and nothing to
 // wait for. A resize of an earlier revision is not waited for.
-func grow(before *observed, target Target, change Change, now time.Time) *Step {
+func (s *situation) grow() *Step {
+	pod, change := s.facts.Pod, s.change
 	if len(change.Grow) > 0 {
 		rest := Change{Images: change.Images, Later: change.Later, Resize: change.Resize, Shrink: change.Shrink}
 		return &Step{
@@ -31,46 +31,46 @@ func grow(before *observed, target Target, change Change, now time.Time) *Step {
 			Message: fmt.Sprintf("%s; then %s", change.Grow, rest),
 		}
 	}
-	if len(change.Images) == 0 || before.resized.State == resize.Done || !before.grewFor(target.Template) {
+	if len(change.Images) == 0 || s.observed.resized.State == resize.Done || !s.observed.grewFor(s.target.Template) {
 		return nil
 	}
-	step := awaitResize(before, target, now)
+	step := s.awaitResize()
 	if step.Action != Wait {
-		return &step
+		return step
 	}
-	if needsMarkReady(before.pod) && !before.resized.IsUnderWay() {
+	if needsMarkReady(pod) && !s.observed.resized.IsUnderWay() {
 		serving := &Step{Action: MarkReady, State: Verifying, Message: "it serves while it waits for room: " + step.Message}
-		if state := target.stateAtRest(before.pod); lifecycleState(before.pod) == appsv1beta1.LifecycleStatePreparingNormal && state == appsv1beta1.LifecycleStateNormal {
+		if state := s.target.stateAtRest(pod); lifecycleState(pod) == appsv1beta1.LifecycleStatePreparingNormal && state == appsv1beta1.LifecycleStateNormal {
 			serving.Lifecycle = state
 		}
 		// In any other state, its hook has released it once, and is not asked again.
 		return serving
 	}
 	step.Change = change
-	return &step
+	return step
 }
 
 // awaitResize waits for the node, or gives up waiting, as the workload wants it.
-func awaitResize(before *observed, target Target, now time.Time) Step {
-	verdict, progress := target.resizePolicy().Judge(before.resized, now)
+func (s *situation) awaitResize() *Step {
+	verdict, progress := s.resizePolicy().Judge(s.observed.resized, s.now)
 	step := Step{
 		State: Resizing, Reason: resizeReasons[progress.State], Message: progress.Message,
 		Since: progress.Since, Until: progress.Recheck,
 	}
 	switch verdict {
 	case resize.Recreate:
-		return evict(before.pod, target, step, now)
+		return ptr.To(s.evict(step.Reason, step.Message))
 	case resize.Keep:
 		step.State = Stuck
-		step.Message = target.kept(step.Reason, step.Message)
-		if target.irreplaceable != nil {
-			step.Until = soonest(step.Until, target.irreplaceable.Until)
+		step.Message = s.kept(step.Reason, step.Message)
+		if s.facts.Irreplaceable != nil {
+			step.Until = soonest(step.Until, s.facts.Irreplaceable.Until)
 		}
-		return step
+		return &step
 	case resize.Wait:
-		return overdue(step, target.Deadline, now)
+		return s.overdue(step)
 	default:
-		return step
+		return &step
 	}
 }
 
@@ -85,37 +85,36 @@ var resizeReasons = map[resize.State]string{
 // resizePolicy returns what to do about resizes that do not succeed. A pod that is
 // only ever changed in place is not recreated for one, nor is one that could not be made
 // again.
-func (t Target) resizePolicy() resize.Policy {
-	if t.frozen || t.irreplaceable != nil || t.Policy == appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
-		return t.Resize.Keeping()
+func (s *situation) resizePolicy() resize.Policy {
+	if s.target.frozen || s.facts.Irreplaceable != nil || s.target.Policy == appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
+		return s.target.Resize.Keeping()
 	}
-	return t.Resize
+	return s.target.Resize
 }
 
 // settleSizes finishes or takes back the resizes of a pod that stays at its
 // revision; nil if there is nothing to do and nothing to wait for.
-func settleSizes(before *observed, target Target, now time.Time) *Step {
-	if step := resizeAgain(before, target, isReady(before.pod), now); step != nil {
+func (s *situation) settleSizes() *Step {
+	if step := s.resizeAgain(isReady(s.facts.Pod)); step != nil {
 		return step
 	}
-	if before.resized.State == resize.Done {
+	if s.observed.resized.State == resize.Done {
 		return nil
 	}
-	step := awaitResize(before, target, now)
-	return &step
+	return s.awaitResize()
 }
 
 // evicted returns the step that makes a pod go whose resize does not succeed, or
 // that waits for its hook to release it; nil if it stays.
-func evicted(before *observed, target Target, now time.Time) *Step {
-	if before.resized.State == resize.Done {
+func (s *situation) evicted() *Step {
+	if s.observed.resized.State == resize.Done {
 		return nil
 	}
-	if sizes, refused := before.unfinished(target, false); refused != nil || len(sizes) > 0 {
+	if sizes, refused := s.unfinished(false); refused != nil || len(sizes) > 0 {
 		return nil // it is to have other sizes
 	}
-	if step := awaitResize(before, target, now); step.Evict {
-		return &step
+	if step := s.awaitResize(); step.Evict {
+		return step
 	}
 	return nil
 }
@@ -124,57 +123,51 @@ func evicted(before *observed, target Target, now time.Time) *Step {
 // again only when that was done for which it is: its containers have been restarted
 // for their sizes, or what another client changed was set back. One that has no room
 // goes back: what it waits for may never come.
-func resizeWhileOut(before *observed, target Target, now time.Time) *Step {
-	out, held := IsMarkedNotReady(before.pod), IsPreparingUpdate(before.pod) && target.Lifecycle != nil
+func (s *situation) resizeWhileOut() *Step {
+	out, held := IsMarkedNotReady(s.facts.Pod), IsPreparingUpdate(s.facts.Pod) && s.target.Lifecycle != nil
 	if !out && !held {
 		return nil
 	}
-	sizes, refused := before.unfinished(target, false)
-	if refused == nil && (out && sizes.Restarts() || held && before.isDrift(sizes)) {
-		return resizeAgain(before, target, false, now)
+	sizes, refused := s.unfinished(false)
+	if refused == nil && (out && sizes.Restarts() || held && s.observed.isDrift(sizes)) {
+		return s.resizeAgain(false)
 	}
-	if !out || !before.resized.IsUnderWay() {
+	if !out || !s.observed.resized.IsUnderWay() {
 		return nil
 	}
-	step := awaitResize(before, target, now)
-	return &step
+	return s.awaitResize()
 }
 
 // resizeAgain returns the step that makes the sizes of a pod what its revision
 // says; nil if they are.
-func resizeAgain(before *observed, target Target, serves bool, now time.Time) *Step {
-	pod := before.pod
-	sizes, refused := before.unfinished(target, serves)
+func (s *situation) resizeAgain(serves bool) *Step {
+	sizes, refused := s.unfinished(serves)
 	if refused != nil {
-		step := refuseSizes(before, target, resizeRefusal(refused), now)
-		return &step
+		return ptr.To(s.refuseSizes(resizeRefusal(refused)))
 	}
-	isDue := serves && len(before.state.NextContainerResources) > 0
+	isDue := serves && len(s.observed.state.NextContainerResources) > 0
 	if len(sizes) == 0 && !isDue {
 		return nil
 	}
-	change := Change{Resize: sizes}
-	if before.isDrift(sizes) {
-		if step := hold(before, target, change, now); step != nil {
+	again := s.with(Change{Resize: sizes})
+	if s.observed.isDrift(sizes) {
+		if step := again.awaitHook(); step != nil {
 			return step
 		}
 	}
-	if refused := target.undrainable(pod, change); refused != nil {
-		step := waitUndrained(refused, before.state.UpdateTimestamp.Time)
-		return &step
+	if refused := again.undrainable(); refused != nil {
+		return ptr.To(waitUndrained(refused, s.observed.state.UpdateTimestamp.Time))
 	}
-	if change.Restarts() && !target.keepsReady(change) {
-		if step := drain(before, target, change, now); step != nil {
-			return step
-		}
+	if step := again.drain(); step != nil {
+		return step
 	}
-	recorded := change
+	recorded := again.change
 	if !serves {
-		recorded.Shrink = before.shrinks()
+		recorded.Shrink = s.observed.shrinks()
 	}
 	step := &Step{
-		Action: Resize, State: Resizing, Message: change.String(), Change: change,
-		Record: newState(before, recorded, RevisionOf(pod), now),
+		Action: Resize, State: Resizing, Message: again.change.String(), Change: again.change,
+		Record: newState(s.observed, recorded, RevisionOf(s.facts.Pod), s.now),
 	}
 	if len(sizes) == 0 {
 		step.Action, step.State, step.Message = Patch, Patching, "the sizes are as the revision says"
@@ -184,8 +177,8 @@ func resizeAgain(before *observed, target Target, serves bool, now time.Time) *S
 
 // evict makes a pod go through the eviction API, so that its PodDisruptionBudgets
 // have their say.
-func evict(pod *corev1.Pod, target Target, why Step, now time.Time) Step {
-	step := remove(pod, target, why, now)
+func (s *situation) evict(reason, message string) Step {
+	step := s.remove(reason, message)
 	step.Evict = true
 	return step
 }

@@ -264,7 +264,7 @@ func TestWhatRanOnceHoldsUpNothing(t *testing.T) {
 	state := proxyRecord(proxyV1)
 	state.LastContainerStatuses["setup"] = appsv1beta1.InPlaceUpdateContainerStatus{ContainerID: "containerd://setup-1", Image: "setup:0"}
 	pod := sidecarPod("b", proxyV2, newProxy(2)).Record(state).Generation(3, 3).Build()
-	g.Expect(finish(observedOf(pod, patched), Target{}, after(3))).To(Equal(Step{State: Settled}))
+	g.Expect(finishOf(observedOf(pod, patched), Target{}, after(3))).To(Equal(Step{State: Settled}))
 
 	pod = sidecarPod("b", proxyV2, newProxy(2)).Record(state).Generation(3, 3).Ready(false, after(2)).Build()
 	g.Expect(IsBroken(pod)).To(BeFalse())

@@ -51,15 +51,22 @@ func (o *observed) answered(wish resize.Wish) resize.Wish {
 	return wish
 }
 
+// unfinished is observed.unfinished where the workload has sizes changed.
+func (s *situation) unfinished(serves bool) (resize.Change, *resize.Refusal) {
+	if s.target.CannotResize {
+		return nil, nil
+	}
+	return s.observed.unfinished(s.target.Resize.Enforce && !s.target.frozen, serves)
+}
+
 // unfinished returns the amounts in which the pod is not as its own revision says,
 // and that are for us to change: what was begun, or is to be taken back, and what
 // others changed if that is set back. What is due when the pod serves is among them
 // if it does.
-func (o *observed) unfinished(target Target, serves bool) (resize.Change, *resize.Refusal) {
-	if o.template == nil || target.CannotResize {
+func (o *observed) unfinished(enforce, serves bool) (resize.Change, *resize.Refusal) {
+	if o.template == nil {
 		return nil, nil
 	}
-	enforce := target.Resize.Enforce && !target.frozen
 	wanted, due := o.template.amounts, o.due()
 	if len(due) == 0 && !enforce && wanted.Holds(o.pod, o.own) {
 		return nil, nil // as nearly always
@@ -77,10 +84,11 @@ func (o *observed) unfinished(target Target, serves bool) (resize.Change, *resiz
 
 // sizesWith returns the amounts that are changed together with images whose turn has come,
 // of those that were left for later, and those that still are.
-func (o *observed) sizesWith(images []ImageChange, target Target) (with, later resize.Change, refused *resize.Refusal) {
+func (s *situation) sizesWith(images []ImageChange) (with, later resize.Change, refused *resize.Refusal) {
+	o := s.observed
 	due := o.due()
 	now := due.Together(o.pod, containersOf(images))
-	if len(now) == 0 || o.template == nil || target.CannotResize {
+	if len(now) == 0 || o.template == nil || s.target.CannotResize {
 		return nil, asChange(due), nil
 	}
 	rest := due.Without(now)
@@ -93,8 +101,9 @@ func (o *observed) sizesWith(images []ImageChange, target Target) (with, later r
 
 // hasGrown reports whether the pod was resized for a revision whose label it does
 // not have yet, and the node has not said that it cannot be.
-func (o *observed) hasGrown(target Target) bool {
-	if o.template == nil || RevisionOf(o.pod) == target.Name || o.resized.State != resize.Done && !o.resized.IsUnderWay() {
+func (s *situation) hasGrown() bool {
+	o := s.observed
+	if o.template == nil || RevisionOf(o.pod) == s.target.Name || o.resized.State != resize.Done && !o.resized.IsUnderWay() {
 		return false
 	}
 	live := resize.AmountsOf(&o.pod.Spec)
@@ -130,7 +139,7 @@ func (o *observed) isFinished() bool {
 	if len(o.state.NextContainerResources) > 0 && o.state.Revision == RevisionOf(o.pod) {
 		return false
 	}
-	sizes, refused := o.unfinished(Target{}, true)
+	sizes, refused := o.unfinished(false, true)
 	return len(sizes) == 0 && refused == nil
 }
 

@@ -5,7 +5,6 @@ package inplace
 
 import (
 	"fmt"
-	"time"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/resize"
@@ -19,50 +18,47 @@ func resizeRefusal(refused *resize.Refusal) *Refusal {
 // verdictOn returns what the workload wants of a pod whose resize is refused, and
 // whether the refusal is about that at all. That a request or a limit is to be
 // removed is not: as other fields, it cannot be changed in place.
-func (t Target) verdictOn(refused *Refusal) (resize.Verdict, bool) {
+func (s *situation) verdictOn(refused *Refusal) (resize.Verdict, bool) {
 	switch refused.Reason {
 	case ReasonResizeInfeasible, string(resize.NodeUnsupported):
-		return t.resizePolicy().OnRefusal(true), true
+		return s.resizePolicy().OnRefusal(true), true
 	case ReasonResizeDenied:
-		return t.resizePolicy().OnRefusal(false), true
+		return s.resizePolicy().OnRefusal(false), true
 	default:
 		return resize.Keep, false
 	}
 }
 
 // refuseSizes handles what is refused of a pod that stays at its revision.
-func refuseSizes(before *observed, target Target, refused *Refusal, now time.Time) Step {
-	verdict, isResize := target.verdictOn(refused)
-	step := Step{Reason: refused.Reason, Message: refused.Message}
-	isOurs := len(before.own)+len(before.due()) > 0
+func (s *situation) refuseSizes(refused *Refusal) Step {
+	verdict, isResize := s.verdictOn(refused)
+	isOurs := len(s.observed.own)+len(s.observed.due()) > 0
 	switch {
 	case verdict == resize.Recreate && isOurs:
-		return evict(before.pod, target, step, now)
-	case refused.Reason == string(resize.Removed) && !target.frozen && target.Policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType:
-		return remove(before.pod, target, step, now)
+		return s.evict(refused.Reason, refused.Message)
+	case refused.Reason == string(resize.Removed) && !s.target.frozen && s.target.Policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType:
+		return s.remove(refused.Reason, refused.Message)
 	case isResize:
-		step.State, step.Message = Stuck, target.kept(step.Reason, step.Message)
-		return step
+		return Step{State: Stuck, Reason: refused.Reason, Message: s.kept(refused.Reason, refused.Message)}
 	default:
-		step.State = Stuck
-		return step
+		return Step{State: Stuck, Reason: refused.Reason, Message: refused.Message}
 	}
 }
 
 // kept says of a pod that stays at its old size why, and what to do.
-func (t Target) kept(reason, why string) string {
+func (s *situation) kept(reason, why string) string {
 	option := "onError"
 	if reason == ReasonResizeInfeasible || reason == string(resize.NodeUnsupported) {
 		option = "onInfeasible"
 	}
-	if t.Policy == appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
-		return fmt.Sprintf("%s; %s keeps the pod at its old size: change the size in the template", why, t.policyIs(t.Policy))
+	if s.target.Policy == appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
+		return fmt.Sprintf("%s; %s keeps the pod at its old size: change the size in the template", why, s.target.policyIs(s.target.Policy))
 	}
 	if reason == ReasonResizeError {
 		why += "; the size is in force when the container is restarted"
 	}
-	if t.irreplaceable != nil {
-		return fmt.Sprintf("%s; the pod keeps its old size, since the API server would not accept a new pod: %s", why, t.irreplaceable.Message)
+	if s.facts.Irreplaceable != nil {
+		return fmt.Sprintf("%s; the pod keeps its old size, since the API server would not accept a new pod: %s", why, s.facts.Irreplaceable.Message)
 	}
-	return fmt.Sprintf("%s; the pod keeps its old size: change the size in the template, or allow recreation with %s", why, t.recreatesOn(option))
+	return fmt.Sprintf("%s; the pod keeps its old size: change the size in the template, or allow recreation with %s", why, s.target.recreatesOn(option))
 }

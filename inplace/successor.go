@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -95,10 +94,10 @@ func claimVolumesOf(pod *corev1.Pod, revision Revision) []corev1.Volume {
 
 // keepIrreplaceable returns the step of a pod that is to be deleted, while the API server
 // would not accept a new one in its place: it serves as it is.
-func keepIrreplaceable(facts PodFacts, target Target, now time.Time) Step {
-	refused := facts.Irreplaceable
-	target.frozen = true // nothing is recreated, also not for what was given up before
-	if step := finish(facts.read, target, now); step.Action == MarkReady || step.Action == SetLifecycle && !step.Deletes() {
+func (s *situation) keepIrreplaceable() Step {
+	refused, kept := s.facts.Irreplaceable, *s
+	kept.target.frozen = true // nothing is recreated, also not for what was given up before
+	if step := kept.finish(); step.Action == MarkReady || step.Action == SetLifecycle && !step.Deletes() {
 		return step
 	}
 	state := Stuck

@@ -16,7 +16,7 @@ import (
 // view is a pod as the planner sees it.
 type view struct {
 	PodState
-	facts PodFacts
+	situation
 	class class
 	// wants is true when the pod is to become the target revision, or is asked
 	// to be recreated.
@@ -52,19 +52,12 @@ const (
 )
 
 func newView(w Workload, i int, now time.Time) *view {
-	facts := w.Pods[i]
-	pod := facts.Pod
+	v := &view{situation: *situationOf(w.Pods[i], w.Target, now)}
+	s, pod := &v.situation, v.facts.Pod
 	atTarget := RevisionOf(pod) == w.Target.Name
-	facts.read = facts.observedAt(now)
-	progress := facts.read.progress()
-	v := &view{
-		facts: facts,
-		asked: AsksForDeletion(facts),
-		class: classOf(pod, w.Target, progress.Complete),
-
-		recheck: progress.Recheck,
-	}
-	v.wants = v.asked || !atTarget && !facts.Held && !w.Stopped
+	progress, resized := s.observed.progress(), s.observed.resized
+	v.asked, v.class, v.recheck = AsksForDeletion(v.facts), classOf(pod, w.Target, progress.Complete), progress.Recheck
+	v.wants = v.asked || !atTarget && !v.facts.Held && !w.Stopped
 	v.PodState = PodState{
 		Pod:       pod,
 		Proved:    progress.Proved,
@@ -75,14 +68,14 @@ func newView(w Workload, i int, now time.Time) *view {
 	}
 	v.Available = progress.Complete && v.Serves
 	if v.wants {
-		v.Step = Next(facts, w.Target, now)
+		v.Step = s.next()
 	} else {
-		v.Step = finishWithClaims(facts, facts.read, w.Target, now)
+		v.Step = s.finishWithClaims()
 	}
-	if facts.Irreplaceable != nil && v.Step.Deletes() && !v.Step.Evict {
-		v.Step = keepIrreplaceable(facts, w.Target, now)
+	if v.facts.Irreplaceable != nil && v.Step.Deletes() && !v.Step.Evict {
+		v.Step = s.keepIrreplaceable()
 	}
-	v.reserved = v.wants && facts.read.hasGrown(w.Target) || facts.read.resized.State == resize.Deferred && facts.read.resized.Restarts
+	v.reserved = v.wants && s.hasGrown() || resized.State == resize.Deferred && resized.Restarts
 	v.wants = v.wants || takesOutForSizes(v.Step)
 	v.between = !v.wants && progress.Reason == ReasonNextBatch && v.Step.LeadsToPatch() && v.Serves
 	return v
@@ -113,15 +106,15 @@ func serves(pod *corev1.Pod, w Workload, now time.Time) bool {
 // holdsResizes reports whether a pod takes one of the places for resizes: it is
 // being resized or, since it was, has not been ready. One whose kubelet does not
 // answer takes none.
-func (v *view) holdsResizes(target Target) bool {
-	state := v.facts.read.resized.State
+func (v *view) holdsResizes() bool {
+	state := v.observed.resized.State
 	switch {
 	case v.Pod.DeletionTimestamp != nil:
 		return false
 	case v.Ready:
-		return v.facts.read.resized.IsUnderWay()
+		return v.observed.resized.IsUnderWay()
 	case state == resize.InProgress, state == resize.Done:
-		return len(v.facts.read.own) > 0 && RevisionOf(v.Pod) == target.Name && UpdatedInPlace(v.Pod)
+		return len(v.observed.own) > 0 && RevisionOf(v.Pod) == v.target.Name && UpdatedInPlace(v.Pod)
 	default:
 		return false
 	}
@@ -130,8 +123,8 @@ func (v *view) holdsResizes(target Target) bool {
 // startsResize reports whether the next step of a pod takes a place for resizes that the
 // pod does not hold, also where the pod is out of service for something else. What is
 // broken takes none.
-func (v *view) startsResize(target Target) bool {
-	return v.Step.Action == Resize && v.class != broken && !v.facts.read.resized.IsUnderWay() && !v.holdsResizes(target)
+func (v *view) startsResize() bool {
+	return v.Step.Action == Resize && v.class != broken && !v.observed.resized.IsUnderWay() && !v.holdsResizes()
 }
 
 func classOf(pod *corev1.Pod, target Target, complete bool) class {

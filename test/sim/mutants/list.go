@@ -59,8 +59,8 @@ var mutants = []mutant{
 	{
 		// Traffic still reaches the container that is stopped.
 		"endpoints-not-awaited", "inplace/drain.go",
-		"if len(before.services) > 0 {",
-		"if len(before.services) > 99 {",
+		"if len(s.facts.Services) > 0 {",
+		"if len(s.facts.Services) > 99 {",
 	},
 	{
 		"kubelet-not-awaited", "inplace/drain.go",
@@ -69,7 +69,7 @@ var mutants = []mutant{
 	},
 	{
 		"grace-period-ignored", "inplace/drain.go",
-		"now.Before(until) {\n\t\tstep.State, step.Reason, step.Until = Grace",
+		"s.now.Before(until) {\n\t\tstep.State, step.Reason, step.Until = Grace",
 		"false {\n\t\tstep.State, step.Reason, step.Until = Grace",
 	},
 	{
@@ -111,7 +111,7 @@ var mutants = []mutant{
 	{
 		// What was drained for a revision that the user no longer wants stays drained.
 		"drained-and-forgotten", "inplace/finish.go",
-		"if !needsMarkReady(pod) || target.awaitsNode(pod) {",
+		"if !needsMarkReady(pod) || s.target.awaitsNode(pod) {",
 		"if !needsMarkReady(pod) || !UpdatedInPlace(pod) {",
 	},
 	{
@@ -322,8 +322,8 @@ var mutants = []mutant{
 	{
 		// The new image runs with less than it is to have.
 		"resize-growth-not-awaited", "inplace/resize.go",
-		"before.resized.State == resize.Done || !before.grewFor(target.Template)",
-		"true || !before.grewFor(target.Template)",
+		"s.observed.resized.State == resize.Done || !s.observed.grewFor(s.target.Template)",
+		"true || !s.observed.grewFor(s.target.Template)",
 	},
 	{
 		// What is to shrink when the pod serves again is forgotten.
@@ -340,8 +340,8 @@ var mutants = []mutant{
 	{
 		// A pod is changed while its claims grow.
 		"claims-not-awaited", "inplace/claims.go",
-		"step := claimsFirst(facts, target, now)\n\tif step == nil {",
-		"step := claimsFirst(facts, target, now)\n\tif true || step == nil {",
+		"step := s.claimsFirst()\n\tif step == nil {",
+		"step := s.claimsFirst()\n\tif true || step == nil {",
 	},
 	{
 		// The claims of all pods change at a time.
