@@ -21,8 +21,8 @@ func (p *planner) bringBack() {
 		if facts.Pod.DeletionTimestamp != nil {
 			continue
 		}
-		s := situationOf(facts, p.workload.Target, p.now)
-		v := &view{PodState: PodState{Pod: facts.Pod, Step: s.comeBack()}, situation: *s}
+		v := &view{PodState: PodState{Pod: facts.Pod}, situation: p.situationOf(facts)}
+		v.Step = v.comeBack()
 		p.recheckAt(v.Step.Until)
 		switch {
 		case v.Step.State == Settled:

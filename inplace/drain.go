@@ -29,11 +29,11 @@ func (s *situation) drain() *Step {
 // where the API server does not heed the label.
 func (s *situation) takeOut() *Step {
 	pod, target := s.facts.Pod, s.target
-	if !target.canDrain(pod) && (!IsMarkedNotReady(pod) || isReadyDespiteLabel(pod, target)) {
+	if !target.canDrain(pod) && (!IsMarkedNotReady(pod) || isReadyDespiteLabel(pod, *target)) {
 		return nil
 	}
 	step := &Step{State: Draining, Change: s.change, Since: unreadySince(pod)}
-	if !IsMarkedNotReady(pod) || isReadyDespiteLabel(pod, target) {
+	if !IsMarkedNotReady(pod) || isReadyDespiteLabel(pod, *target) {
 		step.Action, step.Since = MarkNotReady, time.Time{}
 		step.Message = "to be updated to " + target.Name
 		if target.marksNotReady() && hasGate(pod, appsv1beta1.KruisePodReady) {
@@ -65,7 +65,7 @@ func (f PodFacts) Retire(target Target, now time.Time) *Step {
 	if isReadyDespiteLabel(f.Pod, target) {
 		return nil
 	}
-	step := situationOf(f, target, now).takeOut()
+	step := situationOf(f, &target, now).takeOut()
 	if step != nil && step.Action == MarkNotReady {
 		step.Message = "it goes when the hold ends"
 	}

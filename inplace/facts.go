@@ -50,30 +50,6 @@ type Target struct {
 	// ShowsState is true when pods name the state of their lifecycle also without hooks: new
 	// ones are PreparingNormal until they have a node.
 	ShowsState bool
-	// frozen is true when nothing is recreated or set back for its sizes: the
-	// workload is paused, or left to the user's deletions.
-	frozen bool
-	// judged holds what was found of the ways from other templates, which is the
-	// same for all pods of a plan; nil outside of a plan.
-	judged map[*Template]judgement
-}
-
-// judgement is what the templates alone say of the way from one to another.
-type judgement struct {
-	refused *Refusal
-	equal   bool
-}
-
-// judge compares a template with that of the target.
-func (t Target) judge(from *Template) judgement {
-	if known, ok := t.judged[from]; ok {
-		return known
-	}
-	judged := judgement{refused: refusal(from, t.Template), equal: from != nil && from.Equal(t.Template)}
-	if t.judged != nil {
-		t.judged[from] = judged
-	}
-	return judged
 }
 
 // PodFacts is what is known of one pod.

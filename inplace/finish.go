@@ -98,7 +98,7 @@ func (s *situation) restart() *Step {
 // recreated or, where the user wants no recreation, serves as it is.
 func (s *situation) giveUpRestart() Step {
 	pod, progress := s.facts.Pod, s.observed.progress()
-	if s.target.Policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType && !s.target.frozen {
+	if s.target.Policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType && !s.frozen {
 		return s.remove(ReasonNotRestarted, progress.unrestarted)
 	}
 	if needsMarkReady(pod) {

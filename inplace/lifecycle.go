@@ -224,7 +224,7 @@ func Remove(pod *corev1.Pod, target Target, now time.Time) Step {
 		return Terminate(pod, now)
 	}
 	// What it shows of its updates makes no difference.
-	s := &situation{facts: PodFacts{Pod: pod}, target: target, now: now}
+	s := &situation{facts: PodFacts{Pod: pod}, target: &target, now: now}
 	return s.remove(ReasonScaleIn, "it is not wanted any more")
 }
 

@@ -132,7 +132,7 @@ func TestAHeldPodSaysWhatComes(t *testing.T) {
 	freed.Finalizers = nil
 	target := Target{Revision: Revision{Name: "b", Template: simple(t, latestImage)}, Lifecycle: &appsv1beta1.Lifecycle{InPlaceUpdate: hook(false)}}
 	change, _ := Compare(freed, simple(t, alpineImage), simple(t, latestImage), patched)
-	body, err = RevisionPatch(freed, *situationOf(PodFacts{Pod: freed}, target, patched).with(change).patch())
+	body, err = RevisionPatch(freed, *situationOf(PodFacts{Pod: freed}, &target, patched).with(change).patch())
 	g.Expect(err).NotTo(HaveOccurred())
 	updated := mergePod(t, freed, body)
 	g.Expect(updated.Labels).To(HaveKeyWithValue(appsv1beta1.LifecycleStateKey, "Updating"))

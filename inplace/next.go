@@ -17,7 +17,7 @@ import (
 // Any state can be left for any target: the way is computed from what the pod
 // is, not from what was intended with it before.
 func Next(facts PodFacts, target Target, now time.Time) Step {
-	return situationOf(facts, target, now).next()
+	return situationOf(facts, &target, now).next()
 }
 
 // next returns the step of a pod that is to come to the target. The first stage that
@@ -70,11 +70,11 @@ func (s *situation) compare() (Change, *Refusal) {
 	if s.facts.From != nil {
 		from = s.facts.From.Template
 	}
-	judged := target.judge(from)
+	judged := s.judged.of(from, target.Template)
 	if judged.refused != nil {
 		return Change{}, judged.refused
 	}
-	if refused := refuseOtherClaims(s.facts.Pod, target); refused != nil {
+	if refused := refuseOtherClaims(s.facts.Pod, *target); refused != nil {
 		return Change{}, refused
 	}
 	if field, differ := from.amounts.FirstDifference(target.Template.amounts); differ && target.CannotResize {

@@ -62,7 +62,7 @@ func imageTo(from, to string) []ImageChange {
 // no deadline.
 // finishOf returns the step of a pod that stays at its revision.
 func finishOf(o *observed, target Target, now time.Time) Step {
-	return (&situation{facts: PodFacts{Pod: o.pod}, observed: o, target: target, now: now}).finish()
+	return (&situation{facts: PodFacts{Pod: o.pod}, observed: o, target: &target, now: now}).finish()
 }
 
 func TestNext(t *testing.T) {

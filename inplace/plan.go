@@ -137,12 +137,10 @@ type Plan struct {
 // A pod whose change the server refuses stays in service, or goes back, and takes
 // no budget from the others.
 func MakePlan(w Workload, now time.Time) Plan {
-	w.Target.judged = map[*Template]judgement{}
-	w.Target.frozen = w.Stopped
-	p := &planner{workload: w, now: now}
+	p := &planner{workload: w, now: now, judged: judgements{}}
 	views := make([]*view, 0, len(w.Pods))
 	for i := range w.Pods {
-		views = append(views, newView(w, i, now))
+		views = append(views, p.newView(w.Pods[i]))
 	}
 	p.count(views)
 	p.line(views)
@@ -164,6 +162,7 @@ func MakePlan(w Workload, now time.Time) Plan {
 type planner struct {
 	workload    Workload
 	now         time.Time
+	judged      judgements
 	plan        Plan
 	unavailable int
 	inWork      int
@@ -180,6 +179,14 @@ type planner struct {
 	updates, claimChanges queue
 	// out holds the names of the pods that are unavailable, for messages.
 	out []string
+}
+
+// situationOf returns the situation of a pod of the workload.
+func (p *planner) situationOf(facts PodFacts) situation {
+	return situation{
+		facts: facts, observed: facts.observedAt(p.now), target: &p.workload.Target, now: p.now,
+		frozen: p.workload.Stopped, judged: p.judged,
+	}
 }
 
 // count takes stock before any pod moves. In work is what must come to rest

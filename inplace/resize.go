@@ -86,7 +86,7 @@ var resizeReasons = map[resize.State]string{
 // only ever changed in place is not recreated for one, nor is one that could not be made
 // again.
 func (s *situation) resizePolicy() resize.Policy {
-	if s.target.frozen || s.facts.Irreplaceable != nil || s.target.Policy == appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
+	if s.frozen || s.facts.Irreplaceable != nil || s.target.Policy == appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
 		return s.target.Resize.Keeping()
 	}
 	return s.target.Resize

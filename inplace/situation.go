@@ -10,8 +10,13 @@ import "time"
 type situation struct {
 	facts    PodFacts
 	observed *observed
-	target   Target
+	target   *Target
 	now      time.Time
+	// frozen is true when nothing is recreated or set back for its sizes: the workload is
+	// paused, or left to the user's deletions.
+	frozen bool
+	// judged is of the plan that the pod is part of; nil outside of one.
+	judged judgements
 	// change is what is to be changed in the pod: what it needs for the target, or what it is
 	// still to become at its revision. It is known when the pod has been compared.
 	change Change
@@ -20,7 +25,7 @@ type situation struct {
 	obstacle *Refusal
 }
 
-func situationOf(facts PodFacts, target Target, now time.Time) *situation {
+func situationOf(facts PodFacts, target *Target, now time.Time) *situation {
 	return &situation{facts: facts, observed: facts.observedAt(now), target: target, now: now}
 }
 
@@ -42,4 +47,26 @@ func (s *situation) first(stages ...stage) *Step {
 		}
 	}
 	return nil
+}
+
+// judgement is what the templates alone say of the way from one to another.
+type judgement struct {
+	refused *Refusal
+	equal   bool
+}
+
+// judgements are those of the ways from other templates to that of the target. They are the
+// same for all pods of a plan.
+type judgements map[*Template]judgement
+
+// of judges the way from one template to that of the target, and keeps the judgement.
+func (j judgements) of(from, target *Template) judgement {
+	if known, ok := j[from]; ok {
+		return known
+	}
+	judged := judgement{refused: refusal(from, target), equal: from != nil && from.Equal(target)}
+	if j != nil {
+		j[from] = judged
+	}
+	return judged
 }

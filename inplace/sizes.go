@@ -56,7 +56,7 @@ func (s *situation) unfinished(serves bool) (resize.Change, *resize.Refusal) {
 	if s.target.CannotResize {
 		return nil, nil
 	}
-	return s.observed.unfinished(s.target.Resize.Enforce && !s.target.frozen, serves)
+	return s.observed.unfinished(s.target.Resize.Enforce && !s.frozen, serves)
 }
 
 // unfinished returns the amounts in which the pod is not as its own revision says,

@@ -36,7 +36,7 @@ func (s *situation) refuseSizes(refused *Refusal) Step {
 	switch {
 	case verdict == resize.Recreate && isOurs:
 		return s.evict(refused.Reason, refused.Message)
-	case refused.Reason == string(resize.Removed) && !s.target.frozen && s.target.Policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType:
+	case refused.Reason == string(resize.Removed) && !s.frozen && s.target.Policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType:
 		return s.remove(refused.Reason, refused.Message)
 	case isResize:
 		return Step{State: Stuck, Reason: refused.Reason, Message: s.kept(refused.Reason, refused.Message)}

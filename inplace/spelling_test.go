@@ -27,15 +27,17 @@ func TestMessagesNameWhatTheirKindHas(t *testing.T) {
 		ours, native string
 	}{
 		"refused": {only, func(target Target) string {
-			return situationOf(PodFacts{Pod: pod}, target, after(0)).refuse(&Refusal{Reason: ReasonFieldImmutable, Message: "no"}).Message
+			return situationOf(PodFacts{Pod: pod}, &target, after(0)).refuse(&Refusal{Reason: ReasonFieldImmutable, Message: "no"}).Message
 		}, "podUpdatePolicy InPlaceOnly keeps the pod as it is", "label insitu.dev/update-policy=InPlaceOnly keeps the pod as it is"},
-		"its size is refused": {only, func(target Target) string { return (&situation{target: target}).kept(ReasonResizeDenied, "no") },
+		"its size is refused": {only, func(target Target) string { return (&situation{target: &target}).kept(ReasonResizeDenied, "no") },
 			"podUpdatePolicy InPlaceOnly keeps the pod at its old size", "label insitu.dev/update-policy=InPlaceOnly keeps the pod at its old size"},
-		"a node cannot": {"", func(target Target) string { return (&situation{target: target}).kept(string(resize.NodeUnsupported), "no") },
+		"a node cannot": {"", func(target Target) string {
+			return (&situation{target: &target}).kept(string(resize.NodeUnsupported), "no")
+		},
 			"inPlaceUpdateStrategy.resize.onInfeasible Recreate", `annotation insitu.dev/resize and "onInfeasible":"Recreate"`},
-		"a node has no room": {"", func(target Target) string { return (&situation{target: target}).kept(ReasonResizeInfeasible, "no") },
+		"a node has no room": {"", func(target Target) string { return (&situation{target: &target}).kept(ReasonResizeInfeasible, "no") },
 			"inPlaceUpdateStrategy.resize.onInfeasible Recreate", `annotation insitu.dev/resize and "onInfeasible":"Recreate"`},
-		"a node fails": {"", func(target Target) string { return (&situation{target: target}).kept(ReasonResizeError, "no") },
+		"a node fails": {"", func(target Target) string { return (&situation{target: &target}).kept(ReasonResizeError, "no") },
 			"inPlaceUpdateStrategy.resize.onError Recreate", `annotation insitu.dev/resize and "onError":"Recreate"`},
 	} {
 		t.Run(name, func(t *testing.T) {

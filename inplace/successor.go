@@ -96,7 +96,7 @@ func claimVolumesOf(pod *corev1.Pod, revision Revision) []corev1.Volume {
 // would not accept a new one in its place: it serves as it is.
 func (s *situation) keepIrreplaceable() Step {
 	refused, kept := s.facts.Irreplaceable, *s
-	kept.target.frozen = true // nothing is recreated, also not for what was given up before
+	kept.frozen = true // nothing is recreated, also not for what was given up before
 	if step := kept.finish(); step.Action == MarkReady || step.Action == SetLifecycle && !step.Deletes() {
 		return step
 	}

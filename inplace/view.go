@@ -51,19 +51,19 @@ const (
 	serving
 )
 
-func newView(w Workload, i int, now time.Time) *view {
-	v := &view{situation: *situationOf(w.Pods[i], w.Target, now)}
-	s, pod := &v.situation, v.facts.Pod
+func (p *planner) newView(facts PodFacts) *view {
+	w, v := &p.workload, &view{situation: p.situationOf(facts)}
+	s, pod := &v.situation, facts.Pod
 	atTarget := RevisionOf(pod) == w.Target.Name
 	progress, resized := s.observed.progress(), s.observed.resized
-	v.asked, v.class, v.recheck = AsksForDeletion(v.facts), classOf(pod, w.Target, progress.Complete), progress.Recheck
-	v.wants = v.asked || !atTarget && !v.facts.Held && !w.Stopped
+	v.asked, v.class, v.recheck = AsksForDeletion(facts), classOf(pod, w.Target, progress.Complete), progress.Recheck
+	v.wants = v.asked || !atTarget && !facts.Held && !w.Stopped
 	v.PodState = PodState{
 		Pod:       pod,
 		Proved:    progress.Proved,
 		Updated:   atTarget && progress.Proved,
 		Ready:     isReady(pod),
-		Serves:    serves(pod, w, now),
+		Serves:    serves(pod, w, p.now),
 		Undrained: isReadyDespiteLabel(pod, w.Target),
 	}
 	v.Available = progress.Complete && v.Serves
@@ -72,7 +72,7 @@ func newView(w Workload, i int, now time.Time) *view {
 	} else {
 		v.Step = s.finishWithClaims()
 	}
-	if v.facts.Irreplaceable != nil && v.Step.Deletes() && !v.Step.Evict {
+	if facts.Irreplaceable != nil && v.Step.Deletes() && !v.Step.Evict {
 		v.Step = s.keepIrreplaceable()
 	}
 	v.reserved = v.wants && s.hasGrown() || resized.State == resize.Deferred && resized.Restarts
@@ -99,7 +99,7 @@ func takesOutForSizes(step Step) bool {
 }
 
 // serves reports whether a pod would be available if nothing were being changed in it.
-func serves(pod *corev1.Pod, w Workload, now time.Time) bool {
+func serves(pod *corev1.Pod, w *Workload, now time.Time) bool {
 	return !IsMarkedNotReady(pod) && !w.Target.isHeldBack(pod) && isAvailable(pod, w.MinReadySeconds, now)
 }
 
