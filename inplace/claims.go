@@ -160,7 +160,7 @@ func (p *planner) changeClaims(v *view) (waits bool) {
 	if len(claims) == 0 || v.Pod.DeletionTimestamp != nil {
 		return false
 	}
-	isHeld := v.Step.State == UpdatingClaims
+	awaitsClaims := v.Step.State == UpdatingClaims
 	limit := max(p.workload.MaxConcurrentClaims, 1)
 	why := "broken: outside of maxConcurrent"
 	switch {
@@ -168,11 +168,11 @@ func (p *planner) changeClaims(v *view) (waits bool) {
 	case v.facts.Claims.IsChanging():
 		why = "its claims are being changed already"
 	case p.changing >= limit:
-		return p.postponeClaims(v, isHeld, ReasonMaxConcurrentClaims, p.claimsMessage())
-	case isHeld && v.Step.TakesOutNext && v.Available && p.unavailable >= p.workload.MaxUnavailable:
-		return p.postponeClaims(v, isHeld, ReasonBudget, p.budgetMessage())
-	case isHeld && p.awaitsTurn(&p.claimChanges, v) != nil:
-		return p.postponeClaims(v, isHeld, ReasonUpdateOrder, turnMessage(p.awaitsTurn(&p.claimChanges, v)))
+		return p.postponeClaims(v, awaitsClaims, ReasonMaxConcurrentClaims, p.claimsMessage())
+	case awaitsClaims && v.Step.TakesOutNext && v.Available && p.unavailable >= p.workload.MaxUnavailable:
+		return p.postponeClaims(v, awaitsClaims, ReasonBudget, p.budgetMessage())
+	case awaitsClaims && p.awaitsTurn(&p.claimChanges, v) != nil:
+		return p.postponeClaims(v, awaitsClaims, ReasonUpdateOrder, turnMessage(p.awaitsTurn(&p.claimChanges, v)))
 	default:
 		v.claimsStarted = true
 		p.changing++
@@ -189,8 +189,8 @@ func (p *planner) claimsMessage() string {
 	return fmt.Sprintf("the claims of %s are being changed, maxConcurrent is %d", Pods(p.changing), max(p.workload.MaxConcurrentClaims, 1))
 }
 
-// holdsClaims reports whether a pod takes one of the places for changes of claims.
-func (v *view) holdsClaims() bool {
+// takesClaimsPlace reports whether a pod takes one of the places for changes of claims.
+func (v *view) takesClaimsPlace() bool {
 	return v.facts.Claims.IsChanging() || v.Pod.DeletionTimestamp != nil && v.facts.Claims.Has(volumes.Detaching)
 }
 
@@ -212,8 +212,8 @@ func (p *planner) postponeDetach(v *view) bool {
 
 // postponeClaims names what the claims of a pod wait for, unless the pod itself has
 // something else to do.
-func (p *planner) postponeClaims(v *view, isHeld bool, reason, message string) bool {
-	if !isHeld && v.Step.State != Settled {
+func (p *planner) postponeClaims(v *view, awaitsClaims bool, reason, message string) bool {
+	if !awaitsClaims && v.Step.State != Settled {
 		return false
 	}
 	p.block(v, Waiting, reason, message)

@@ -88,24 +88,25 @@ func (s *situation) undrainable() *Refusal {
 	return t.CannotDrain
 }
 
-// waitUndrained keeps a pod as it is that cannot be drained for what it is still to become
+// stayUndrained keeps a pod as it is that cannot be drained for what it is still to become
 // at its revision.
-func waitUndrained(refused *Refusal, since time.Time) Step {
+func stayUndrained(refused *Refusal, since time.Time) Step {
 	return Step{
 		State: Stuck, Reason: refused.Reason, Message: refused.Message, Since: since, Until: refused.Until, Denied: refused.Denied,
 	}
 }
 
-// cannotDrain handles a change of a pod that cannot be drained for it.
+// cannotDrain is the stage of a pod that cannot be drained for its change: the pod is recreated or,
+// with InPlaceOnly, stays as it is.
 func (s *situation) cannotDrain() *Step {
 	refused := s.undrainable()
 	if refused == nil {
 		return nil
 	}
 	if s.target.Policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
-		return ptr.To(s.refuse(refused))
+		return ptr.To(s.recreateIfAllowed(refused))
 	}
-	step := s.stuck(refused, s.target.policyIs(s.target.Policy)+" keeps the pod as it is: "+
+	step := s.stayAsIs(refused, s.target.policyIs(s.target.Policy)+" keeps the pod as it is: "+
 		"fix that, name the containers in keepReady, or allow recreation with InPlaceIfPossible")
 	if step.State == Stuck && step.Reason == refused.Reason {
 		step.Until, step.Denied = soonest(step.Until, refused.Until), refused.Denied

@@ -43,7 +43,7 @@ func (s *situation) finishUnlessRefused() Step {
 		return s.keepForClaims(&Refusal{Reason: step.Reason, Message: step.Message})
 	}
 	if (step.Action == Patch || step.Action == Resize) && refused != nil {
-		step = s.refuseSizes(refused)
+		step = s.recreateOrKeepSizes(refused)
 		step.Until, step.Denied = refused.Until, refused.Denied
 	}
 	return step
@@ -159,11 +159,11 @@ func (s *situation) nextBatch() *Step {
 	images, later := s.observed.splitBatch(progress.Next)
 	sizes, due, refused := s.sizesWith(images)
 	if refused != nil {
-		return ptr.To(s.refuseSizes(resizeRefusal(refused)))
+		return ptr.To(s.recreateOrKeepSizes(resizeRefusal(refused)))
 	}
 	batch := s.with(Change{Images: images, Later: later, Resize: sizes, Shrink: due})
 	if refused := batch.undrainable(); refused != nil {
-		return ptr.To(waitUndrained(refused, progress.Since))
+		return ptr.To(stayUndrained(refused, progress.Since))
 	}
 	if isReady(s.facts.Pod) {
 		// It was not drained for the batches before.

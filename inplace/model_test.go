@@ -140,7 +140,7 @@ func (m *model) facts() []PodFacts {
 		if n.pod == nil {
 			continue
 		}
-		f := PodFacts{Pod: n.pod.DeepCopy(), From: m.revisions[RevisionOf(n.pod)], Held: m.holds(n.pod)}
+		f := PodFacts{Pod: n.pod.DeepCopy(), From: m.revisions[RevisionOf(n.pod)], Held: m.keeps(n.pod)}
 		if n.listed {
 			f.Services = []string{"web"}
 		}
@@ -152,8 +152,8 @@ func (m *model) facts() []PodFacts {
 	return facts
 }
 
-// holds reports whether the partition keeps the pod at its revision.
-func (m *model) holds(pod *corev1.Pod) bool {
+// keeps reports whether the partition keeps the pod at its revision.
+func (m *model) keeps(pod *corev1.Pod) bool {
 	return slices.IndexFunc(m.nodes, func(n *node) bool { return n.name == pod.Name }) < m.partition
 }
 

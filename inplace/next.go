@@ -107,68 +107,69 @@ func (s *situation) awaitCertainty() *Step {
 	})
 }
 
-// cannotChange handles what cannot change in place.
+// cannotChange is the stage of a pod that cannot change in place.
 func (s *situation) cannotChange() *Step {
 	if s.obstacle == nil {
 		return nil
 	}
-	return ptr.To(s.refuseUnlessKept(s.obstacle))
+	return ptr.To(s.recreateOrKeep(s.obstacle))
 }
 
-// serverRefused handles a change that the server refuses, or that would not come to what was asked
-// for: the server undoes what has a container restarted, or gives new pods other containers.
+// serverRefused is the stage of a pod whose change the server refuses, or whose change would not
+// do what was asked for: the server undoes what has a container restarted, or gives new pods
+// other containers.
 func (s *situation) serverRefused() *Step {
 	refused := s.facts.Refused
 	if refused == nil {
 		return nil
 	}
 	if refused.Reason != ReasonNotRestarted && refused.Reason != ReasonInjectionChanged {
-		return ptr.To(s.deny(refused))
+		return ptr.To(s.evictOrKeep(refused))
 	}
-	step := s.refuseUnlessKept(refused)
+	step := s.recreateOrKeep(refused)
 	step.Until = soonest(step.Until, refused.Until)
 	return &step
 }
 
-// refuseUnlessKept handles what cannot change in place, where the sizes or the claims
-// of the pod have no say in that.
-func (s *situation) refuseUnlessKept(refused *Refusal) Step {
+// recreateOrKeep recreates a pod that cannot change in place, or keeps it: because its
+// volume could not be mounted by another one, because its sizes are refused, or because data
+// would be lost.
+func (s *situation) recreateOrKeep(refused *Refusal) Step {
 	_, isResize := s.verdictOn(refused)
 	switch {
 	case s.facts.Claims.KeepPod() && !isIdle(s.facts.Pod):
 		return s.keepForClaims(refused)
 	case isResize:
-		return s.deny(refused)
+		return s.evictOrKeep(refused)
 	case refused.Reason == ReasonClaimTemplatesChanged && s.target.ClaimsGoWithPods && s.target.Policy == appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType:
-		return s.stuck(refused, "the data of its other claims would go with the pod: have claims reused, or delete the pod yourself")
+		return s.stayAsIs(refused, "the data of its other claims would go with the pod: have claims reused, or delete the pod yourself")
 	default:
-		return s.refuse(refused)
+		return s.recreateIfAllowed(refused)
 	}
 }
 
-// refuse handles what cannot change in place: the pod is recreated or, where the
-// user wants no recreation, stays what it is.
-func (s *situation) refuse(refused *Refusal) Step {
+// recreateIfAllowed recreates a pod that cannot change in place. With InPlaceOnly, the pod
+// stays as it is.
+func (s *situation) recreateIfAllowed(refused *Refusal) Step {
 	if s.target.Policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType {
 		return s.remove(refused.Reason, refused.Message)
 	}
-	return s.stuck(refused,
+	return s.stayAsIs(refused,
 		s.target.policyIs(s.target.Policy)+" keeps the pod as it is: revert the field, or allow recreation with InPlaceIfPossible")
 }
 
-// stuck keeps a pod as it is, in service, that would have to be recreated.
-func (s *situation) stuck(refused *Refusal, why string) Step {
+// stayAsIs keeps a pod in service as it is, and says what the user can do.
+func (s *situation) stayAsIs(refused *Refusal, advice string) Step {
 	if step := s.finish(); step.State != Settled {
 		return step
 	}
-	return Step{State: Stuck, Reason: refused.Reason, Message: refused.Message + "; " + why}
+	return Step{State: Stuck, Reason: refused.Reason, Message: refused.Message + "; " + advice}
 }
 
-// deny keeps a pod whose change the server refuses in service as it is. It is not
-// recreated, unless its new sizes are refused and the workload wants that: whoever
-// wrote the rule that refuses it did not ask for it, and the rule may refuse the
-// new pod as well.
-func (s *situation) deny(refused *Refusal) Step {
+// evictOrKeep keeps a pod whose change the server refuses in service as it is. It evicts the
+// pod only if its new sizes are refused and the workload wants that: whoever wrote the rule
+// that refuses the change did not ask for a new pod, and the rule may refuse that as well.
+func (s *situation) evictOrKeep(refused *Refusal) Step {
 	if verdict, _ := s.verdictOn(refused); verdict == resize.Recreate {
 		return s.evict(refused.Reason, refused.Message)
 	}
@@ -184,7 +185,7 @@ func (s *situation) deny(refused *Refusal) Step {
 	until := soonest(refused.Until, step.Until)
 	message := refused.Message
 	if _, isResize := s.verdictOn(refused); isResize {
-		message = s.kept(refused.Reason, message)
+		message = s.keptSizesMessage(refused.Reason, message)
 	}
 	return Step{State: Stuck, Reason: refused.Reason, Message: message, Until: until, Denied: refused.Denied}
 }

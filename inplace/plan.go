@@ -196,10 +196,10 @@ func (p *planner) count(views []*view) {
 	available := 0
 	p.changing = p.workload.ChangingClaims
 	for _, v := range views {
-		if v.holdsClaims() {
+		if v.takesClaimsPlace() {
 			p.changing++
 		}
-		if v.holdsResizes() {
+		if v.takesResizePlace() {
 			p.resizing++
 		}
 		if v.Available && v.reserved {
@@ -333,7 +333,7 @@ func (p *planner) decideResize(v *view) {
 		p.move(v, "broken: outside of maxConcurrent")
 	case v.observed.resized.IsUnderWay():
 		p.move(v, "being resized already")
-	case v.holdsResizes():
+	case v.takesResizePlace():
 		p.move(v, "resized before, and not ready since")
 	case p.resizing >= limit:
 		p.block(v, Waiting, ReasonMaxConcurrent, fmt.Sprintf("%s being resized, maxConcurrent is %d", PodsThat(p.resizing, "is", "are"), limit))

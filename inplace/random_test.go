@@ -103,7 +103,7 @@ func (c *chaos) readStale() {
 		for i := range seen {
 			seen[i].Pod = seen[i].Pod.DeepCopy()
 			seen[i].Services = servicesOf(seen[i].Pod, history[services])
-			seen[i].Held = c.holds(seen[i].Pod)
+			seen[i].Held = c.keeps(seen[i].Pod)
 		}
 		return c.shuffle(seen)
 	}

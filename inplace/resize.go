@@ -62,7 +62,7 @@ func (s *situation) awaitResize() *Step {
 		return ptr.To(s.evict(step.Reason, step.Message))
 	case resize.Keep:
 		step.State = Stuck
-		step.Message = s.kept(step.Reason, step.Message)
+		step.Message = s.keptSizesMessage(step.Reason, step.Message)
 		if s.facts.Irreplaceable != nil {
 			step.Until = soonest(step.Until, s.facts.Irreplaceable.Until)
 		}
@@ -124,12 +124,12 @@ func (s *situation) evicted() *Step {
 // for their sizes, or what another client changed was set back. One that has no room
 // goes back: what it waits for may never come.
 func (s *situation) resizeWhileOut() *Step {
-	out, held := IsMarkedNotReady(s.facts.Pod), IsPreparingUpdate(s.facts.Pod) && s.target.Lifecycle != nil
-	if !out && !held {
+	out, isPreparing := IsMarkedNotReady(s.facts.Pod), IsPreparingUpdate(s.facts.Pod) && s.target.Lifecycle != nil
+	if !out && !isPreparing {
 		return nil
 	}
 	sizes, refused := s.unfinished(false)
-	if refused == nil && (out && sizes.Restarts() || held && s.observed.isDrift(sizes)) {
+	if refused == nil && (out && sizes.Restarts() || isPreparing && s.observed.isDrift(sizes)) {
 		return s.resizeAgain(false)
 	}
 	if !out || !s.observed.resized.IsUnderWay() {
@@ -143,7 +143,7 @@ func (s *situation) resizeWhileOut() *Step {
 func (s *situation) resizeAgain(serves bool) *Step {
 	sizes, refused := s.unfinished(serves)
 	if refused != nil {
-		return ptr.To(s.refuseSizes(resizeRefusal(refused)))
+		return ptr.To(s.recreateOrKeepSizes(resizeRefusal(refused)))
 	}
 	isDue := serves && len(s.observed.state.NextContainerResources) > 0
 	if len(sizes) == 0 && !isDue {
@@ -156,7 +156,7 @@ func (s *situation) resizeAgain(serves bool) *Step {
 		}
 	}
 	if refused := again.undrainable(); refused != nil {
-		return ptr.To(waitUndrained(refused, s.observed.state.UpdateTimestamp.Time))
+		return ptr.To(stayUndrained(refused, s.observed.state.UpdateTimestamp.Time))
 	}
 	if step := again.drain(); step != nil {
 		return step

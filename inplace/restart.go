@@ -89,7 +89,7 @@ func (c containerChange) decide() (*ImageChange, *Refusal) {
 		return nil, nil
 	}
 	if change.To = c.otherName(change.StandsFor); change.To == "" {
-		return nil, c.refuse()
+		return nil, c.cannotRestart()
 	}
 	if change.StandsFor == change.To {
 		change.StandsFor = ""
@@ -136,8 +136,8 @@ func (c containerChange) imageIDOf(image string) string {
 	}
 }
 
-// refuse says that the container cannot be restarted in place, or not yet.
-func (c containerChange) refuse() *Refusal {
+// cannotRestart says why the container cannot be restarted in place, or not yet.
+func (c containerChange) cannotRestart() *Refusal {
 	if c.evidence.isOpen() {
 		return &Refusal{
 			Reason: ReasonSettling, Until: c.evidence.settlement,

@@ -29,8 +29,9 @@ func (s *situation) verdictOn(refused *Refusal) (resize.Verdict, bool) {
 	}
 }
 
-// refuseSizes handles what is refused of a pod that stays at its revision.
-func (s *situation) refuseSizes(refused *Refusal) Step {
+// recreateOrKeepSizes recreates a pod at its revision whose sizes are refused, if the workload
+// wants that; else the pod keeps the sizes that it has.
+func (s *situation) recreateOrKeepSizes(refused *Refusal) Step {
 	verdict, isResize := s.verdictOn(refused)
 	isOurs := len(s.observed.own)+len(s.observed.due()) > 0
 	switch {
@@ -39,14 +40,14 @@ func (s *situation) refuseSizes(refused *Refusal) Step {
 	case refused.Reason == string(resize.Removed) && !s.frozen && s.target.Policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType:
 		return s.remove(refused.Reason, refused.Message)
 	case isResize:
-		return Step{State: Stuck, Reason: refused.Reason, Message: s.kept(refused.Reason, refused.Message)}
+		return Step{State: Stuck, Reason: refused.Reason, Message: s.keptSizesMessage(refused.Reason, refused.Message)}
 	default:
 		return Step{State: Stuck, Reason: refused.Reason, Message: refused.Message}
 	}
 }
 
-// kept says of a pod that stays at its old size why, and what to do.
-func (s *situation) kept(reason, why string) string {
+// keptSizesMessage says why a pod keeps its old size, and what the user can do.
+func (s *situation) keptSizesMessage(reason, why string) string {
 	option := "onError"
 	if reason == ReasonResizeInfeasible || reason == string(resize.NodeUnsupported) {
 		option = "onInfeasible"

@@ -21,23 +21,24 @@ func TestMessagesNameWhatTheirKindHas(t *testing.T) {
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	pod := builders.Pod("web-0", "a", "app:a").Build()
 	only := appsv1beta1.InPlaceOnlyPodUpdateStrategyType
+	keptFor := func(reason string) func(Target) string {
+		return func(target Target) string { return (&situation{target: &target}).keptSizesMessage(reason, "no") }
+	}
 	for name, tc := range map[string]struct {
 		policy       appsv1beta1.PodUpdateStrategyType
 		say          func(Target) string
 		ours, native string
 	}{
 		"refused": {only, func(target Target) string {
-			return situationOf(PodFacts{Pod: pod}, &target, after(0)).refuse(&Refusal{Reason: ReasonFieldImmutable, Message: "no"}).Message
+			return situationOf(PodFacts{Pod: pod}, &target, after(0)).recreateIfAllowed(&Refusal{Reason: ReasonFieldImmutable, Message: "no"}).Message
 		}, "podUpdatePolicy InPlaceOnly keeps the pod as it is", "label insitu.dev/update-policy=InPlaceOnly keeps the pod as it is"},
-		"its size is refused": {only, func(target Target) string { return (&situation{target: &target}).kept(ReasonResizeDenied, "no") },
+		"its size is refused": {only, keptFor(ReasonResizeDenied),
 			"podUpdatePolicy InPlaceOnly keeps the pod at its old size", "label insitu.dev/update-policy=InPlaceOnly keeps the pod at its old size"},
-		"a node cannot": {"", func(target Target) string {
-			return (&situation{target: &target}).kept(string(resize.NodeUnsupported), "no")
-		},
+		"a node cannot": {"", keptFor(string(resize.NodeUnsupported)),
 			"inPlaceUpdateStrategy.resize.onInfeasible Recreate", `annotation insitu.dev/resize and "onInfeasible":"Recreate"`},
-		"a node has no room": {"", func(target Target) string { return (&situation{target: &target}).kept(ReasonResizeInfeasible, "no") },
+		"a node has no room": {"", keptFor(ReasonResizeInfeasible),
 			"inPlaceUpdateStrategy.resize.onInfeasible Recreate", `annotation insitu.dev/resize and "onInfeasible":"Recreate"`},
-		"a node fails": {"", func(target Target) string { return (&situation{target: &target}).kept(ReasonResizeError, "no") },
+		"a node fails": {"", keptFor(ReasonResizeError),
 			"inPlaceUpdateStrategy.resize.onError Recreate", `annotation insitu.dev/resize and "onError":"Recreate"`},
 	} {
 		t.Run(name, func(t *testing.T) {

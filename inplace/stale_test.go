@@ -18,7 +18,7 @@ func (m *model) freeze(seen []PodFacts) (thaw func()) {
 		again := slices.Clone(seen)
 		for i := range again {
 			again[i].Pod = again[i].Pod.DeepCopy()
-			again[i].Held = m.holds(again[i].Pod)
+			again[i].Held = m.keeps(again[i].Pod)
 		}
 		return again
 	}

@@ -103,10 +103,10 @@ func serves(pod *corev1.Pod, w *Workload, now time.Time) bool {
 	return !IsMarkedNotReady(pod) && !w.Target.isHeldBack(pod) && isAvailable(pod, w.MinReadySeconds, now)
 }
 
-// holdsResizes reports whether a pod takes one of the places for resizes: it is
+// takesResizePlace reports whether a pod takes one of the places for resizes: it is
 // being resized or, since it was, has not been ready. One whose kubelet does not
 // answer takes none.
-func (v *view) holdsResizes() bool {
+func (v *view) takesResizePlace() bool {
 	state := v.observed.resized.State
 	switch {
 	case v.Pod.DeletionTimestamp != nil:
@@ -124,7 +124,7 @@ func (v *view) holdsResizes() bool {
 // pod does not hold, also where the pod is out of service for something else. What is
 // broken takes none.
 func (v *view) startsResize() bool {
-	return v.Step.Action == Resize && v.class != broken && !v.observed.resized.IsUnderWay() && !v.holdsResizes()
+	return v.Step.Action == Resize && v.class != broken && !v.observed.resized.IsUnderWay() && !v.takesResizePlace()
 }
 
 func classOf(pod *corev1.Pod, target Target, complete bool) class {

@@ -184,9 +184,9 @@ func (s *scope) addKeeperPods(ctx context.Context, r *Reconciler) error {
 			from[i] = s.madeByKeeper()
 		}
 	}
-	held := s.keptByCount(pods, from)
+	kept := s.keptByCount(pods, from)
 	for i, pod := range pods {
-		if err := s.addPod(ctx, r, pod, from[i], held[i]); err != nil {
+		if err := s.addPod(ctx, r, pod, from[i], kept[i]); err != nil {
 			return err
 		}
 	}
