@@ -55,7 +55,7 @@ type Round struct {
 // blockers that the planner does not know of.
 func (r *Round) Decide(ctx context.Context, e *executor.Executor, asked inplace.Workload, others ...inplace.Blocker) {
 	r.Asked, r.Planned = asked, true
-	r.Plan, r.tried = e.Preflight(ctx, r.Owner.Object, asked, r.Now, others...)
+	r.Plan, r.tried = e.Plan(ctx, r.Owner.Object, asked, r.Now, others...)
 	if !r.Plan.Recheck.IsZero() {
 		r.Requeue.Within(max(r.Plan.Recheck.Sub(r.Now), time.Millisecond))
 	}

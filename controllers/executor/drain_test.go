@@ -31,31 +31,31 @@ func newUngated(t *testing.T, replicas int) *admission {
 	return a
 }
 
-func TestPreflightTriesADrainOnce(t *testing.T) {
+func TestPlanTriesADrainOnce(t *testing.T) {
 	a := newUngated(t, 2)
-	moves, _, result := a.preflight()
+	moves, _, result := a.plan()
 	a.Expect(a.requests).To(Equal([]string{"try sample-1", "try to drain sample-1"}))
 	a.Expect(a.bodies["try to drain sample-1"]).To(And(ContainSubstring(`"insitu.dev/drained":"update"`), ContainSubstring(`"status":"True"`)))
 	a.Expect(moves).To(Equal([]string{"MarkNotReady sample-1", "MarkNotReady sample-0"}))
 	a.Expect(result).To(Equal(Result{}))
-	a.preflight()
+	a.plan()
 	a.Expect(a.requests).To(BeEmpty())
 	a.clock.Step(refusalPeriod)
-	a.preflight()
+	a.plan()
 	a.Expect(a.requests).To(Equal([]string{"try to drain sample-1"}), "the policy may be gone")
 }
 
-func TestPreflightTriesNoDrainOfPodsThatHaveTheGate(t *testing.T) {
+func TestPlanTriesNoDrainOfPodsThatHaveTheGate(t *testing.T) {
 	a := newAdmission(t, 2)
-	a.preflight()
+	a.plan()
 	a.Expect(a.requests).To(Equal([]string{"try sample-1"}))
 }
 
 // What is not drained is restarted in service, and says so; it is asked for again later.
-func TestPreflightPlansAroundADrainThatIsNotHeeded(t *testing.T) {
+func TestPlanPlansAroundADrainThatIsNotHeeded(t *testing.T) {
 	a := newUngated(t, 2)
 	a.keeps = corev1.ConditionTrue
-	moves, plan, result := a.preflight()
+	moves, plan, result := a.plan()
 	a.Expect(a.requests).To(Equal([]string{"try sample-1", "try to drain sample-1"}))
 	a.Expect(moves).To(Equal([]string{"Patch sample-1", "Patch sample-0"}))
 	a.Expect(plan.Moves[0].Note).To(ContainSubstring("(not drained: the API server does not keep pods out of service in namespace default"))
@@ -63,17 +63,17 @@ func TestPreflightPlansAroundADrainThatIsNotHeeded(t *testing.T) {
 	a.Expect(result).To(Equal(Result{}))
 
 	a.clock.Step(14 * time.Second)
-	a.preflight()
+	a.plan()
 	a.Expect(a.requests).To(BeEmpty())
 	a.clock.Step(time.Second)
 	a.keeps = corev1.ConditionFalse
-	moves, _, _ = a.preflight()
+	moves, _, _ = a.plan()
 	a.Expect(a.requests).To(Equal([]string{"try to drain sample-1"}))
 	a.Expect(moves).To(Equal([]string{"MarkNotReady sample-1", "MarkNotReady sample-0"}))
 }
 
 // A manager that has just begun asks twice: the policy has not seen its heartbeat yet.
-func TestPreflightAsksForADrainTwice(t *testing.T) {
+func TestPlanAsksForADrainTwice(t *testing.T) {
 	for name, tc := range map[string]struct {
 		comes bool
 		moves []string
@@ -88,14 +88,14 @@ func TestPreflightAsksForADrainTwice(t *testing.T) {
 				if tc.comes {
 					time.AfterFunc(DrainPause/2, func() { a.keeps = corev1.ConditionFalse })
 				}
-				moves, _, result := a.preflight()
+				moves, _, result := a.plan()
 				a.Expect(a.requests).To(Equal([]string{"try sample-1", "try to drain sample-1", "try to drain sample-1"}))
 				a.Expect(moves).To(Equal(tc.moves))
 				a.Expect(result).To(Equal(Result{}))
 
 				a.keeps = corev1.ConditionTrue
 				a.clock.Step(refusalPeriod)
-				a.preflight()
+				a.plan()
 				a.Expect(a.requests).To(Equal([]string{"try to drain sample-1"}), "once: each pause keeps a worker from others")
 			})
 		})
@@ -103,17 +103,17 @@ func TestPreflightAsksForADrainTwice(t *testing.T) {
 }
 
 // Pods of Kubernetes are not restarted then.
-func TestPreflightOfPodsThatMustBeDrained(t *testing.T) {
+func TestPlanOfPodsThatMustBeDrained(t *testing.T) {
 	a := newUngated(t, 2)
 	a.workload.Target.MustDrain = true
 	a.says = refuses("try to drain", forbidden("a policy forbids labels"))
-	moves, plan, _ := a.preflight()
+	moves, plan, _ := a.plan()
 	a.Expect(moves).To(Equal([]string{"Recreate sample-1", "Recreate sample-0"}))
 	a.Expect(plan.Moves[0].Step).To(And(HaveField("Reason", inplace.ReasonCannotDrain),
 		HaveField("Message", And(ContainSubstring("refuses label insitu.dev/drained of pod sample-1"), ContainSubstring("a policy forbids labels")))))
 
 	a.workload.Target.Policy = appsv1beta1.InPlaceOnlyPodUpdateStrategyType
-	moves, plan, _ = a.preflight()
+	moves, plan, _ = a.plan()
 	a.Expect(moves).To(BeEmpty())
 	a.Expect(plan.Blockers).To(HaveEach(And(HaveField("State", inplace.Stuck), HaveField("Reason", inplace.ReasonCannotDrain))))
 	a.Expect(plan.Blockers).To(HaveLen(2))
@@ -121,32 +121,32 @@ func TestPreflightOfPodsThatMustBeDrained(t *testing.T) {
 }
 
 // A server that does not answer has not judged.
-func TestPreflightWithoutAnAnswerDrainsNothing(t *testing.T) {
+func TestPlanWithoutAnAnswerDrainsNothing(t *testing.T) {
 	a := newUngated(t, 2)
 	a.workload.Target.MustDrain = true
 	a.says = refuses("try to drain", apierrors.NewTooManyRequestsError("later"))
-	moves, plan, result := a.preflight()
+	moves, plan, result := a.plan()
 	a.Expect(moves).To(BeEmpty())
 	a.Expect(result.Failed).To(HaveKey("sample-1"))
 	a.Expect(plan.Blockers).To(ConsistOf(And(HaveField("Pod.Name", "sample-0"), HaveField("Reason", inplace.ReasonAdmissionUnknown))))
 
 	a.says = refuses("try to drain", apierrors.NewConflict(corev1.Resource("pods"), "sample-1", nil))
-	moves, _, result = a.preflight()
+	moves, _, result = a.plan()
 	a.Expect(moves).To(BeEmpty())
 	a.Expect(result.Conflicts).To(Equal(1))
 }
 
 // The policy went in the middle of a drain: the pod is ready again.
-func TestPreflightAsksAgainWhenADrainedPodIsReady(t *testing.T) {
+func TestPlanAsksAgainWhenADrainedPodIsReady(t *testing.T) {
 	a := newUngated(t, 1)
-	a.preflight()
+	a.plan()
 	a.workload.Pods[0].Pod = builders.Pod("sample-0", "a", "nginx:alpine").Label(appsv1beta1.DrainedLabel, appsv1beta1.DrainedForUpdate).Build()
-	moves, _, _ := a.preflight()
+	moves, _, _ := a.plan()
 	a.Expect(a.requests).To(Equal([]string{"try to drain sample-0"}))
 	a.Expect(moves).To(Equal([]string{"MarkNotReady sample-0"}))
 
 	a.keeps = corev1.ConditionTrue
-	moves, _, _ = a.preflight()
+	moves, _, _ = a.plan()
 	a.Expect(a.requests).To(Equal([]string{"try to drain sample-0"}))
 	a.Expect(moves).To(Equal([]string{"Patch sample-0"}))
 }

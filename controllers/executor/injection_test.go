@@ -71,14 +71,14 @@ func TestARestartBringsWhatAdmissionPutsIntoNewPods(t *testing.T) {
 	a := meshed(t, 3, restartedAt)
 	a.workload.Pods[1].Pod.Spec.Containers[0].Image = newProxy // made again since
 
-	moves, plan, _ := a.preflight()
+	moves, plan, _ := a.plan()
 
 	a.Expect(moves).To(ConsistOf("Recreate sample-0", "MarkNotReady sample-1", "Recreate sample-2"))
 	a.Expect(creations(a)).To(Equal([]string{proxied}), "once for all pods")
 	a.Expect(plan.Pods[0].Step.Reason).To(Equal(inplace.ReasonInjectionChanged))
 	a.Expect(plan.Pods[0].Step.Message).To(Equal("a new pod gets other containers from admission, which the template does not have: image of proxy: proxy:1 to proxy:2"))
 
-	a.preflight()
+	a.plan()
 	a.Expect(creations(a)).To(BeEmpty(), "the answer is young")
 }
 
@@ -183,7 +183,7 @@ func TestWhatAdmissionPutsIntoNewPods(t *testing.T) {
 				a.says = refuses("create", tc.says)
 			}
 
-			moves, plan, _ := a.preflight()
+			moves, plan, _ := a.plan()
 
 			a.Expect(creations(a)).To(HaveLen(tc.asks))
 			if tc.recreated == "" {
@@ -205,7 +205,7 @@ func TestWhatIsMadeUpAtRandomMakesNoDifference(t *testing.T) {
 		inject(pod, newProxy)
 		pod.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "NONCE", Value: strconv.Itoa(made)}}
 	}
-	moves, _, _ := a.preflight()
+	moves, _, _ := a.plan()
 	a.Expect(moves).To(Equal([]string{"Patch sample-0"}))
 	a.Expect(creations(a)).To(HaveLen(3), "with the label, without it, and with it again")
 }
@@ -218,7 +218,7 @@ func TestTheNewPodsThatAreComparedDifferInMetadataAlone(t *testing.T) {
 	var asked []*corev1.Pod
 	a.stores = func(pod *corev1.Pod) { asked = append(asked, pod.DeepCopy()) }
 
-	a.preflight()
+	a.plan()
 
 	a.Expect(asked).To(HaveLen(2))
 	a.Expect(asked[0].Annotations).To(Equal(map[string]string{"kubectl.kubernetes.io/restartedAt": "today", "note": "new"}))
@@ -244,7 +244,7 @@ func TestPodsThatStayAreNotJudged(t *testing.T) {
 				Ready(false, builders.Start).Sized("100m", "64Mi").Record(appsv1beta1.InPlaceUpdateState{
 				Revision: "a", UpdateTimestamp: metav1.NewTime(builders.Start), NextContainerImages: map[string]string{"main": "nginx:latest"},
 			}).Build()
-			moves, _, _ := a.preflight()
+			moves, _, _ := a.plan()
 			a.Expect(moves).To(Equal([]string{"Patch sample-0"}), "its next batch")
 			a.Expect(creations(a)).To(BeEmpty())
 		})
@@ -266,7 +266,7 @@ func waitsForAnswer(t *testing.T, err error) {
 	a := meshed(t, 2, restartedAt)
 	a.says = refuses("create", err)
 
-	moves, plan, _ := a.preflight()
+	moves, plan, _ := a.plan()
 
 	a.Expect(moves).To(BeEmpty())
 	a.Expect(creations(a)).To(HaveLen(1))
@@ -276,7 +276,7 @@ func waitsForAnswer(t *testing.T, err error) {
 
 	a.says = func(string) error { return nil }
 	a.clock.Step(refusalPeriod)
-	moves, _, _ = a.preflight()
+	moves, _, _ = a.plan()
 	a.Expect(moves).To(ConsistOf("Recreate sample-0", "Recreate sample-1"))
 }
 
@@ -284,18 +284,18 @@ func waitsForAnswer(t *testing.T, err error) {
 func TestWhatWasAnsweredCountsUntilThereIsAnotherAnswer(t *testing.T) {
 	a := meshed(t, 1, restartedAt)
 	a.stores = func(pod *corev1.Pod) { inject(pod, oldProxy) }
-	moves, _, _ := a.preflight()
+	moves, _, _ := a.plan()
 	a.Expect(moves).To(Equal([]string{"MarkNotReady sample-0"}))
 
 	a.says = refuses("create", apierrors.NewServiceUnavailable("starting"))
 	a.clock.Step(refusalPeriod)
-	moves, _, _ = a.preflight()
+	moves, _, _ = a.plan()
 	a.Expect(creations(a)).To(HaveLen(1))
 	a.Expect(moves).To(Equal([]string{"MarkNotReady sample-0"}))
 
 	for range answerAge / refusalPeriod {
 		a.clock.Step(refusalPeriod)
-		moves, _, _ = a.preflight()
+		moves, _, _ = a.plan()
 	}
 	a.Expect(moves).To(BeEmpty(), "what it said is old by now")
 }
@@ -305,7 +305,7 @@ func TestADrainedPodWaitsForAnAnswerAsItIs(t *testing.T) {
 	a := meshed(t, 1, restartedAt)
 	a.workload.Pods[0].Pod = builders.Pod("sample-0", "a", "nginx:alpine").Gated(corev1.ConditionFalse, builders.Start).Ready(false, builders.Start).Sized("100m", "64Mi").Build()
 	a.says = refuses("create", apierrors.NewServiceUnavailable("starting"))
-	moves, plan, _ := a.preflight()
+	moves, plan, _ := a.plan()
 	a.Expect(moves).To(BeEmpty())
 	a.Expect(plan.Blockers).To(ConsistOf(HaveField("Reason", inplace.ReasonAdmissionUnknown)))
 }
@@ -316,7 +316,7 @@ func TestARefusalIsToldAlsoBesideARestart(t *testing.T) {
 	a.workload.Unasked = false
 	a.workload.Pods[0].Pod.Labels[appsv1beta1.SpecifiedDeleteKey] = "true"
 	a.says = refuses("create", forbidden("not today"))
-	moves, _, _ := a.preflight()
+	moves, _, _ := a.plan()
 	a.Expect(moves).To(Equal([]string{"MarkNotReady sample-1"}))
 	a.Expect(a.recorder.events).To(ConsistOf(ContainSubstring("Pod Warning RecreationDenied"), ContainSubstring("StatefulSet Warning RecreationDenied")))
 }
@@ -326,20 +326,20 @@ func TestWithInPlaceOnlyAnEventNamesTheContainersThatStay(t *testing.T) {
 	a := meshed(t, 2, restartedAt)
 	a.workload.Target.Policy = appsv1beta1.InPlaceOnlyPodUpdateStrategyType
 
-	moves, _, _ := a.preflight()
+	moves, _, _ := a.plan()
 	a.Expect(moves).To(ConsistOf("MarkNotReady sample-0", "MarkNotReady sample-1"))
 	a.Expect(a.recorder.events).To(HaveLen(3), "on the pods, and one on the workload")
 	a.Expect(a.recorder.events).To(ContainElement(ContainSubstring("pods sample-0, sample-1: ")))
 	a.Expect(a.recorder.events).To(HaveEach(And(ContainSubstring("Warning InjectionChanged"), ContainSubstring("image of proxy: proxy:1 to proxy:2"))))
 
 	a.clock.Step(refusalPeriod)
-	a.preflight()
+	a.plan()
 	a.Expect(a.recorder.events).To(HaveLen(3), "what was told is not told again")
 }
 
 // A rollout that changes labels of a hundred pods asks a few times, not a hundred.
 func TestManyPodsAreJudgedByOneAnswer(t *testing.T) {
 	a := meshed(t, 100, `"labels":{"mesh":"on"}`)
-	a.preflight()
+	a.plan()
 	a.Expect(creations(a)).To(HaveLen(2), "with the labels, and without them")
 }

@@ -66,8 +66,8 @@ type KindMetrics struct {
 	planning           prometheus.Observer
 }
 
-// plan makes a plan, and measures how long that takes.
-func (e *Executor) plan(w inplace.Workload, now time.Time) inplace.Plan {
+// makePlan makes a plan, and measures how long that takes.
+func (e *Executor) makePlan(w inplace.Workload, now time.Time) inplace.Plan {
 	if e.Metrics == nil {
 		return inplace.MakePlan(w, now)
 	}

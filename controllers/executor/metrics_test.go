@@ -77,12 +77,12 @@ func TestOnlyWhatWasWrittenIsCounted(t *testing.T) {
 func TestPlanningIsTimed(t *testing.T) {
 	g, metrics := NewWithT(t), NewMetrics()
 	e := New(nil, nil, clocktesting.NewFakePassiveClock(builders.Start))
-	e.plan(inplace.Workload{}, builders.Start)
+	e.makePlan(inplace.Workload{}, builders.Start)
 	g.Expect(testutil.CollectAndCount(metrics.planning)).To(BeZero())
 
 	e.Metrics = metrics.Of(kind)
 	e.clock = &slowClock{FakePassiveClock: clocktesting.NewFakePassiveClock(builders.Start)}
-	e.plan(inplace.Workload{}, builders.Start)
+	e.makePlan(inplace.Workload{}, builders.Start)
 	registry := prometheus.NewPedanticRegistry()
 	g.Expect(registry.Register(metrics.planning)).To(Succeed())
 	families, err := registry.Gather()

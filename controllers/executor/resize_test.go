@@ -133,17 +133,17 @@ func TestSizesAreToldWhenTheKubeletReportsThemBeforeTheLabelIsWritten(t *testing
 
 func TestAResizeIsTriedOnceForAllPods(t *testing.T) {
 	a := newSizes(t, 3)
-	moves, _, _ := a.preflight()
+	moves, _, _ := a.plan()
 	a.Expect(moves).To(ConsistOf("Resize sample-0", "Resize sample-1", "Resize sample-2"))
 	a.Expect(a.requests).To(Equal([]string{"try to resize sample-0", "try sample-0"}))
-	a.preflight()
+	a.plan()
 	a.Expect(a.requests).To(BeEmpty())
 }
 
 func TestNothingIsWrittenWhenTheLabelWouldBeRefused(t *testing.T) {
 	a := newSizes(t, 3)
 	a.says = refuses("try sample", forbidden("no labels today"))
-	moves, plan, _ := a.preflight()
+	moves, plan, _ := a.plan()
 	a.Expect(moves).To(BeEmpty())
 	a.Expect(plan.Blockers).To(HaveEach(And(HaveField("State", inplace.Stuck), HaveField("Reason", inplace.ReasonAdmissionDenied))))
 }
@@ -151,7 +151,7 @@ func TestNothingIsWrittenWhenTheLabelWouldBeRefused(t *testing.T) {
 func TestAResizeThatIsRefusedIsToldInTheWordsOfTheServer(t *testing.T) {
 	a := newSizes(t, 4)
 	a.says = refuses("try to resize", forbidden("exceeded quota: q"))
-	moves, plan, _ := a.preflight()
+	moves, plan, _ := a.plan()
 	a.Expect(moves).To(BeEmpty())
 	a.Expect(a.requests).To(Equal([]string{"try to resize sample-0", "try to resize sample-1"}), "two speak for all")
 	a.Expect(plan.Blockers).To(HaveLen(4))
@@ -166,7 +166,7 @@ func TestANodeThatIsTooSmallSpeaksForItsPodsOnly(t *testing.T) {
 	a := newSizes(t, 3)
 	a.workload.Pods[1].Pod.Spec.NodeName = "node-0"
 	a.says = refuses("try to resize sample-0", beyondNode())
-	moves, plan, _ := a.preflight()
+	moves, plan, _ := a.plan()
 	a.Expect(moves).To(Equal([]string{"Resize sample-2"}), "it is on a larger node")
 	a.Expect(plan.Blockers).To(ConsistOf(
 		And(HaveField("Pod.Name", "sample-0"), HaveField("Reason", inplace.ReasonResizeInfeasible)),
@@ -179,7 +179,7 @@ func TestANodeThatIsTooSmallSpeaksForItsPodsOnly(t *testing.T) {
 		asked bool
 	}{{14 * time.Second, false}, {2 * time.Second, true}, {29 * time.Second, false}, {2 * time.Second, true}, {59 * time.Second, false}} {
 		a.clock.Step(tc.after)
-		a.preflight()
+		a.plan()
 		if tc.asked {
 			a.Expect(a.requests).To(ConsistOf("try to resize sample-0"))
 		} else {
@@ -192,13 +192,13 @@ func TestANodeThatIsTooSmallSpeaksForItsPodsOnly(t *testing.T) {
 func TestManyNodesThatAreTooSmallSpeakForAll(t *testing.T) {
 	a := newSizes(t, 50)
 	a.says = refuses("try to resize", beyondNode())
-	moves, plan, _ := a.preflight()
+	moves, plan, _ := a.plan()
 	a.Expect(moves).To(BeEmpty())
 	a.Expect(plan.Blockers).To(HaveLen(50))
 	a.Expect(len(a.requests)).To(BeNumerically("<=", 51), "all at once after the first, and not in one pass for each")
 	first := len(a.requests)
 	a.clock.Step(16 * time.Second)
-	a.preflight()
+	a.plan()
 	a.Expect(len(a.requests)).To(BeNumerically("<=", first))
 }
 
@@ -206,7 +206,7 @@ func TestARefusedResizeRecreatesWhereThatIsWanted(t *testing.T) {
 	a := newSizes(t, 3)
 	a.workload.Target.Resize.OnInfeasible = appsv1beta1.RecreateResizeFailure
 	a.says = refuses("try to resize", beyondNode())
-	_, plan, _ := a.preflight()
+	_, plan, _ := a.plan()
 	for _, pod := range plan.Pods {
 		a.Expect(pod.Step.Action).To(Equal(inplace.Recreate))
 		a.Expect(pod.Step.Evict).To(BeTrue())
@@ -272,7 +272,7 @@ func TestAPodThatCouldNotBeMadeAgainIsNotRecreated(t *testing.T) {
 
 			recreated := HaveEach(HaveField("Step", And(HaveField("Action", inplace.Recreate), HaveField("Evict", true))))
 
-			_, plan, _ := a.preflight()
+			_, plan, _ := a.plan()
 
 			a.Expect(slices.DeleteFunc(slices.Clone(a.requests), func(r string) bool { return !strings.HasPrefix(r, "create") })).
 				To(ConsistOf(tc.asks), "once for all pods")
@@ -288,7 +288,7 @@ func TestAPodThatCouldNotBeMadeAgainIsNotRecreated(t *testing.T) {
 
 			tc.create, tc.resize = nil, forbidden("no more than 100m")
 			a.clock.Step(refusalPeriod + time.Second)
-			_, plan, _ = a.preflight()
+			_, plan, _ = a.plan()
 			a.Expect(plan.Pods).To(recreated, "as soon as it is accepted")
 		})
 	}

@@ -43,19 +43,19 @@ func parsedTemplate(a *admission, raw string) *inplace.Template {
 func TestAPodIsDeletedOnlyIfANewOneWouldBeAccepted(t *testing.T) {
 	const asked = "create sample-0-[All]"
 	a := recreating(t, 3)
-	moves, _, _ := a.preflight()
+	moves, _, _ := a.plan()
 	a.Expect(moves).To(Equal([]string{"Recreate sample-0"}))
 	a.Expect(a.requests).To(Equal([]string{asked}))
 	made := corev1.Pod{}
 	a.Expect(json.Unmarshal([]byte(a.bodies[asked]), &made)).To(Succeed())
 	a.Expect(made.Spec.PriorityClassName).To(Equal("golden"))
 
-	a.preflight()
+	a.plan()
 	a.Expect(a.requests).To(BeEmpty(), "its answer is young")
 
 	a.says = refuses("create", forbidden("no PriorityClass with name golden was found"))
 	a.clock.Step(refusalPeriod)
-	moves, plan, _ := a.preflight()
+	moves, plan, _ := a.plan()
 	a.Expect(moves).To(BeEmpty())
 	a.Expect(a.requests).To(HaveLen(1), "once for all pods")
 	a.Expect(plan.Blockers).To(HaveLen(3))
@@ -65,16 +65,16 @@ func TestAPodIsDeletedOnlyIfANewOneWouldBeAccepted(t *testing.T) {
 	a.Expect(a.recorder.events).To(HaveLen(2), "on the pod and on the workload")
 	a.Expect(a.recorder.events).To(HaveEach(ContainSubstring("Warning RecreationDenied")))
 
-	a.preflight()
+	a.plan()
 	a.Expect(a.requests).To(BeEmpty(), "its refusal is young")
 	a.clock.Step(refusalPeriod)
-	a.preflight()
+	a.plan()
 	a.Expect(a.requests).To(HaveLen(1))
 	a.Expect(a.recorder.events).To(HaveLen(2), "what was told is not told again")
 
 	a.says = func(string) error { return nil }
 	a.clock.Step(refusalPeriod)
-	moves, _, _ = a.preflight()
+	moves, _, _ = a.plan()
 	a.Expect(moves).To(Equal([]string{"Recreate sample-0"}))
 }
 
@@ -83,7 +83,7 @@ func TestPodsThatAreMadeFirstAreNotAskedFor(t *testing.T) {
 	a := recreating(t, 1)
 	a.workload.Unasked = true
 	a.says = refuses("create", forbidden("not for you"))
-	moves, _, _ := a.preflight()
+	moves, _, _ := a.plan()
 	a.Expect(moves).To(Equal([]string{"Recreate sample-0"}))
 	a.Expect(a.requests).To(BeEmpty())
 }
@@ -94,7 +94,7 @@ func TestARefusalNamesThePodThatThereIs(t *testing.T) {
 	for _, words := range []string{`Pod "sample-0-x7k2p" is invalid`, `pods "sample-0-" is forbidden`} {
 		a.says = refuses("create", apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New(words)))
 		a.clock.Step(refusalPeriod)
-		_, plan, _ := a.preflight()
+		_, plan, _ := a.plan()
 		a.Expect(plan.Blockers[0].Message).To(And(ContainSubstring(`"sample-0" is`), Not(ContainSubstring("sample-0-"))))
 	}
 }
@@ -114,11 +114,11 @@ func TestARefusalNamesAPodWithALongName(t *testing.T) {
 func TestARefusalIsToldAlsoAfterNoAnswer(t *testing.T) {
 	a := recreating(t, 1)
 	a.says = refuses("create", apierrors.NewServiceUnavailable("starting"))
-	a.preflight()
+	a.plan()
 	a.Expect(a.recorder.events).To(BeEmpty())
 	a.says = refuses("create", forbidden("not today"))
 	a.clock.Step(refusalPeriod)
-	a.preflight()
+	a.plan()
 	a.Expect(a.recorder.events).To(HaveLen(2))
 }
 
@@ -149,7 +149,7 @@ func TestWhatTheAPIServerSaysOfANewPod(t *testing.T) {
 				facts.Pod.Spec.PriorityClassName = cmp.Or(tc.class, "golden")
 			}
 			a.says = refuses("create", tc.answer)
-			moves, plan, _ := a.preflight()
+			moves, plan, _ := a.plan()
 			if tc.deleted {
 				a.Expect(moves).To(Equal([]string{"Recreate sample-0"}))
 				return
@@ -176,7 +176,7 @@ func TestEachPodIsAskedAboutAtTheRevisionAtWhichItComesBack(t *testing.T) {
 		}
 		return nil
 	}
-	moves, plan, _ := a.preflight()
+	moves, plan, _ := a.plan()
 	a.Expect(moves).To(Equal([]string{"Recreate sample-1"}))
 	a.Expect(plan.Blockers).To(ConsistOf(And(HaveField("Pod.Name", "sample-0"), HaveField("Reason", inplace.ReasonRecreationDenied))))
 	creations := slices.DeleteFunc(slices.Clone(a.requests), func(r string) bool { return !strings.HasPrefix(r, "create") })
@@ -189,7 +189,7 @@ func TestAPodThatCannotBeMadeAgainGoesBackIntoService(t *testing.T) {
 	a := recreating(t, 1)
 	a.says = refuses("create", forbidden("not today"))
 	a.workload.Pods[0].Pod = builders.Pod("sample-0", "a", "nginx:alpine").Gated(corev1.ConditionFalse, builders.Start).Ready(false, builders.Start).Build()
-	moves, _, _ := a.preflight()
+	moves, _, _ := a.plan()
 	a.Expect(moves).To(Equal([]string{"MarkReady sample-0"}))
 }
 
@@ -216,7 +216,7 @@ func TestALongRolloutAsksOnceInAWhile(t *testing.T) {
 	a := recreating(t, 100)
 	asked := 0
 	for range 100 {
-		a.preflight()
+		a.plan()
 		asked += len(a.requests)
 		a.clock.Step(time.Second)
 	}

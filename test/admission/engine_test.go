@@ -84,7 +84,7 @@ func update(t *testing.T, c client.Client, pod *corev1.Pod, from, to state) ([]i
 			Replicas: 1, MaxUnavailable: 1, MaxConcurrentResizes: 1,
 			Pods: []inplace.PodFacts{{Pod: current, From: &inplace.Revision{Name: "web-1", Template: from.template(t)}}},
 		}
-		plan, _ := engine.Preflight(t.Context(), owner, workload, time.Now())
+		plan, _ := engine.Plan(t.Context(), owner, workload, time.Now())
 		for _, blocker := range plan.Blockers {
 			if blocker.Reason == inplace.ReasonAdmissionDenied || blocker.Reason == inplace.ReasonResizeDenied {
 				return actions, blocker.Reason + ": " + blocker.Message, current

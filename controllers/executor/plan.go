@@ -23,7 +23,7 @@ import (
 	"github.com/insitu-dev/insitu/inplace"
 )
 
-// Preflight plans the moves of a workload's pods, and asks the API server by dry
+// Plan decides on the moves of a workload's pods, and asks the API server by dry
 // run, once for each change, whether it accepts it, before a pod is drained for it.
 // Pods whose change is refused are planned as such. Moves that PodDisruptionBudgets
 // do not allow are left out, see inplace.Target. Others are the blockers that others than the
@@ -31,7 +31,7 @@ import (
 //
 // The plan's moves are to be carried out. Those whose dry run gave no answer are
 // not among them; the Result says what came instead.
-func (e *Executor) Preflight(ctx context.Context, owner client.Object, w inplace.Workload, now time.Time, others ...inplace.Blocker) (inplace.Plan, Result) {
+func (e *Executor) Plan(ctx context.Context, owner client.Object, w inplace.Workload, now time.Time, others ...inplace.Blocker) (inplace.Plan, Result) {
 	w.Pods = slices.Clone(w.Pods)
 	known := e.memory.verdictsOn(owner.GetUID(), w.Target.Name)
 	injection := newInjection(e, w, known)
@@ -48,7 +48,7 @@ func (e *Executor) judge(ctx context.Context, successors *successors, injection 
 	known.drain.forget(now)
 	for {
 		w.Target.CannotDrain = known.drain.refusal(now)
-		plan := e.plan(w, now).WithCannotDrain(known.drain.refused)
+		plan := e.makePlan(w, now).WithCannotDrain(known.drain.refused)
 		if known.mark(w.Pods, plan, now) || injection.refuse(ctx, w.Pods, plan, now) || successors.keep(ctx, w.Pods, plan, now) {
 			continue
 		}

@@ -107,10 +107,10 @@ func (a *admission) drain() {
 	}
 }
 
-// preflight returns the moves that it leaves.
-func (a *admission) preflight() ([]string, inplace.Plan, Result) {
+// plan makes a plan, and returns the moves that it leaves.
+func (a *admission) plan() ([]string, inplace.Plan, Result) {
 	a.requests = nil
-	plan, result := a.executor.Preflight(context.Background(), a.recorder.workload, a.workload, a.clock.Now())
+	plan, result := a.executor.Plan(context.Background(), a.recorder.workload, a.workload, a.clock.Now())
 	left := []string{}
 	for _, move := range plan.Moves {
 		left = append(left, fmt.Sprintf("%s %s", move.Step.Action, move.Pod.Name))
@@ -118,9 +118,9 @@ func (a *admission) preflight() ([]string, inplace.Plan, Result) {
 	return left, plan, result
 }
 
-// run carries out what the preflight leaves.
+// run carries out what the plan leaves.
 func (a *admission) run() Result {
-	_, plan, _ := a.preflight()
+	_, plan, _ := a.plan()
 	a.requests = nil
 	return a.executor.Run(context.Background(), a.recorder.workload, "b", plan.Moves)
 }
@@ -139,30 +139,30 @@ func refuses(prefix string, err error) func(string) error {
 	}
 }
 
-func TestPreflightTriesAChangeOnceAndThenDrains(t *testing.T) {
+func TestPlanTriesAChangeOnceAndThenDrains(t *testing.T) {
 	a := newAdmission(t, 3)
-	moves, _, result := a.preflight()
+	moves, _, result := a.plan()
 	a.Expect(a.requests).To(Equal([]string{"try sample-2"}))
 	a.Expect(moves).To(Equal([]string{"MarkNotReady sample-2", "MarkNotReady sample-1", "MarkNotReady sample-0"}))
 	a.Expect(result).To(Equal(Result{}))
-	a.preflight()
+	a.plan()
 	a.Expect(a.requests).To(BeEmpty())
 }
 
 // What is judged is what will be written.
-func TestPreflightTriesTheVeryPatch(t *testing.T) {
+func TestPlanTriesTheVeryPatch(t *testing.T) {
 	a := newAdmission(t, 1)
-	a.preflight()
+	a.plan()
 	a.drain()
 	a.run()
 	a.Expect(a.requests).To(Equal([]string{"write sample-0"}))
 	a.Expect(a.bodies["try sample-0"]).To(And(Equal(a.bodies["write sample-0"]), ContainSubstring(`"image":"nginx:latest"`)))
 }
 
-func TestPreflightPlansAroundWhatIsRefused(t *testing.T) {
+func TestPlanPlansAroundWhatIsRefused(t *testing.T) {
 	a := newAdmission(t, 4)
 	a.says = refuses("try", forbidden("denied by a policy"))
-	moves, plan, result := a.preflight()
+	moves, plan, result := a.plan()
 	a.Expect(a.requests).To(Equal([]string{"try sample-3", "try sample-2"}), "two pods speak for all")
 	a.Expect(moves).To(BeEmpty())
 	a.Expect(result).To(Equal(Result{}), "the plan says it")
@@ -177,25 +177,25 @@ func TestPreflightPlansAroundWhatIsRefused(t *testing.T) {
 	}
 	a.Expect(a.recorder.events).To(HaveLen(4))
 	a.clock.Step(14 * time.Second)
-	a.preflight()
+	a.plan()
 	a.Expect(a.requests).To(BeEmpty())
 	a.clock.Step(time.Second)
-	a.preflight()
+	a.plan()
 	a.Expect(a.requests).To(HaveLen(2))
 	a.Expect(a.recorder.events).To(HaveLen(4), "told once")
 
 	a.clock.Step(15 * time.Second)
 	a.says = refuses("nothing", nil)
-	moves, _, _ = a.preflight()
+	moves, _, _ = a.plan()
 	a.Expect(moves).To(ConsistOf("MarkNotReady sample-3", "MarkNotReady sample-2", "MarkNotReady sample-1", "MarkNotReady sample-0"))
 	a.Expect(a.requests).To(Equal([]string{"try sample-3", "try sample-2"}), "each of them says so itself")
 }
 
-func TestPreflightTakesOnePodForItself(t *testing.T) {
+func TestPlanTakesOnePodForItself(t *testing.T) {
 	a := newAdmission(t, 3)
 	a.says = refuses("try sample-2", forbidden("denied for what it is"))
 	for range 2 {
-		moves, _, _ := a.preflight()
+		moves, _, _ := a.plan()
 		a.Expect(a.requests).To(HaveExactElements("try sample-2", "try sample-1"))
 		a.Expect(moves).To(Equal([]string{"MarkNotReady sample-1", "MarkNotReady sample-0"}))
 		a.clock.Step(15 * time.Second)
@@ -206,7 +206,7 @@ func TestPreflightTakesOnePodForItself(t *testing.T) {
 // has accepted the same change of another pod since.
 func TestRefusedPodsDoNotSpeakForThoseThatAreAccepted(t *testing.T) {
 	a := newAdmission(t, 4)
-	a.preflight()
+	a.plan()
 	a.drain()
 	a.says = func(request string) error {
 		if request == "write sample-3" || request == "write sample-2" {
@@ -215,24 +215,24 @@ func TestRefusedPodsDoNotSpeakForThoseThatAreAccepted(t *testing.T) {
 		return nil
 	}
 	a.Expect(a.run().Refused).To(Equal(2))
-	moves, _, _ := a.preflight()
+	moves, _, _ := a.plan()
 	a.Expect(moves).To(ConsistOf("MarkReady sample-3", "MarkReady sample-2", "Patch sample-1", "Patch sample-0"))
 }
 
-func TestPreflightAsksAgainForAnotherRevision(t *testing.T) {
+func TestPlanAsksAgainForAnotherRevision(t *testing.T) {
 	a := newAdmission(t, 1)
 	a.says = refuses("try", forbidden("denied"))
-	a.preflight()
+	a.plan()
 	a.workload.Target.Name = "c"
-	a.preflight()
+	a.plan()
 	a.Expect(a.requests).To(Equal([]string{"try sample-0"}))
 	a.workload.Target.Name = "b"
-	a.preflight()
+	a.plan()
 	a.Expect(a.requests).To(Equal([]string{"try sample-0"}))
 }
 
 // What says nothing of the change: neither is the pod drained, nor is it refused.
-func TestPreflightWithoutAnAnswer(t *testing.T) {
+func TestPlanWithoutAnAnswer(t *testing.T) {
 	uidConflict := apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "sample-0", nil)
 	uidConflict.ErrStatus.Details.Causes = []metav1.StatusCause{{Field: "metadata.uid"}}
 	for name, tc := range map[string]struct {
@@ -252,7 +252,7 @@ func TestPreflightWithoutAnAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := newAdmission(t, 2)
 			a.says = refuses("try", tc.err)
-			moves, plan, result := a.preflight()
+			moves, plan, result := a.plan()
 			a.Expect(a.requests).To(Equal([]string{"try sample-1"}))
 			a.Expect(moves).To(BeEmpty())
 			a.Expect(plan.Blockers).To(HaveEach(And(HaveField("State", inplace.Waiting), HaveField("Reason", inplace.ReasonAdmissionUnknown))))
@@ -262,22 +262,22 @@ func TestPreflightWithoutAnAnswer(t *testing.T) {
 			a.Expect(plan.Pods[0].Step.State).NotTo(Equal(inplace.Stuck))
 			a.Expect(a.recorder.events).To(BeEmpty())
 			a.says = refuses("nothing", nil)
-			moves, _, _ = a.preflight()
+			moves, _, _ = a.plan()
 			a.Expect(moves).To(Equal([]string{"MarkNotReady sample-1", "MarkNotReady sample-0"}))
 		})
 	}
 }
 
-func TestPreflightAfterTheContextEnded(t *testing.T) {
+func TestPlanAfterTheContextEnded(t *testing.T) {
 	a := newAdmission(t, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	plan, result := a.executor.Preflight(ctx, a.recorder.workload, a.workload, a.clock.Now())
+	plan, result := a.executor.Plan(ctx, a.recorder.workload, a.workload, a.clock.Now())
 	a.Expect(plan.Moves).To(BeEmpty())
 	a.Expect(result.Errors()).To(ConsistOf(MatchError(context.Canceled)))
 }
 
-func TestPreflightTakesARefusalFromAnyWords(t *testing.T) {
+func TestPlanTakesARefusalFromAnyWords(t *testing.T) {
 	for name, err := range map[string]error{
 		"forbidden":         forbidden("denied"),
 		"invalid":           apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "sample-0", nil),
@@ -289,7 +289,7 @@ func TestPreflightTakesARefusalFromAnyWords(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := newAdmission(t, 1)
 			a.says = refuses("try", err)
-			moves, plan, _ := a.preflight()
+			moves, plan, _ := a.plan()
 			a.Expect(moves).To(BeEmpty())
 			a.Expect(plan.Pods[0].Step.Reason).To(Equal(inplace.ReasonAdmissionDenied))
 		})
@@ -297,7 +297,7 @@ func TestPreflightTakesARefusalFromAnyWords(t *testing.T) {
 }
 
 // The dry run shows that admission undoes what has a container restarted: no pod is drained.
-func TestPreflightSeesARestartThatAdmissionUndoes(t *testing.T) {
+func TestPlanSeesARestartThatAdmissionUndoes(t *testing.T) {
 	reading := func(level string) *inplace.Template {
 		template, err := inplace.ParseTemplate([]byte(`{"metadata":{"annotations":{"level":"` + level + `"}},"spec":{"containers":[{"name":"main","image":"nginx:alpine",
 			"env":[{"name":"LEVEL","valueFrom":{"fieldRef":{"fieldPath":"metadata.annotations['level']"}}}]}]}}`))
@@ -316,13 +316,13 @@ func TestPreflightSeesARestartThatAdmissionUndoes(t *testing.T) {
 	}
 
 	a := undoing(appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType)
-	moves, plan, _ := a.preflight()
+	moves, plan, _ := a.plan()
 	a.Expect(moves).To(Equal([]string{"Recreate sample-1", "Recreate sample-0"}))
 	a.Expect(plan.Pods[0].Step.Reason).To(Equal(inplace.ReasonNotRestarted))
 	a.Expect(plan.Pods[0].Step.Message).To(ContainSubstring("container main cannot be restarted in place: admission changes"))
 
 	a = undoing(appsv1beta1.InPlaceOnlyPodUpdateStrategyType)
-	moves, plan, _ = a.preflight()
+	moves, plan, _ = a.plan()
 	a.Expect(moves).To(BeEmpty())
 	a.Expect(plan.Blockers).To(HaveEach(And(HaveField("State", inplace.Stuck), HaveField("Reason", inplace.ReasonNotRestarted))))
 
@@ -332,21 +332,21 @@ func TestPreflightSeesARestartThatAdmissionUndoes(t *testing.T) {
 	for i := range a.workload.Pods {
 		a.workload.Pods[i].Pod.Annotations = map[string]string{"level": "1"}
 	}
-	moves, _, _ = a.preflight()
+	moves, _, _ = a.plan()
 	a.Expect(moves).To(Equal([]string{"Recreate sample-1", "Recreate sample-0"}))
 
 	a = undoing(appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType)
 	a.stores = func(pod *corev1.Pod) {
 		pod.Spec.Containers = []corev1.Container{{Name: "main", Image: "docker.io/library/nginx:alpine"}}
 	}
-	moves, _, _ = a.preflight()
+	moves, _, _ = a.plan()
 	a.Expect(moves).To(Equal([]string{"MarkNotReady sample-1", "MarkNotReady sample-0"}))
 }
 
-func TestPreflightProceedsWhereNoDryRunIsPossible(t *testing.T) {
+func TestPlanProceedsWhereNoDryRunIsPossible(t *testing.T) {
 	a := newAdmission(t, 1)
 	a.says = refuses("try", apierrors.NewBadRequest(`admission webhook "w" does not support dry run`))
-	moves, _, result := a.preflight()
+	moves, _, result := a.plan()
 	a.Expect(moves).To(Equal([]string{"MarkNotReady sample-0"}))
 	a.Expect(result).To(Equal(Result{}))
 }
@@ -355,20 +355,20 @@ func TestPreflightProceedsWhereNoDryRunIsPossible(t *testing.T) {
 // drained again less and less often.
 func TestRefusedWritesAreLearned(t *testing.T) {
 	a := newAdmission(t, 1)
-	a.preflight()
+	a.plan()
 	a.drain()
 	a.says = refuses("write", forbidden("denied"))
 	for _, seconds := range []int{15, 30, 60, 120, 240, 480, 480} {
 		period := time.Duration(seconds) * time.Second
 		a.Expect(a.run().Refused).To(Equal(1))
-		moves, _, _ := a.preflight()
+		moves, _, _ := a.plan()
 		a.Expect(moves).To(Equal([]string{"MarkReady sample-0"}))
 		a.clock.Step(period - time.Second)
-		moves, _, _ = a.preflight()
+		moves, _, _ = a.plan()
 		a.Expect(moves).To(Equal([]string{"MarkReady sample-0"}), "after %s", a.clock.Now())
 		a.Expect(a.requests).To(BeEmpty())
 		a.clock.Step(time.Second)
-		moves, _, _ = a.preflight()
+		moves, _, _ = a.plan()
 		a.Expect(moves).To(Equal([]string{"Patch sample-0"}), "after %s", period)
 	}
 	a.says = refuses("nothing", nil)
@@ -376,7 +376,7 @@ func TestRefusedWritesAreLearned(t *testing.T) {
 	a.says = refuses("write", forbidden("denied"))
 	a.run()
 	a.clock.Step(15 * time.Second)
-	moves, _, _ := a.preflight()
+	moves, _, _ := a.plan()
 	a.Expect(moves).To(Equal([]string{"Patch sample-0"}), "a write that was accepted makes up for it")
 }
 
@@ -384,16 +384,16 @@ func TestRefusedWritesAreLearned(t *testing.T) {
 // is found by the next dry run.
 func TestRefusedWritesOfManyPodsAreOneSurprise(t *testing.T) {
 	a := newAdmission(t, 5)
-	a.preflight()
+	a.plan()
 	a.drain()
 	a.says = func(string) error { return forbidden("denied") }
 	a.Expect(a.run().Refused).To(Equal(5))
-	moves, _, _ := a.preflight()
+	moves, _, _ := a.plan()
 	a.Expect(moves).To(HaveLen(5))
 	a.Expect(moves).To(HaveEach(HavePrefix("MarkReady")))
 	a.Expect(a.requests).To(BeEmpty())
 	a.clock.Step(15 * time.Second)
-	moves, _, _ = a.preflight()
+	moves, _, _ = a.plan()
 	a.Expect(moves).To(HaveEach(HavePrefix("MarkReady")))
 	a.Expect(a.requests).To(HaveLen(2))
 	a.Expect(a.requests).To(HaveEach(HavePrefix("try")))
@@ -407,27 +407,27 @@ func TestAChangeThatWasRefusedIsTriedOnOtherPods(t *testing.T) {
 	a.run()
 	a.workload.Pods = a.workload.Pods[:2]
 	a.clock.Step(15 * time.Second)
-	a.preflight()
+	a.plan()
 	a.Expect(a.requests).To(Equal([]string{"try sample-4", "try sample-3"}))
 }
 
 // A write that says nothing of the change leaves the pod drained for the next one.
 func TestFailedWritesAreNotRefused(t *testing.T) {
 	a := newAdmission(t, 1)
-	a.preflight()
+	a.plan()
 	a.drain()
 	a.says = refuses("write", apierrors.NewServiceUnavailable("starting"))
 	result := a.run()
 	a.Expect(result.Refused).To(BeZero())
 	a.Expect(result.Failed).To(HaveLen(1))
-	moves, _, _ := a.preflight()
+	moves, _, _ := a.plan()
 	a.Expect(moves).To(Equal([]string{"Patch sample-0"}))
 }
 
 func TestLongRefusalsAreCut(t *testing.T) {
 	a := newAdmission(t, 1)
 	a.says = refuses("try", forbidden(strings.Repeat("no ", 10000)))
-	_, plan, _ := a.preflight()
+	_, plan, _ := a.plan()
 	a.Expect(len(plan.Blockers[0].Message)).To(BeNumerically("<", 1024))
 }
 
@@ -466,7 +466,7 @@ func TestARefusedSecondBatchIsAskedForOnce(t *testing.T) {
 	a.Expect(a.run().Refused).To(Equal(1), "the write was the first try")
 	for range 3 {
 		a.clock.Step(time.Minute)
-		left, plan, _ := a.preflight()
+		left, plan, _ := a.plan()
 		a.Expect(left).To(BeEmpty())
 		a.Expect(a.requests).To(HaveLen(1))
 		a.Expect(plan.Blockers).To(ConsistOf(And(HaveField("State", inplace.Stuck), HaveField("Reason", inplace.ReasonAdmissionDenied))))
