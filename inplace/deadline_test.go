@@ -57,9 +57,11 @@ func TestNextDeadline(t *testing.T) {
 			g.Expect(step.State).To(Equal(tc.state))
 			g.Expect(step.Reason).To(Equal(tc.reason))
 			g.Expect(step.Until).To(BeTemporally("==", tc.end))
+			g.Expect(step.LeadsToPatch).To(Equal(leadsToPatch(step)))
 
 			step = Next(facts, target, tc.end)
 			g.Expect(step.State).To(Equal(Stuck))
+			g.Expect(step.LeadsToPatch).To(BeFalse())
 			g.Expect(step.Reason).To(Equal(tc.reason))
 			g.Expect(step.Message).To(HavePrefix("longer than 1m0s: "))
 			g.Expect(step.Action).To(Equal(Wait))

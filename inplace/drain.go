@@ -32,7 +32,7 @@ func (s *situation) takeOut() *Step {
 	if !target.canDrain(pod) && (!IsMarkedNotReady(pod) || isReadyDespiteLabel(pod, *target)) {
 		return nil
 	}
-	step := &Step{State: Draining, Change: s.change, Since: unreadySince(pod)}
+	step := &Step{State: Draining, Change: s.change, LeadsToPatch: true, Since: unreadySince(pod)}
 	if !IsMarkedNotReady(pod) || isReadyDespiteLabel(pod, *target) {
 		step.Action, step.Since = MarkNotReady, time.Time{}
 		step.Message = "to be updated to " + target.Name
@@ -122,7 +122,7 @@ func (s *situation) patch() *Step {
 		message += fmt.Sprintf(" (not drained: %s)", why)
 	}
 	step := &Step{
-		Action: Patch, State: Patching, Message: message, Change: change,
+		Action: Patch, State: Patching, Message: message, Change: change, LeadsToPatch: true,
 		Record: newState(s.observed, change, target.Name, s.now), Hash: target.Hash,
 	}
 	if len(change.Resize) > 0 {

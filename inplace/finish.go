@@ -172,8 +172,8 @@ func (s *situation) nextBatch() *Step {
 		}
 	}
 	step := &Step{
-		Action: Patch, State: Patching, Message: batch.change.String() + " (the containers before are ready)", Change: batch.change,
-		Record: newState(s.observed, batch.change, s.observed.state.Revision, s.now),
+		Action: Patch, State: Patching, Message: batch.change.String() + " (the containers before are ready)",
+		Change: batch.change, LeadsToPatch: true, Record: newState(s.observed, batch.change, s.observed.state.Revision, s.now),
 	}
 	if len(batch.change.Resize) > 0 {
 		step.Action, step.State = Resize, Resizing
@@ -225,7 +225,7 @@ func overdueAfter(step Step, deadline time.Duration, now time.Time) *Step {
 	}
 	end := step.Since.Add(deadline)
 	if !now.Before(end) {
-		step.State = Stuck
+		step.State, step.LeadsToPatch = Stuck, false
 		step.Message = fmt.Sprintf("longer than %s: %s", deadline, step.Message)
 		return &step
 	}

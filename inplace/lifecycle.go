@@ -148,7 +148,7 @@ func (s *situation) awaitHook() *Step {
 	}
 	state, by := lifecycleState(pod), holding(hook, pod)
 	step := &Step{
-		State: HookHeld, Reason: ReasonInPlaceUpdateHook, Change: change, Since: lifecycleSince(pod),
+		State: HookHeld, Reason: ReasonInPlaceUpdateHook, Change: change, LeadsToPatch: true, Since: lifecycleSince(pod),
 		Pending: newPendingUpdate(s.observed, change, s.target.Name),
 	}
 	switch {

@@ -104,7 +104,7 @@ func TestTheHookOfAnUpdate(t *testing.T) {
 			g.Expect(step.Reason).To(Equal(tc.reason))
 			g.Expect(step.Lifecycle).To(Equal(tc.writes))
 			g.Expect(step.NotReadyKey).To(Equal(tc.marks))
-			g.Expect(step.LeadsToPatch()).To(BeTrue())
+			g.Expect(step.LeadsToPatch).To(BeTrue())
 			g.Expect(step.disrupts()).To(Equal(step.Action != Wait))
 		})
 	}

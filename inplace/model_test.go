@@ -172,6 +172,9 @@ func (m *model) checkAccounting(plan Plan) {
 		}
 	}
 	for _, p := range plan.Pods {
+		if p.Step.LeadsToPatch != leadsToPatch(p.Step) {
+			m.fail("%s is %s, and LeadsToPatch is %t", p.Pod.Name, p.Step.State, p.Step.LeadsToPatch)
+		}
 		if p.Step.State != Settled && !named[p.Pod.Name] {
 			m.fail("%s is %s, and neither moves nor names a blocker", p.Pod.Name, p.Step.State)
 		}
@@ -183,7 +186,7 @@ func (m *model) checkDenied(w Workload, plan Plan) {
 	m.t.Helper()
 	for _, move := range plan.Moves {
 		i := slices.IndexFunc(w.Pods, func(f PodFacts) bool { return f.Pod.Name == move.Pod.Name })
-		if w.Pods[i].Refused != nil && move.Step.LeadsToPatch() {
+		if w.Pods[i].Refused != nil && move.Step.LeadsToPatch {
 			m.fail("%s, and the server refuses it", move.Note)
 		}
 	}

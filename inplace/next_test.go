@@ -72,7 +72,7 @@ func TestNext(t *testing.T) {
 		policy   appsv1beta1.PodUpdateStrategyType
 		services []string
 		noGrace  bool
-		// want is compared as a whole, but for Record and the text of Message.
+		// want is compared as a whole, but for Record, LeadsToPatch and the text of Message.
 		want    Step
 		message string
 	}{
@@ -229,7 +229,8 @@ func TestNext(t *testing.T) {
 				g.Expect(step.Message).NotTo(BeEmpty())
 			}
 			g.Expect(step.Record != nil).To(Equal(step.Action == Patch), "a record goes with a patch, and with nothing else")
-			step.Message, step.Record = "", nil
+			g.Expect(step.LeadsToPatch).To(Equal(leadsToPatch(step)))
+			step.Message, step.Record, step.LeadsToPatch = "", nil, false
 			g.Expect(step).To(BeComparableTo(tc.want))
 			g.Expect(pod).To(Equal(before), "the facts are not changed")
 		})

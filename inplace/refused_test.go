@@ -133,12 +133,28 @@ func TestMakePlanWithRefusedPods(t *testing.T) {
 	}
 }
 
+// leadsToPatch tells by the state of a step whether it leads to a patch.
+func leadsToPatch(step Step) bool {
+	switch step.State {
+	case Draining, Grace, Patching:
+		return true
+	case Resizing:
+		return !step.Change.isEmpty()
+	case HookHeld:
+		return step.Reason == ReasonInPlaceUpdateHook
+	case Settled, Waiting, UpdatingClaims, Restarting, Verifying, Recreating, Stuck:
+		return false
+	default:
+		return false
+	}
+}
+
 func TestLeadsToPatch(t *testing.T) {
 	g := NewWithT(t)
 	revisions := testRevisions(t)
 	leads := func(pod *builders.PodBuilder, to string, policy appsv1beta1.PodUpdateStrategyType) bool {
 		p := pod.Build()
-		return Next(PodFacts{Pod: p, From: revisions[RevisionOf(p)]}, Target{Revision: *revisions[to], Policy: policy, GracePeriod: time.Minute}, after(20)).LeadsToPatch()
+		return Next(PodFacts{Pod: p, From: revisions[RevisionOf(p)]}, Target{Revision: *revisions[to], Policy: policy, GracePeriod: time.Minute}, after(20)).LeadsToPatch
 	}
 	for to, want := range map[string]bool{"b": true, "label": true, "twin": true, "env": false, "a": false} {
 		g.Expect(leads(settledPod(), to, inPlaceIfPossible)).To(Equal(want), to)

@@ -27,7 +27,7 @@ func (s *situation) grow() *Step {
 	if len(change.Grow) > 0 {
 		rest := Change{Images: change.Images, Later: change.Later, Resize: change.Resize, Shrink: change.Shrink}
 		return &Step{
-			Action: Resize, State: Resizing, Change: change,
+			Action: Resize, State: Resizing, Change: change, LeadsToPatch: true,
 			Message: fmt.Sprintf("%s; then %s", change.Grow, rest),
 		}
 	}
@@ -47,6 +47,7 @@ func (s *situation) grow() *Step {
 		return serving
 	}
 	step.Change = change
+	step.LeadsToPatch = step.State == Resizing // not if it is stuck, or to be deleted
 	return step
 }
 
@@ -166,8 +167,8 @@ func (s *situation) resizeAgain(serves bool) *Step {
 		recorded.Shrink = s.observed.shrinks()
 	}
 	step := &Step{
-		Action: Resize, State: Resizing, Message: again.change.String(), Change: again.change,
-		Record: newState(s.observed, recorded, RevisionOf(s.facts.Pod), s.now),
+		Action: Resize, State: Resizing, Message: again.change.String(),
+		Change: again.change, LeadsToPatch: true, Record: newState(s.observed, recorded, RevisionOf(s.facts.Pod), s.now),
 	}
 	if len(sizes) == 0 {
 		step.Action, step.State, step.Message = Patch, Patching, "the sizes are as the revision says"

@@ -352,6 +352,7 @@ func TestNextResizes(t *testing.T) {
 			step := Next(tc.pod, target, tc.now)
 			g.Expect(step.Action).To(Equal(tc.action), "%+v", step)
 			g.Expect(step.State).To(Equal(tc.state), "%+v", step)
+			g.Expect(step.LeadsToPatch).To(Equal(leadsToPatch(step)), "%+v", step)
 			g.Expect(step.Message).To(ContainSubstring(tc.says))
 			if tc.reason != "" || step.Action == Recreate {
 				g.Expect(step.Reason).To(Equal(tc.reason), "%+v", step)
@@ -653,6 +654,11 @@ func TestWithAnswerRecordsWhatAdmissionMade(t *testing.T) {
 	g.Expect(kept.Requests.Cpu().String()).To(Equal("120m"))
 	g.Expect(kept.Requests).To(HaveLen(1))
 	g.Expect(step.Record.Resized).To(BeEmpty(), "the step that was given stays as it is")
+
+	growing := Next(facts, to("mixedV"), after(10))
+	g.Expect(growing).To(And(HaveField("Action", Resize), HaveField("Record", BeNil()), HaveField("LeadsToPatch", true)))
+	g.Expect(WithAnswer(facts.Pod, growing, rewritten, after(10))).To(And(HaveField("Record", Not(BeNil())), HaveField("LeadsToPatch", false)),
+		"the record is what is left to be written")
 }
 
 func TestWithAnswerKeepsEarlierAnswers(t *testing.T) {

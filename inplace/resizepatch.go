@@ -52,7 +52,7 @@ func WithAnswer(pod *corev1.Pod, step Step, answer *corev1.Pod, now time.Time) S
 	if step.Record == nil {
 		before := observedOf(pod, now)
 		step.Record = newState(before, Change{Shrink: before.shrinks()}, RevisionOf(pod), now)
-		step.Change = Change{}
+		step.Change, step.LeadsToPatch = Change{}, false
 	}
 	record := *step.Record
 	record.Resized = resize.FromRequirements(record.Resized, pod).With(stored).Requirements()

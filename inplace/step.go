@@ -152,6 +152,9 @@ type Step struct {
 	Until time.Time
 	// Change is set for Patch, and for the steps that lead to it.
 	Change Change
+	// LeadsToPatch is true when Change is what the pod needs, and the step is Patch, the Resize
+	// that is made in its place, or one before them. It is false when the pod is stuck.
+	LeadsToPatch bool
 	// Record is set for Patch: what ran before, and that the pod was updated in
 	// place.
 	Record *appsv1beta1.InPlaceUpdateState
@@ -181,23 +184,6 @@ type Step struct {
 	// NotReadyKey is what the pod is marked not ready for by KruisePodReady; empty
 	// if it is not.
 	NotReadyKey string
-}
-
-// LeadsToPatch reports whether the step is Patch, or one of those before it:
-// Change is what the pod needs.
-func (s Step) LeadsToPatch() bool {
-	switch s.State {
-	case Draining, Grace, Patching:
-		return true
-	case Resizing:
-		return !s.Change.isEmpty()
-	case HookHeld:
-		return s.Reason == ReasonInPlaceUpdateHook
-	case Settled, Waiting, UpdatingClaims, Restarting, Verifying, Recreating, Stuck:
-		return false
-	default:
-		return false
-	}
 }
 
 // IsHold reports whether the step gives a pod to a hook that will hold it.

@@ -77,7 +77,7 @@ func (p *planner) newView(facts PodFacts) *view {
 	}
 	v.reserved = v.wants && s.hasGrown() || resized.State == resize.Deferred && resized.Restarts
 	v.wants = v.wants || takesOutForSizes(v.Step)
-	v.between = !v.wants && progress.Reason == ReasonNextBatch && v.Step.LeadsToPatch() && v.Serves
+	v.between = !v.wants && progress.Reason == ReasonNextBatch && v.Step.LeadsToPatch && v.Serves
 	return v
 }
 
@@ -92,7 +92,7 @@ func takesOutForSizes(step Step) bool {
 	case Patch:
 		return false // of a batch that was allowed with the first one
 	case Wait, MarkReady, MarkNotReady, Resize, ChangeClaims:
-		return step.LeadsToPatch() && step.Change.Resize.Restarts() && len(step.Change.Images) == 0
+		return step.LeadsToPatch && step.Change.Resize.Restarts() && len(step.Change.Images) == 0
 	default:
 		return false
 	}

@@ -24,7 +24,7 @@ func (r *Reconciler) assess(ctx context.Context, s *scope) error {
 	plan := inplace.MakePlan(w, s.Now)
 	for i, state := range plan.Pods {
 		s.members[i].serves, s.members[i].available, s.members[i].surges = state.Serves, state.Available, s.needsSurge(state)
-		s.members[i].returns = state.Step.TakesOutNext || state.Step.LeadsToPatch()
+		s.members[i].returns = state.Step.TakesOutNext || state.Step.LeadsToPatch
 		s.members[i].yields = s.yields(state)
 	}
 	s.counts = countPods(s.members, w.Pods, plan.Pods)
@@ -55,7 +55,7 @@ func (s *scope) needsSurge(pod inplace.PodState) bool {
 	if step.TakesOutNext {
 		return serves && s.set.GetMaxUnavailable() == 0
 	}
-	if !step.LeadsToPatch() {
+	if !step.LeadsToPatch {
 		return serves && (step.Action == inplace.Recreate || step.IsHold())
 	}
 	hasBegun := inplace.IsMarkedNotReady(pod.Pod) || inplace.IsPreparingUpdate(pod.Pod)

@@ -22,7 +22,7 @@ func TestNeedsSurge(t *testing.T) {
 		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, appsv1beta1.InPlaceUpdateStateKey, `{"revision": "new", "nextContainerImages": {"main": "nginx:latest"}}`)
 	}).Build()
 	inPlace := inplace.Step{
-		Action: inplace.Patch, State: inplace.Patching,
+		Action: inplace.Patch, State: inplace.Patching, LeadsToPatch: true,
 		Change: inplace.Change{Images: []inplace.ImageChange{{Container: "main"}}},
 	}
 	for name, tc := range map[string]struct {
@@ -38,8 +38,8 @@ func TestNeedsSurge(t *testing.T) {
 		"in place, none may be out":     {inplace.PodState{Pod: serving, Available: true, Step: inPlace}, 0, true},
 		"in place, begun":               {inplace.PodState{Pod: marked, Step: inPlace}, 0, true},
 		"in place, and not available":   {inplace.PodState{Pod: serving, Step: inPlace}, 0, false},
-		"in place, without a restart":   {inplace.PodState{Pod: serving, Available: true, Step: inplace.Step{Action: inplace.Patch, State: inplace.Patching}}, 0, false},
-		"labels only, held by a hook":   {inplace.PodState{Pod: serving, Available: true, Step: inplace.Step{Action: inplace.SetLifecycle, State: inplace.HookHeld, Reason: inplace.ReasonInPlaceUpdateHook}}, 0, true},
+		"in place, without a restart":   {inplace.PodState{Pod: serving, Available: true, Step: inplace.Step{Action: inplace.Patch, State: inplace.Patching, LeadsToPatch: true}}, 0, false},
+		"labels only, held by a hook":   {inplace.PodState{Pod: serving, Available: true, Step: inplace.Step{Action: inplace.SetLifecycle, State: inplace.HookHeld, Reason: inplace.ReasonInPlaceUpdateHook, LeadsToPatch: true}}, 0, true},
 		"in place, between two batches": {inplace.PodState{Pod: between, Ready: true, Step: inPlace}, 0, true},
 		"recreated between two batches": {inplace.PodState{Pod: between, Ready: true, Step: inplace.Step{Action: inplace.Recreate}}, 1, true},
 		"back into service":             {inplace.PodState{Pod: marked, Step: inplace.Step{Action: inplace.MarkReady, State: inplace.Verifying}}, 0, false},

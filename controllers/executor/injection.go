@@ -66,7 +66,7 @@ func newInjection(e *Executor, w inplace.Workload, known *verdicts) *injection {
 // to do with what admission puts into it.
 func (j *injection) concerned(move inplace.Move, pods []inplace.PodFacts, plan inplace.Plan) (int, bool) {
 	i, isPlanned := j.places[move.Pod.UID]
-	return i, isPlanned && move.Step.LeadsToPatch() && j.concerns(pods[i], plan.Pods[i])
+	return i, isPlanned && move.Step.LeadsToPatch && j.concerns(pods[i], plan.Pods[i])
 }
 
 // refuse marks the pods whose change in place would leave them without other containers that
@@ -103,7 +103,7 @@ func (j *injection) refuse(ctx context.Context, pods []inplace.PodFacts, plan in
 // concerns reports whether a pod is about to be changed in place to the target, and what changes
 // may have to do with what admission puts into it.
 func (j *injection) concerns(facts inplace.PodFacts, pod inplace.PodState) bool {
-	if !pod.Step.LeadsToPatch() || facts.Held || facts.From == nil || facts.From.Name == j.workload.Target.Name {
+	if !pod.Step.LeadsToPatch || facts.Held || facts.From == nil || facts.From.Name == j.workload.Target.Name {
 		return false
 	}
 	asks, known := j.asks[facts.From.Name]

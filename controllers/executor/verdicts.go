@@ -90,7 +90,7 @@ func (v *verdicts) mark(pods []inplace.PodFacts, plan inplace.Plan, now time.Tim
 		return false // nearly always; thousands of changes need not be looked up
 	}
 	for i, pod := range plan.Pods {
-		if pods[i].Refused != nil || !pod.Step.LeadsToPatch() {
+		if pods[i].Refused != nil || !pod.Step.LeadsToPatch {
 			continue
 		}
 		pods[i].Refused = v.on(pod.Step.Change).refusal(pod.Pod, now)
@@ -113,7 +113,7 @@ func (v *verdicts) hasWitnesses() bool {
 // restarts a container by another spelling of its image: where admission spells that as
 // before, the pod would wait for a restart that never comes.
 func (v *verdicts) mustTry(move inplace.Move) bool {
-	if !move.Step.LeadsToPatch() {
+	if !move.Step.LeadsToPatch {
 		return false
 	}
 	known := v.on(move.Step.Change)

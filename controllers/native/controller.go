@@ -254,7 +254,7 @@ func (s *scope) recreation() *ending {
 			return undrained(s, step.Message) // Kubernetes deletes a pod only when others serve
 		case step.Action == inplace.Recreate && step.Reason != inplace.ReasonSpecifiedDelete:
 			refused = &step
-		case s.maxUnavailable() == 0 && !s.spec.surges && step.LeadsToPatch() && step.Change.Restarts():
+		case s.maxUnavailable() == 0 && !s.spec.surges && step.LeadsToPatch && step.Change.Restarts():
 			return recreated(s, "maxUnavailable is 0, and containers are to be restarted: "+step.Message)
 		default:
 			others++

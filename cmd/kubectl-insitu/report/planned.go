@@ -55,9 +55,9 @@ func plannedPod(w inplace.Workload, facts inplace.PodFacts, state inplace.PodSta
 	switch {
 	case step.Action == inplace.Recreate, step.Reason == inplace.ReasonPreDeleteHook:
 		told.Way = Recreate
-	case step.LeadsToPatch() && isLabelOnly(step.Change):
+	case step.LeadsToPatch && isLabelOnly(step.Change):
 		told.Way, told.Reason, told.Message = Unchanged, "", ""
-	case step.LeadsToPatch(), !state.Updated && step.State != inplace.Stuck:
+	case step.LeadsToPatch, !state.Updated && step.State != inplace.Stuck:
 		told.Way, told.Message = InPlace, wordsOn(step)
 		told.Restarts = step.Change.RestartedContainers()
 		for _, delta := range step.Change.Resizes() {
