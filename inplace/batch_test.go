@@ -212,10 +212,10 @@ func TestAResizeKeepsTheRecordOfTheBatches(t *testing.T) {
 		r.step("2")
 		r.act(true)
 	}
-	before := observedOf(r.pod, patched)
-	g.Expect(before.state.ContainerBatchesRecord).To(HaveLen(3))
-	g.Expect(newState(before, Change{}, "2", patched).ContainerBatchesRecord).To(Equal(before.state.ContainerBatchesRecord))
-	g.Expect(newState(before, Change{}, "3", patched).ContainerBatchesRecord).To(BeEmpty())
+	o := observedOf(r.pod, patched)
+	g.Expect(o.state.ContainerBatchesRecord).To(HaveLen(3))
+	g.Expect(newState(o, Change{}, "2", patched).ContainerBatchesRecord).To(Equal(o.state.ContainerBatchesRecord))
+	g.Expect(newState(o, Change{}, "3", patched).ContainerBatchesRecord).To(BeEmpty())
 }
 
 // sized gives every container of the pod, and of the templates, memory and CPU.

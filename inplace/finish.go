@@ -20,15 +20,15 @@ import (
 // first stage that returns a step wins.
 func (s *situation) finish() Step {
 	step := s.first(
-		(*situation).gone,
-		(*situation).restart,
-		(*situation).evicted,
-		(*situation).resizeWhileOut,
-		(*situation).serve,
-		(*situation).relabel,
-		(*situation).settleSizes,
-		(*situation).becomeReady,
-		(*situation).rest,
+		(*situation).gone,           // it does not come back
+		(*situation).restart,        // its containers restart, batch after batch
+		(*situation).evicted,        // its resize failed, and the workload wants another pod
+		(*situation).resizeWhileOut, // its sizes are changed before it serves
+		(*situation).serve,          // its gates are opened
+		(*situation).relabel,        // its label names another state of its lifecycle
+		(*situation).settleSizes,    // its sizes are changed while it serves
+		(*situation).becomeReady,    // the kubelet has not reported it ready
+		(*situation).rest,           // it waits for its hooks
 	)
 	if step == nil {
 		return Step{State: Settled}

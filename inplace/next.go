@@ -24,23 +24,23 @@ func Next(facts PodFacts, target Target, now time.Time) Step {
 // returns a step wins; patch always returns one.
 func (s *situation) next() Step {
 	step := s.first(
-		(*situation).gone,
-		(*situation).deleteOnRequest,
-		(*situation).stayAtTarget,
-		(*situation).detachForClaims,
+		(*situation).gone,            // it does not come back
+		(*situation).deleteOnRequest, // a user or the workload asks for its deletion
+		(*situation).stayAtTarget,    // it has the revision already
+		(*situation).detachForClaims, // its claims can be changed only without it
 	)
 	if step == nil {
 		s.change, s.obstacle = s.compare()
 		step = s.first(
-			(*situation).awaitClaims,
-			(*situation).awaitCertainty,
-			(*situation).cannotChange,
-			(*situation).serverRefused,
-			(*situation).cannotDrain,
-			(*situation).awaitHook,
-			(*situation).grow,
-			(*situation).drain,
-			(*situation).patch,
+			(*situation).awaitClaims,    // its claims are changed first
+			(*situation).awaitCertainty, // an earlier change comes to its end first
+			(*situation).cannotChange,   // it cannot change in place: recreate or keep it
+			(*situation).serverRefused,  // the server refuses the change: recreate or keep it
+			(*situation).cannotDrain,    // it cannot be taken out of service: recreate or keep it
+			(*situation).awaitHook,      // its hook holds it
+			(*situation).grow,           // it gets larger sizes while it serves
+			(*situation).drain,          // it is taken out of service
+			(*situation).patch,          // it is changed
 		)
 	}
 	return s.noteDetached(*step)

@@ -50,8 +50,8 @@ func WithAnswer(pod *corev1.Pod, step Step, answer *corev1.Pod, now time.Time) S
 		return step
 	}
 	if step.Record == nil {
-		before := observedOf(pod, now)
-		step.Record = newState(before, Change{Shrink: before.shrinks()}, RevisionOf(pod), now)
+		o := observedOf(pod, now)
+		step.Record = newState(o, Change{Shrink: o.shrinks()}, RevisionOf(pod), now)
 		step.Change, step.LeadsToPatch = Change{}, false
 	}
 	record := *step.Record

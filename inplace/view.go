@@ -16,6 +16,7 @@ import (
 // view is a pod as the planner sees it.
 type view struct {
 	PodState
+	// situation is what its step is decided on.
 	situation
 	class class
 	// wants is true when the pod is to become the target revision, or is asked
