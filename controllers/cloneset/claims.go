@@ -52,7 +52,12 @@ func (r *Reconciler) settleClaims(ctx context.Context, s *scope, going []*corev1
 	for _, pod := range slices.Concat(s.Pods, s.Strays) {
 		known.Insert(pod.Name)
 	}
-	for _, pod := range s.Pods {
+	// Those of pods that are to go come first: after three failures, the others wait.
+	pods := slices.Concat(s.outgoing, s.leaving)
+	for _, m := range s.members {
+		pods = append(pods, m.Pod)
+	}
+	for _, pod := range pods {
 		found, err := r.changesOf(ctx, s, pod, isGoing.Has(pod.Name))
 		if err != nil {
 			return nil, err

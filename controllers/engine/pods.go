@@ -4,8 +4,10 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,8 +41,9 @@ func (c *Core) Adopt(ctx context.Context, r *Round, selector *metav1.LabelSelect
 }
 
 // ObservePods reads the pods that the workload controls and that isOwn is true of. Those that
-// its selector selects are its Pods, the others its Strays. Another client may have given its
-// owner reference to a pod that is not its own: such a pod is left alone.
+// its selector selects are its Pods, the others its Strays, both by name: a cache lists them in
+// another order each time, and what goes wrong with several is reported in theirs. Another client
+// may have given its owner reference to a pod that is not its own: such a pod is left alone.
 func (c *Core) ObservePods(ctx context.Context, r *Round, isOwn func(*corev1.Pod) bool) error {
 	list := &corev1.PodList{}
 	// Pods are only read: what is written to one is a patch, and its answer goes
@@ -57,6 +60,9 @@ func (c *Core) ObservePods(ctx context.Context, r *Round, isOwn func(*corev1.Pod
 			r.Pods = append(r.Pods, pod)
 		}
 	}
+	byName := func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) }
+	slices.SortFunc(r.Pods, byName)
+	slices.SortFunc(r.Strays, byName)
 	return nil
 }
 

@@ -28,8 +28,8 @@ type Round struct {
 	Now time.Time
 	// CannotResize is true when the API server does not serve pods/resize.
 	CannotResize bool
-	// Selector is spec.selector. Pods are those that the workload controls, but for the Strays,
-	// which its selector selects no longer.
+	// Selector is spec.selector, which Adopt reads. Pods are those of the workload, and Strays
+	// those that its selector selects no longer, as ObservePods found them.
 	Selector     labels.Selector
 	Pods, Strays []*corev1.Pod
 	// Revisions are those of the workload; their Update is nil until they are known.
