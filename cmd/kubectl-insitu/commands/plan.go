@@ -251,7 +251,7 @@ func (o *planOptions) planFiles(ctx context.Context) ([]report.Plan, error) {
 		plans = append(plans, plan)
 	}
 	if len(plans) == 0 {
-		return nil, errors.New("found no workload in the files: accepted are StatefulSet, CloneSet, Deployment and DaemonSet")
+		return nil, errors.New("found no workload in the files: accepted are " + kinds.Spellings())
 	}
 	return plans, nil
 }
