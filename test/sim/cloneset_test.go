@@ -85,31 +85,41 @@ func TestCloneSets(t *testing.T) {
 			g := NewWithT(t)
 			s := reference()
 			asClones(test.settings)(&s)
-			w, err := newScenario(s)
-			g.Expect(err).NotTo(HaveOccurred())
-			before := w.uids()
-			for _, change := range test.changes {
-				change(w)
-				w.settle()
-			}
-			if !test.stopped {
-				w.rest()
-			}
-			g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
-			restarts, _ := w.restarts(before)
-			pods, updated, kept := all[*corev1.Pod](w.server), 0, 0
-			for name, pod := range pods {
-				if revisionOf(pod) == w.set().Status.UpdateRevision {
-					updated++
-				}
-				if before[name] == pod.UID {
-					kept++
-				}
-			}
-			g.Expect([]int{len(pods), updated, kept, restarts}).To(Equal([]int{test.pods, test.updated, test.kept, test.restarts}), w.story.String())
-			version := w.server.version
-			w.replaceManager()
-			g.Expect(w.server.version).To(Equal(version), "a new manager writes to what is settled\n%s", w.story)
+			expectLeft(g, s, test.changes, left{test.pods, test.updated, test.kept, test.restarts}, test.stopped)
 		})
 	}
+}
+
+// left is what changes leave: pods in all, those at the revision asked for last, those that were
+// there before, and restarts of containers.
+type left struct{ pods, updated, kept, restarts int }
+
+// expectLeft makes changes to a set whose pods are counted, and asserts what they leave, that the
+// set is at rest unless it is stopped, and that a new manager writes nothing.
+func expectLeft(g Gomega, s settings, changes []func(*World), want left, stopped bool) {
+	w, err := newScenario(s)
+	g.Expect(err).NotTo(HaveOccurred())
+	before := w.uids()
+	for _, change := range changes {
+		change(w)
+		w.settle()
+	}
+	if !stopped {
+		w.rest()
+	}
+	g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
+	restarts, _ := w.restarts(before)
+	pods, updated, kept := all[*corev1.Pod](w.server), 0, 0
+	for name, pod := range pods {
+		if revisionOf(pod) == w.set().Status.UpdateRevision {
+			updated++
+		}
+		if before[name] == pod.UID {
+			kept++
+		}
+	}
+	g.Expect(left{len(pods), updated, kept, restarts}).To(Equal(want), w.story.String())
+	version := w.server.version
+	w.replaceManager()
+	g.Expect(w.server.version).To(Equal(version), "a new manager writes to what is settled\n%s", w.story)
 }

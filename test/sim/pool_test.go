@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 )
 
 // A Pool is the smallest kind that package engine can drive. What holds for its pods, although
@@ -55,31 +54,7 @@ func TestPools(t *testing.T) {
 			g := NewWithT(t)
 			s := reference()
 			asPools(nil)(&s)
-			w, err := newScenario(s)
-			g.Expect(err).NotTo(HaveOccurred())
-			before := w.uids()
-			for _, change := range test.changes {
-				change(w)
-				w.settle()
-			}
-			if !test.stopped {
-				w.rest()
-			}
-			g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
-			restarts, _ := w.restarts(before)
-			pods, updated, kept := all[*corev1.Pod](w.server), 0, 0
-			for name, pod := range pods {
-				if revisionOf(pod) == w.set().Status.UpdateRevision {
-					updated++
-				}
-				if before[name] == pod.UID {
-					kept++
-				}
-			}
-			g.Expect([]int{len(pods), updated, kept, restarts}).To(Equal([]int{test.pods, test.updated, test.kept, test.restarts}), w.story.String())
-			version := w.server.version
-			w.replaceManager()
-			g.Expect(w.server.version).To(Equal(version), "a new manager writes to what is settled\n%s", w.story)
+			expectLeft(g, s, test.changes, left{test.pods, test.updated, test.kept, test.restarts}, test.stopped)
 		})
 	}
 }
