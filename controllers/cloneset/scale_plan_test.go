@@ -10,10 +10,14 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/history"
 	"github.com/insitu-dev/insitu/controllers/workload"
+	"github.com/insitu-dev/insitu/test/builders"
 )
 
 // membersOf returns members in the order of their letters: "o" old, "n" at the
@@ -140,10 +144,30 @@ func TestPodsWithoutNumber(t *testing.T) {
 	}
 }
 
-// Pods that are being made at the update revision take places that others had.
-func TestHoldForPodsThatAreMade(t *testing.T) {
+// Pods that are being made at the update revision take places that others had: with them, no
+// more than the partition leaves room for are updated.
+func TestPodsThatAreMadeHaveTheirPlaces(t *testing.T) {
+	const replicas, partition = 3, 1
+	g := NewWithT(t)
 	members := membersOf("o", "o", "o")
-	for made, held := range []int{1, 2, 3} {
-		NewWithT(t).Expect(hold(members, 3, 1, made).held).To(HaveLen(held), "%d made", made)
+	s := &scope{set: builders.CloneSet("default", "sample", "nginx:alpine").Replicas(replicas).Partition(partition).Build()}
+	var objects []appsv1.ControllerRevision
+	for _, name := range []string{"sample-1", "sample-2"} {
+		objects = append(objects, appsv1.ControllerRevision{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Data: runtime.RawExtension{Raw: []byte(`{"spec": {"template": {"spec": {"containers": [{"name": "main"}]}}}}`)},
+		})
+	}
+	revisions, err := history.NewKeeper(nil).Read(objects)
+	g.Expect(err).NotTo(HaveOccurred())
+	s.Revisions.Current, s.Revisions.Update = revisions.Get("sample-1"), revisions.Get("sample-2")
+	for made := range 3 {
+		s.scaled.atUpdate = made
+		free := 0
+		for _, pod := range s.workload(members).Pods {
+			if !pod.Held {
+				free++
+			}
+		}
+		g.Expect(made+free).To(Equal(replicas-partition), "%d made", made)
 	}
 }

@@ -51,9 +51,10 @@ type worker struct {
 	asks   asked
 	// running holds the containers, by name; gone once they were stopped.
 	running map[string]*container
-	// stopping are being stopped until stopUntil.
-	stopping  []string
-	stopUntil time.Time
+	// stopping are being stopped until stopUntil; ours are those among them that the operator
+	// has changed.
+	stopping, ours []string
+	stopUntil      time.Time
 	// idleAt is the version of the pod at which there was nothing left to do.
 	idleAt string
 	// endsAt is when the pod, which is being deleted, is gone.
@@ -192,7 +193,7 @@ func (w *worker) sync(pod *corev1.Pod) {
 			w.publish()
 		}
 	}
-	var ours []string
+	w.ours = nil
 	for _, name := range slices.Sorted(maps.Keys(w.wanted)) {
 		c := w.running[name]
 		if c == nil || c.waiting != "" {
@@ -205,13 +206,13 @@ func (w *worker) sync(pod *corev1.Pod) {
 		isOwn := w.kubelet.world.isOwnWork(pod, resized)
 		switch {
 		case c.image != w.wanted[name], w.kubelet.world.isOwnWork(pod, w.atOnce(name, resized)):
-			ours = append(ours, name)
+			w.ours = append(w.ours, name)
 		case len(resized) > 0 && !isOwn:
 			c.crashed = true // the resize of another client restarts it
 		}
 	}
 	if len(w.stopping) > 0 {
-		w.kubelet.world.checkDrained(pod, ours)
+		w.kubelet.world.checkDrained(pod, w.ours)
 		w.say("stops %v", w.stopping)
 		w.stopUntil = w.now().Add(w.kubelet.world.stopTime())
 		return

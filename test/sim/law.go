@@ -165,6 +165,7 @@ func (l *law) judgePatch(w write) {
 	l.checkUnhooked(w)
 	l.checkCloneLabels(w)
 	l.checkWithdrawn(w)
+	l.checkReturned(w)
 	l.track(w)
 	if w.isAbout("patch Pod") {
 		l.checkImages(w)

@@ -106,6 +106,18 @@ func (l *law) checkWithdrawn(w write) {
 	}
 }
 
+// checkReturned asserts invariant 4 at the write that puts a pod into service again: its kubelet
+// stops nothing by then that was changed.
+func (l *law) checkReturned(w write) {
+	before, after, ok := l.podsOf(w)
+	if !ok || !isKeptOut(before) || isKeptOut(after) {
+		return
+	}
+	if worker := l.world.worker(after); worker != nil && len(worker.stopping) > 0 && len(worker.ours) > 0 {
+		l.world.violate("invariant 4: %s puts the pod into service while %v are stopped", w.words, worker.ours)
+	}
+}
+
 // podUpdate is what was done to the containers of a pod.
 type podUpdate struct {
 	revision string

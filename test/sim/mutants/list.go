@@ -91,12 +91,6 @@ var mutants = []mutant{
 		"if t.MustDrain || !isReady(pod)",
 	},
 	{
-		// A policy that comes later is never found: pods stay as they are.
-		"drain-verdict-kept-for-ever", "controllers/executor/drain.go",
-		"if v.refused != nil && now.Before(v.refused.Until) {",
-		"if v.refused != nil {",
-	},
-	{
 		// One pod more than the budget.
 		"budget-off-by-one", "inplace/plan.go",
 		"case p.unavailable >= limit:\n\t\t\tp.block(v, Waiting, ReasonBudget",
@@ -257,12 +251,6 @@ var mutants = []mutant{
 		"ordinals-reserved-pods-stay", "controllers/statefulset/scope.go",
 		"if s.wanted.Has(ordinal) {",
 		"if s.wanted.Has(ordinal) || s.set.GetReservedOrdinals().Has(ordinal) {",
-	},
-	{
-		// Pods that are just made take no place: others are updated as well.
-		"clones-made-take-no-place", "controllers/cloneset/rollout.go",
-		"s.partition(), s.scaled.atUpdate)",
-		"s.partition(), 0)",
 	},
 	{
 		// Nothing makes up for a pod between two batches: it waits for ever.

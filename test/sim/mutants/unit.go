@@ -7,6 +7,18 @@ package main
 // tests once, or those of the simulation.
 var unitMutants = []mutant{
 	{
+		// Pods that are just made take no place: others are updated as well.
+		"clones-made-take-no-place", "controllers/cloneset/rollout.go",
+		"s.partition(), s.scaled.atUpdate)",
+		"s.partition(), 0)",
+	},
+	{
+		// A policy that comes later is never found: pods restart in service.
+		"drain-verdict-kept-for-ever", "controllers/executor/drain.go",
+		"if v.refused != nil && now.Before(v.refused.Until) {",
+		"if v.refused != nil {",
+	},
+	{
 		// A volume that would go with its claim counts as held.
 		"hold-ignores-retain", "volumes/recreate/attempt.go",
 		"f.Volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain",
