@@ -320,12 +320,6 @@ var mutants = []mutant{
 		"state.NextContainerResources = nil",
 	},
 	{
-		// What is derived for the pod itself does not follow its containers.
-		"resize-derived-left", "resize/derived.go",
-		"case current.Cmp(size) != 0 &&",
-		"case false && current.Cmp(size) != 0 &&",
-	},
-	{
 		// A pod is changed while its claims grow.
 		"claims-not-awaited", "inplace/claims.go",
 		"step := s.claimsFirst()\n\tif step == nil {",

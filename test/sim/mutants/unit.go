@@ -7,6 +7,12 @@ package main
 // tests once, or those of the simulation.
 var unitMutants = []mutant{
 	{
+		// What is derived for the pod itself does not follow its containers.
+		"resize-derived-left", "resize/derived.go",
+		"case current.Cmp(size) != 0 &&",
+		"case false && current.Cmp(size) != 0 &&",
+	},
+	{
 		// Pods that are just made take no place: others are updated as well.
 		"clones-made-take-no-place", "controllers/cloneset/rollout.go",
 		"s.partition(), s.scaled.atUpdate)",
