@@ -77,6 +77,11 @@ func TestCloneSets(t *testing.T) {
 			settings: func(s *settings) { surging(s); inBatches(s); s.gated = false }, pods: 3, updated: 3, kept: 2, restarts: 4,
 		},
 		{
+			name:     "one container after the other, where pods cannot be drained, without spare pods",
+			changes:  []func(*World){func(w *World) { w.setDrainPolicy(true) }, to("both")},
+			settings: func(s *settings) { surging(s); inBatches(s); s.gated = false }, pods: 3, updated: 3, kept: 2, restarts: 4,
+		},
+		{
 			name: "labels only, each pod held by a hook, without spare pods", changes: []func(*World){to("label")},
 			settings: func(s *settings) { hookedBy(hooks{inPlaceUpdate: true, marksUpdate: true})(s); surging(s) }, pods: 3, updated: 3, kept: 2,
 		},
