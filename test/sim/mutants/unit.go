@@ -7,6 +7,12 @@ package main
 // tests once, or those of the simulation.
 var unitMutants = []mutant{
 	{
+		// A claim is deleted before its snapshot can be used.
+		"recreate-before-ready", "volumes/recreate/facts.go",
+		"snapshot.Status.ReadyToUse != nil && *snapshot.Status.ReadyToUse && ",
+		"",
+	},
+	{
 		// What is derived for the pod itself does not follow its containers.
 		"resize-derived-left", "resize/derived.go",
 		"case current.Cmp(size) != 0 &&",

@@ -36,12 +36,6 @@ var volumeMutants = []mutant{
 		"case false && !now.Before(since.Add(overduePeriod)):",
 	},
 	{
-		// A claim is deleted before its snapshot can be used.
-		"recreate-before-ready", "volumes/recreate/facts.go",
-		"snapshot.Status.ReadyToUse != nil && *snapshot.Status.ReadyToUse && ",
-		"",
-	},
-	{
 		// The old volume goes with its claim.
 		"recreate-volume-not-held", "controllers/recreate/write.go",
 		`spec["persistentVolumeReclaimPolicy"] = corev1.PersistentVolumeReclaimRetain`,
