@@ -7,6 +7,12 @@ package main
 // tests once, or those of the simulation.
 var unitMutants = []mutant{
 	{
+		// The snapshot of an attempt that was given up is used for the next one.
+		"recreate-stale-snapshot", "volumes/recreate/attempt.go",
+		"case f.Volume != nil && isOwnSnapshot(f.Snapshot, f.Claim.UID) && f.Snapshot.DeletionTimestamp == nil:\n\t\tstep := act(DeleteSnapshot, ReasonClaimRecreating, \"its snapshot %s is deleted\"",
+		"case false:\n\t\tstep := act(DeleteSnapshot, ReasonClaimRecreating, \"its snapshot %s is deleted\"",
+	},
+	{
 		// A claim is deleted before its snapshot can be used.
 		"recreate-before-ready", "volumes/recreate/facts.go",
 		"snapshot.Status.ReadyToUse != nil && *snapshot.Status.ReadyToUse && ",

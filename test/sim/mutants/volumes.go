@@ -48,12 +48,6 @@ var volumeMutants = []mutant{
 		"held := InFlight(f.Held)\n\tif true {\n\t\treturn f.restore()",
 	},
 	{
-		// The snapshot of an attempt that was given up is used for the next one.
-		"recreate-stale-snapshot", "volumes/recreate/attempt.go",
-		"case f.Volume != nil && isOwnSnapshot(f.Snapshot, f.Claim.UID) && f.Snapshot.DeletionTimestamp == nil:\n\t\tstep := act(DeleteSnapshot, ReasonClaimRecreating, \"its snapshot %s is deleted\"",
-		"case false:\n\t\tstep := act(DeleteSnapshot, ReasonClaimRecreating, \"its snapshot %s is deleted\"",
-	},
-	{
 		// The old volume goes before a pod has run on the new one.
 		"recreate-released-unproved", "volumes/recreate/holding.go",
 		"case f.Pod == nil || !f.Pod.Ready:",
