@@ -33,8 +33,6 @@ func process(crd *apiextensionsv1.CustomResourceDefinition) error {
 	err := errors.Join(
 		edit(root, template, embed),
 		edit(root, template+".metadata", acceptCreationTimestamp),
-		edit(root, claim, embed),
-		edit(root, claim+".metadata", acceptCreationTimestamp),
 		refine(root, crd.Spec.Names.Kind),
 	)
 	if err != nil {

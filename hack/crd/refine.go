@@ -37,8 +37,8 @@ const (
 type special struct {
 	// priorityStrategies are the fields that order pods by their labels.
 	priorityStrategies []string
-	// keepsClaims: its claims are not recreated.
-	keepsClaims bool
+	// hasNoClaims: its pods have none of their own. keepsClaims: they are not recreated.
+	hasNoClaims, keepsClaims bool
 }
 
 var specials = map[string]special{
@@ -49,6 +49,7 @@ var specials = map[string]special{
 		},
 		keepsClaims: true,
 	},
+	"DaemonSet": {hasNoClaims: true},
 	"StatefulSet": {
 		priorityStrategies: []string{
 			"spec.updateStrategy.rollingUpdate.unorderedUpdate.priorityStrategy",
@@ -61,7 +62,7 @@ var specials = map[string]special{
 func refine(root *schemaProps, kind string) error {
 	return errors.Join(
 		refineContainers(root),
-		refineClaims(root),
+		refineClaims(root, kind),
 		refineClaimStrategy(root, kind),
 		refineLabels(root, template+".metadata.labels"),
 		refineSelector(root, "spec.selector"),
@@ -96,10 +97,14 @@ func refineContainers(root *schemaProps) error {
 	)
 }
 
-func refineClaims(root *schemaProps) error {
+func refineClaims(root *schemaProps, kind string) error {
+	if specials[kind].hasNoClaims {
+		return nil
+	}
+
 	return errors.Join(
-		edit(root, claim, require("metadata", "spec")),
-		edit(root, claim+".metadata", require("name")),
+		edit(root, claim, embed, require("metadata", "spec")),
+		edit(root, claim+".metadata", acceptCreationTimestamp, require("name")),
 		edit(root, claim+".metadata.name", maxLength(dnsLabelLength), rule(
 			"!format.dns1123Label().validate(self).hasValue()",
 			`'the name of a claim template must be a DNS label (lower case letters, digits and -); found "' + self + '"'`)),

@@ -23,7 +23,7 @@ var (
 )
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &StatefulSet{}, &StatefulSetList{}, &CloneSet{}, &CloneSetList{})
+	scheme.AddKnownTypes(GroupVersion, &StatefulSet{}, &StatefulSetList{}, &CloneSet{}, &CloneSetList{}, &DaemonSet{}, &DaemonSetList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 
 	return nil

@@ -108,4 +108,6 @@ const (
 	// ReasonInvalidSpec: the spec cannot be carried out. The message names the
 	// field.
 	ReasonInvalidSpec = "InvalidSpec"
+	// ReasonNotServed: the manager has rights in namespaces only, and the kind needs others.
+	ReasonNotServed = "NotServed"
 )

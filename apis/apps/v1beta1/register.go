@@ -24,6 +24,10 @@ var (
 	// references name it.
 	CloneSetKind = GroupVersion.WithKind("CloneSet")
 
+	// DaemonSetKind is the group, version and kind of a DaemonSet, as controller
+	// references name it.
+	DaemonSetKind = GroupVersion.WithKind("DaemonSet")
+
 	// SchemeBuilder collects the functions that register these types.
 	SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
 
@@ -38,7 +42,7 @@ func Resource(resource string) schema.GroupResource {
 }
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &StatefulSet{}, &StatefulSetList{}, &CloneSet{}, &CloneSetList{})
+	scheme.AddKnownTypes(GroupVersion, &StatefulSet{}, &StatefulSetList{}, &CloneSet{}, &CloneSetList{}, &DaemonSet{}, &DaemonSetList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 
 	return nil
