@@ -14,24 +14,37 @@ func (p *planner) watchCondemned() {
 	}
 }
 
-// bringBack lets pods serve that are to go and stay for now. Of those that do not, it
+// bringBack lets pods serve that are to go and stay for now, and those beside. Of those that do not, it
 // names why.
 func (p *planner) bringBack() {
 	for _, facts := range p.workload.Lingering {
-		if facts.Pod.DeletionTimestamp != nil {
-			continue
-		}
-		v := &view{PodState: PodState{Pod: facts.Pod}, situation: p.situationOf(facts)}
-		v.Step = v.comeBack()
-		p.recheckAt(v.Step.Until)
-		switch {
-		case v.Step.State == Settled:
-		case v.Step.Action == Wait:
-			p.block(v, v.Step.State, v.Step.Reason, v.Step.Message)
-		default:
-			p.move(v, "until it goes")
+		p.letServe(facts, "until it goes")
+	}
+	for _, facts := range p.workload.Beside {
+		v := p.letServe(facts, "it is not updated now")
+		if v.Step.State == Settled && isReady(v.Pod) && !serves(v.Pod, &p.workload, p.now) {
+			p.recheckAt(p.availableAt(v))
+			p.blockUntilAvailable(v)
 		}
 	}
+}
+
+// letServe takes the step by which a pod serves, if there is one, and says in the note why.
+func (p *planner) letServe(facts PodFacts, note string) *view {
+	v := &view{PodState: PodState{Pod: facts.Pod}, situation: p.situationOf(facts)}
+	if facts.Pod.DeletionTimestamp != nil {
+		return v
+	}
+	v.Step = v.comeBack()
+	p.recheckAt(v.Step.Until)
+	switch {
+	case v.Step.State == Settled:
+	case v.Step.Action == Wait:
+		p.block(v, v.Step.State, v.Step.Reason, v.Step.Message)
+	default:
+		p.move(v, note)
+	}
+	return v
 }
 
 // comeBack returns the step by which a pod that is not to be updated any more serves,

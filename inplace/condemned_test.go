@@ -5,6 +5,7 @@ package inplace
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -46,6 +47,39 @@ func TestMakePlanBringsBackWhatLingers(t *testing.T) {
 
 			w.Lingering = nil
 			g.Expect(MakePlan(w, planned).Moves).To(BeEmpty(), "it goes at once")
+		})
+	}
+}
+
+// Pods beside the others count for nothing, and are not updated. They serve, whatever was begun with
+// them, and those that do not are named.
+func TestMakePlanLetsPodsBesideServe(t *testing.T) {
+	neverOpened := builders.Pod("p1", "a", alpineImage).Gated("", builders.Start).Ready(false, builders.Start)
+	for name, test := range map[string]struct {
+		pod      *builders.PodBuilder
+		moves    []string
+		blockers []string
+	}{
+		"it serves":                    {pod: inService("p1")},
+		"its gate was never opened":    {pod: neverOpened, moves: []string{"MarkReady p1"}},
+		"it is drained for its update": {pod: marked(inService("p1")), moves: []string{"MarkReady p1"}},
+		"it restarts":                  {pod: marked(inFlight("p1")), blockers: []string{"p1 Restarting NotObserved"}},
+		"its containers cannot run":    {pod: crashing(inService("p1")), blockers: []string{"p1 Verifying CrashLoopBackOff"}},
+		"it has just begun to serve":   {pod: inService("p1").Ready(true, planned.Add(-time.Second)), blockers: []string{"p1 Verifying MinReadySeconds"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := workload(t, 1)
+			w.MinReadySeconds = 5
+			pod := test.pod.Build()
+			w.Pods, w.Replicas, w.Beside = nil, 0, []PodFacts{{Pod: pod, From: testRevisions(t)[RevisionOf(pod)]}}
+			plan := MakePlan(w, planned)
+			g.Expect(moves(plan)).To(ConsistOf(test.moves))
+			g.Expect(blockers(plan)).To(ConsistOf(test.blockers))
+			g.Expect(plan.Pods).To(BeEmpty(), "it counts for nothing")
+			if name == "it has just begun to serve" {
+				g.Expect(plan.Recheck).To(BeTemporally("~", planned.Add(5*time.Second), 2*time.Second))
+			}
 		})
 	}
 }

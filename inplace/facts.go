@@ -18,6 +18,8 @@ type Target struct {
 	Revision
 	// Policy says what to do with what cannot change in place.
 	Policy appsv1beta1.PodUpdateStrategyType
+	// PolicyField is the field that says so, for messages; empty for podUpdatePolicy.
+	PolicyField string
 	// GracePeriod is how long a pod stays out of service before it is changed.
 	// It has no effect on pods that cannot be drained.
 	GracePeriod time.Duration
@@ -67,6 +69,8 @@ type PodFacts struct {
 	// Held is true for a pod that stays at its revision for now: the partition
 	// keeps it.
 	Held bool
+	// Surges is true for a pod that is Held since another one, made beside it, takes its place.
+	Surges bool
 	// MakesRoomAtCurrent is true for a pod that is asked for, and in whose place a new one is
 	// made at the current revision: the partition has room for no other.
 	MakesRoomAtCurrent bool

@@ -87,7 +87,7 @@ func (s *situation) compare() (Change, *Refusal) {
 	recreates := target.Policy != appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType &&
 		target.Policy != appsv1beta1.InPlaceOnlyPodUpdateStrategyType
 	if refused == nil && recreates && !judged.equal {
-		refused = &Refusal{Reason: ReasonPolicyReCreate, Message: policyReCreates}
+		refused = &Refusal{Reason: ReasonPolicyReCreate, Message: target.policyReCreates()}
 	}
 	return change, refused
 }

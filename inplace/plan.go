@@ -59,6 +59,9 @@ type Workload struct {
 	// Lingering are those of Condemned of which one waits for the other to be healthy: they
 	// serve until they go.
 	Lingering []PodFacts
+	// Beside are pods that count for nothing, and are not updated now. They serve, whatever was
+	// begun with them.
+	Beside []PodFacts
 }
 
 // Move is a step that is to be carried out now.
@@ -220,7 +223,7 @@ func (p *planner) count(views []*view) {
 			p.inWork++
 		}
 		if v.Ready {
-			p.recheckAt(servingSince(v.Pod).Add(time.Duration(p.workload.MinReadySeconds)*time.Second + time.Second))
+			p.recheckAt(p.availableAt(v))
 		}
 	}
 	p.inWork += max(p.workload.Replicas-len(views)-p.workload.Withheld, 0)
@@ -232,8 +235,7 @@ func (p *planner) decide(v *view) {
 	p.recheckAt(v.Step.Until)
 	switch {
 	case v.Step.State == Settled && v.Ready && !v.Available:
-		p.block(v, Verifying, ReasonMinReadySeconds, fmt.Sprintf("ready since %s, available when minReadySeconds (%d) have passed",
-			servingSince(v.Pod).UTC().Format(time.RFC3339), p.workload.MinReadySeconds))
+		p.blockUntilAvailable(v)
 	case v.Step.State == Settled:
 	case v.Step.Action == Wait:
 		p.block(v, v.Step.State, v.Step.Reason, v.Step.Message)
@@ -254,6 +256,17 @@ func (p *planner) decide(v *view) {
 	default:
 		p.decideDisruption(v)
 	}
+}
+
+// blockUntilAvailable names a pod that is ready, and not yet for long enough.
+func (p *planner) blockUntilAvailable(v *view) {
+	p.block(v, Verifying, ReasonMinReadySeconds, fmt.Sprintf("ready since %s, available when minReadySeconds (%d) have passed",
+		servingSince(v.Pod).UTC().Format(time.RFC3339), p.workload.MinReadySeconds))
+}
+
+// availableAt returns when a ready pod has been so for long enough.
+func (p *planner) availableAt(v *view) time.Time {
+	return servingSince(v.Pod).Add(time.Duration(p.workload.MinReadySeconds)*time.Second + time.Second)
 }
 
 func (p *planner) decideDisruption(v *view) {

@@ -4,6 +4,7 @@
 package inplace
 
 import (
+	"cmp"
 	"fmt"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
@@ -15,14 +16,19 @@ import (
 
 // policyReCreates says why a pod is recreated that could be changed in place. Workloads of
 // Kubernetes have no such policy.
-const policyReCreates = "podUpdatePolicy is ReCreate"
+func (t Target) policyReCreates() string {
+	if t.PolicyField != "" {
+		return t.PolicyField + " changes no pod in place"
+	}
+	return "podUpdatePolicy is ReCreate"
+}
 
 // policyIs says that the target has a policy, in the words by which its user sets that.
 func (t Target) policyIs(policy appsv1beta1.PodUpdateStrategyType) string {
 	if t.isNative() {
 		return fmt.Sprintf("label %s=%s", nativeapi.UpdatePolicyLabel, policy)
 	}
-	return fmt.Sprintf("podUpdatePolicy %s", policy)
+	return fmt.Sprintf("%s %s", cmp.Or(t.PolicyField, "podUpdatePolicy"), policy)
 }
 
 // recreatesOn says by which option pods are recreated whose resize does not succeed.

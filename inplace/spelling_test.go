@@ -14,6 +14,26 @@ import (
 	"github.com/insitu-dev/insitu/test/builders"
 )
 
+// A DaemonSet of ours calls its policy otherwise.
+func TestMessagesNameTheFieldOfThePolicy(t *testing.T) {
+	for name, tc := range map[string]struct {
+		policy   appsv1beta1.PodUpdateStrategyType
+		to, want string
+	}{
+		"recreated": {reCreate, "b", "rollingUpdateType changes no pod in place"},
+		"kept":      {inPlaceOnly, "env", "rollingUpdateType InPlaceOnly keeps the pod as it is"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			revisions, pod := testRevisions(t), settledPod().Build()
+			target := Target{Revision: *revisions[tc.to], Policy: tc.policy, PolicyField: "rollingUpdateType"}
+			said := Next(PodFacts{Pod: pod, From: revisions[RevisionOf(pod)]}, target, after(20)).Message
+			g.Expect(said).To(ContainSubstring(tc.want))
+			g.Expect(said).NotTo(ContainSubstring("podUpdatePolicy"))
+		})
+	}
+}
+
 // Workloads of Kubernetes are told of their labels and annotations, and ours of their
 // fields.
 func TestMessagesNameWhatTheirKindHas(t *testing.T) {

@@ -78,6 +78,8 @@ const (
 	// ReasonCannotDrain: the API server does not keep the pod out of service, which has no
 	// readiness gate.
 	ReasonCannotDrain = "CannotDrain"
+	// ReasonNodeUnavailable: the node of the pod is not ready, or is being maintained.
+	ReasonNodeUnavailable = "NodeUnavailable"
 	// ReasonGracePeriod: gracePeriodSeconds have not passed.
 	ReasonGracePeriod = "GracePeriod"
 	// ReasonPodNotReady: the pod was updated and is not ready.

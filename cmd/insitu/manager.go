@@ -103,11 +103,9 @@ func newManagerWith(
 	}
 	// Watched from the start, as what is indexed: a replica that is not the
 	// leader is ready only when it could take over.
-	for _, kind := range kinds {
-		for _, workload := range kind.workloads {
-			if _, err := manager.GetCache().GetInformer(ctx, workload, cache.BlockUntilSynced(false)); err != nil {
-				return nil, fmt.Errorf("watch %T: %w", workload, err)
-			}
+	for _, object := range watched(config.Scope) {
+		if _, err := manager.GetCache().GetInformer(ctx, object, cache.BlockUntilSynced(false)); err != nil {
+			return nil, fmt.Errorf("watch %T: %w", object, err)
 		}
 	}
 	if err := addControllers(manager, config, measured); err != nil {

@@ -33,6 +33,7 @@ type Rules struct {
 // ofCluster are the resources that no Role can grant: they belong to no namespace, or are
 // listed in all of them, as the capacities that a driver notes in its own.
 var ofCluster = sets.New(
+	schema.GroupResource{Resource: "nodes"},
 	schema.GroupResource{Resource: "persistentvolumes"},
 	schema.GroupResource{Group: "authentication.k8s.io", Resource: "tokenreviews"},
 	schema.GroupResource{Group: "authorization.k8s.io", Resource: "subjectaccessreviews"},

@@ -22,7 +22,7 @@ func TestLoad(t *testing.T) {
 	rules, err := rbac.Load()
 
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(rules.Workloads).To(ContainElement(rule("apps.kruise.io", []string{"clonesets/status", "statefulsets/status"}, []string{"patch"})))
+	g.Expect(rules.Workloads).To(ContainElement(rule("apps.kruise.io", []string{"clonesets/status", "daemonsets/status", "statefulsets/status"}, []string{"patch"})))
 	g.Expect(rules.Own).To(ContainElement(rule("coordination.k8s.io", []string{"leases"}, []string{"create", "get", "update"})))
 }
 
@@ -35,7 +35,7 @@ func TestNamespaced(t *testing.T) {
 		named,
 		rule("", []string{"pods", "persistentvolumeclaims"}, []string{"get", "delete"}),
 		rule("", []string{"resourcequotas", "pods"}, []string{"list"}),
-		rule("", []string{"persistentvolumes"}, []string{"get"}),
+		rule("", []string{"persistentvolumes", "nodes"}, []string{"get"}),
 		rule("", []string{"configmaps", "persistentvolumeclaims"}, []string{"list"}),
 		rule("snapshot.storage.k8s.io", []string{"volumesnapshots", "volumesnapshotclasses"}, []string{"get"}),
 		rule("storage.k8s.io", []string{"storageclasses", "csistoragecapacities"}, []string{"list"}),

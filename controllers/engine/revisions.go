@@ -27,7 +27,8 @@ func (r *Round) ContentOf(template corev1.PodTemplateSpec, claims []corev1.Persi
 // has its revision in it. labels are those of its template, and status is what was reported last.
 func (c *Core) EnsureRevisions(ctx context.Context, r *Round, content history.Content, labels map[string]string, status Status) error {
 	owner := history.Owner{
-		Object: r.Owner.Object, Kind: r.Owner.Kind, Labels: labels, Collisions: ptr.Deref(*status.CollisionCount, 0),
+		Object: r.Owner.Object, Kind: r.Owner.Kind, Labels: labels, ByHash: r.Owner.MarksByHash,
+		Collisions: ptr.Deref(*status.CollisionCount, 0),
 	}
 	var err error
 	r.Revisions, err = workload.EnsureRevisions(ctx, c.Keeper, owner, content, *status.CurrentRevision)

@@ -4,8 +4,10 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/workload"
@@ -18,9 +20,10 @@ type Standing struct {
 	// Existing is how many there are; Leaving ones do not count, and are to go. Withheld is
 	// how many of the missing ones are made when others have started.
 	Replicas, Wanted, Existing, Leaving, Withheld int
-	// Available pods serve. Pending ones are to be updated to Revision; the partition keeps others.
-	Available, Pending, Kept int
-	Revision                 string
+	// Available pods serve. Pending ones are to be updated to Revision; Keeper keeps others,
+	// and Vacant nodes without a pod. It is the partition, if it is empty.
+	Available, Pending, Kept, Vacant int
+	Revision, Keeper                 string
 	// OnDelete: users update pods by deleting them. Paused: no pod may begin its update.
 	OnDelete, Paused bool
 	// Claims counts those that follow their templates.
@@ -58,12 +61,23 @@ func (r *Round) Progress(s Standing) Progress {
 	case s.Claims.Blocked > 0:
 		return Progress{Reason: appsv1beta1.ReasonClaimsBlocked,
 			Message: fmt.Sprintf("%d claims do not follow their templates: %s", s.Claims.Blocked, s.Claims.Message)}
-	case s.Kept > 0:
-		return Progress{Ready: true, Reason: appsv1beta1.ReasonPartitionReached,
-			Message: "partition keeps " + inplace.PodsThat(s.Kept, "at its revision", "at their revision")}
+	case s.Kept > 0 || s.Vacant > 0:
+		return Progress{Ready: true, Reason: appsv1beta1.ReasonPartitionReached, Message: cmp.Or(s.Keeper, "partition") + " keeps " + s.kept()}
 	default:
 		return Progress{Ready: true, Reason: appsv1beta1.ReasonAvailable, Message: inplace.PodsThat(s.Available, "is", "are") + " available"}
 	}
+}
+
+// kept says what the partition keeps.
+func (s Standing) kept() string {
+	var words []string
+	if s.Kept > 0 {
+		words = append(words, inplace.PodsThat(s.Kept, "at its revision", "at their revision"))
+	}
+	if s.Vacant > 0 {
+		words = append(words, fmt.Sprintf("%d of the nodes without a pod", s.Vacant))
+	}
+	return strings.Join(words, ", ")
 }
 
 func moving(reason, message string) Progress {

@@ -33,11 +33,15 @@ func TestTheFirstThingToDoIsTold(t *testing.T) {
 		"a pod does not serve, and a claim is blocked": {func(s *Standing) {
 			s.Available, s.Claims = 3, workload.ClaimCounts{Blocked: 1}
 		}, moves, "Updating", "3 of 4 pods are available"},
-		"claims move":             {func(s *Standing) { s.Claims, s.Kept = workload.ClaimCounts{Moving: 2, Blocked: 1}, 1 }, moves, "UpdatingClaims", "2 claims are on their way to their templates, 1 are blocked"},
-		"claims are blocked":      {func(s *Standing) { s.Claims = workload.ClaimCounts{Blocked: 1, Message: "no"} }, rests, "ClaimsBlocked", "1 claims do not follow their templates: no"},
-		"the partition keeps one": {func(s *Standing) { s.Kept = 1 }, ready, "PartitionReached", "partition keeps 1 pod at its revision"},
-		"nothing is to be done":   {func(*Standing) {}, ready, "Available", "4 pods are available"},
-		"there are to be none":    {func(s *Standing) { *s = Standing{} }, ready, "Available", "0 pods are available"},
+		"claims move":                             {func(s *Standing) { s.Claims, s.Kept = workload.ClaimCounts{Moving: 2, Blocked: 1}, 1 }, moves, "UpdatingClaims", "2 claims are on their way to their templates, 1 are blocked"},
+		"claims are blocked":                      {func(s *Standing) { s.Claims = workload.ClaimCounts{Blocked: 1, Message: "no"} }, rests, "ClaimsBlocked", "1 claims do not follow their templates: no"},
+		"the partition keeps one":                 {func(s *Standing) { s.Kept = 1 }, ready, "PartitionReached", "partition keeps 1 pod at its revision"},
+		"something else keeps one":                {func(s *Standing) { s.Kept, s.Keeper = 1, "selector of nodes" }, ready, "PartitionReached", "selector of nodes keeps 1 pod at its revision"},
+		"the partition keeps nodes without a pod": {func(s *Standing) { s.Vacant = 2 }, ready, "PartitionReached", "partition keeps 2 of the nodes without a pod"},
+		"the partition keeps pods, and nodes without one": {func(s *Standing) { s.Kept, s.Vacant = 2, 1 }, ready, "PartitionReached",
+			"partition keeps 2 pods at their revision, 1 of the nodes without a pod"},
+		"nothing is to be done": {func(*Standing) {}, ready, "Available", "4 pods are available"},
+		"there are to be none":  {func(s *Standing) { *s = Standing{} }, ready, "Available", "0 pods are available"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -20,7 +20,7 @@ import (
 // +kubebuilder:rbac:groups=discovery.k8s.io,resources=endpointslices,verbs=get;list;watch
 
 // Options returns the options of a cache of the given namespaces; of all
-// namespaces if there are none. Pods, EndpointSlices and ReplicaSets are trimmed.
+// namespaces if there are none. Pods, EndpointSlices, ReplicaSets and nodes are trimmed.
 // No object has managedFields, but for pods that we have resized. Of the
 // Deployments, StatefulSets and DaemonSets of Kubernetes only those that are opted
 // in are there; all others are not found.
@@ -30,6 +30,7 @@ func Options(namespaces []string) cache.Options {
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}:                {Transform: trimPod},
 			&discoveryv1.EndpointSlice{}: {Transform: trimEndpointSlice},
+			&corev1.Node{}:               {Transform: TrimNode},
 			// Whose ReplicaSets they are their labels do not tell.
 			&appsv1.ReplicaSet{}:  {Transform: trimReplicaSet},
 			&appsv1.Deployment{}:  {Label: optedIn()},

@@ -17,7 +17,7 @@ import (
 //
 //   - metadata, without the annotation of kubectl apply, and of managedFields only
 //     which resources we have set ourselves;
-//   - of the spec: node name, readiness gates, grace period, priority class, resources, the
+//   - of the spec: node name or, without one, the node that the pod was made for, readiness gates, grace period, priority class, resources, the
 //     tolerations, the claims among the volumes, and of each container its name, image, pull
 //     policy, resources, resize and restart policy, and the environment
 //     variables that come from the pod's own fields or set its launch order;
@@ -43,6 +43,7 @@ func trimPod(in any) (any, error) {
 		Resources:                     pod.Spec.Resources,
 		PriorityClassName:             pod.Spec.PriorityClassName,
 		Tolerations:                   sharedTolerations(pod.Spec.Tolerations),
+		Affinity:                      targetNode(&pod.Spec),
 	}
 
 	return pod, nil

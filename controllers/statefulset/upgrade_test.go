@@ -5,10 +5,7 @@ package statefulset_test
 
 import (
 	"context"
-	"encoding/json"
-	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -18,10 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/test/short"
+	"github.com/insitu-dev/insitu/test/stage"
 )
 
 // releases holds a folder for each release, with a file for each set that it
@@ -84,27 +81,11 @@ var _ = Describe("An upgrade", short.Spec, func() {
 
 // restore puts the objects of a file into the namespace, and sets the clock to
 // when they had come to rest.
-//
-// An upgrade exchanges the operator and leaves etcd alone, so that is where the
-// objects are put. Through the API they would get other UIDs, which owners and
-// records name, and other generations, which the kubelet has reported to have
-// seen.
 func (w *world) restore(file string) []*unstructured.Unstructured {
 	GinkgoHelper()
-	raw, err := os.ReadFile(file)
-	Expect(err).NotTo(HaveOccurred())
-	list := &unstructured.UnstructuredList{}
-	Expect(yaml.Unmarshal(raw, list)).To(Succeed())
-	w.clock.SetTime(newest(raw).Add(time.Minute))
-
-	var left []*unstructured.Unstructured
-	for i := range list.Items {
-		obj := &list.Items[i]
-		obj.SetNamespace(w.namespace)
-		stored, err := json.Marshal(obj)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(server.Store(w.ctx, storageKey(obj), stored)).To(Succeed())
-		left = append(left, w.read(obj))
+	left, newest := stage.Restore(w.ctx, server, w.live, w.namespace, file)
+	w.clock.SetTime(newest.Add(time.Minute))
+	for _, obj := range left {
 		if obj.GroupVersionKind() == appsv1beta1.GroupVersion.WithKind("StatefulSet") {
 			Expect(w.set).To(BeNil(), "one set in each file")
 			w.set = &appsv1beta1.StatefulSet{}
@@ -113,43 +94,6 @@ func (w *world) restore(file string) []*unstructured.Unstructured {
 	}
 	Expect(w.set).NotTo(BeNil(), "a set in each file")
 	return left
-}
-
-// storageKey returns where the API server keeps an object in etcd.
-func storageKey(obj *unstructured.Unstructured) string {
-	GinkgoHelper()
-	resource := map[string]string{
-		"StatefulSet":           "apps.kruise.io/statefulsets",
-		"ControllerRevision":    "controllerrevisions",
-		"Pod":                   "pods",
-		"PersistentVolumeClaim": "persistentvolumeclaims",
-		"EndpointSlice":         "endpointslices",
-	}[obj.GetKind()]
-	Expect(resource).NotTo(BeEmpty(), "kind %s", obj.GetKind())
-	return strings.Join([]string{"/registry", resource, obj.GetNamespace(), obj.GetName()}, "/")
-}
-
-var timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
-
-// newest returns the newest time that is written down in a file.
-func newest(raw []byte) time.Time {
-	GinkgoHelper()
-	last := ""
-	for _, found := range timestamp.FindAllString(string(raw), -1) {
-		last = max(last, found)
-	}
-	at, err := time.Parse(time.RFC3339, last)
-	Expect(err).NotTo(HaveOccurred())
-	return at
-}
-
-// read returns an object as the API server has it.
-func (w *world) read(obj *unstructured.Unstructured) *unstructured.Unstructured {
-	GinkgoHelper()
-	live := &unstructured.Unstructured{}
-	live.SetGroupVersionKind(obj.GroupVersionKind())
-	Expect(w.live.Get(w.ctx, client.ObjectKeyFromObject(obj), live)).To(Succeed())
-	return live
 }
 
 // attempts are the writes that managers tried, whether they succeeded or not.
@@ -196,7 +140,7 @@ func (w *world) expectUnchanged(left []*unstructured.Unstructured, due []string,
 		if slices.Contains(due, "delete "+before.GetKind()+" "+before.GetName()) {
 			continue
 		}
-		after := w.read(before)
+		after := stage.Read(w.ctx, w.live, before)
 		if reworded && before.GetKind() == "StatefulSet" {
 			expectSameCounts(before, after)
 			withoutStatus(before)

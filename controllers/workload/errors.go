@@ -13,6 +13,8 @@ import (
 // workload, or a revision that cannot be read.
 type SpecError struct {
 	Err error
+	// Reason is InvalidSpec, if it is empty.
+	Reason string
 }
 
 func (e SpecError) Error() string {

@@ -23,6 +23,8 @@ type Owner struct {
 	// OwnsClaims: its claims have the workload as their owner, so one that a pod owns is about
 	// to be deleted with that pod.
 	OwnsClaims bool
+	// MarksByHash: its pods have the hash of their revision in their label, and not its name.
+	MarksByHash bool
 }
 
 // Reference returns the reference by which an object is controlled by the owner.

@@ -30,7 +30,7 @@ func reasonLabel(reason string) string {
 // reasons are those that keep a pod or a claim from going on, and those of a workload
 // that is stalled.
 var reasons = sets.New(
-	appsv1beta1.ReasonFailedUpdatePodInPlace, appsv1beta1.ReasonRefused, appsv1beta1.ReasonInvalidSpec,
+	appsv1beta1.ReasonFailedUpdatePodInPlace, appsv1beta1.ReasonRefused, appsv1beta1.ReasonInvalidSpec, appsv1beta1.ReasonNotServed,
 	string(native.Stalled), string(native.InvalidOptions), string(native.ProgressDeadlineExceeded),
 	inplace.ReasonClaimTemplatesChanged,
 	inplace.ReasonNotObserved,
@@ -51,6 +51,7 @@ var reasons = sets.New(
 	inplace.ReasonEndpointsReady,
 	inplace.ReasonGracePeriod,
 	inplace.ReasonCannotDrain,
+	inplace.ReasonNodeUnavailable,
 	inplace.ReasonPodNotReady,
 	inplace.ReasonMinReadySeconds,
 	inplace.ReasonEnded,

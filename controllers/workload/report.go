@@ -4,6 +4,7 @@
 package workload
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -97,7 +98,7 @@ func StallBeforePlan(failure error) (Stall, bool) {
 	invalid := SpecError{}
 	switch {
 	case errors.As(failure, &invalid):
-		return Stall{true, appsv1beta1.ReasonInvalidSpec, invalid.Error()}, true
+		return Stall{true, cmp.Or(invalid.Reason, appsv1beta1.ReasonInvalidSpec), invalid.Error()}, true
 	case executor.IsRefusal(failure):
 		return Stall{true, appsv1beta1.ReasonRefused, Summary([]error{failure})}, true
 	default:

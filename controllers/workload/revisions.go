@@ -61,7 +61,7 @@ func EnsureRevisions(ctx context.Context, keeper *history.Keeper, owner history.
 		return revisions, err
 	}
 	if revisions.History, err = keeper.Read(objects); err != nil {
-		return revisions, SpecError{err}
+		return revisions, SpecError{Err: err}
 	}
 	revisions.Update, revisions.Collisions, err = keeper.Ensure(ctx, owner, revisions.History, content)
 	if err != nil {

@@ -50,9 +50,9 @@ func NewKubelet(namespace string, clock clock.PassiveClock) *Kubelet {
 
 // container is a container that was started.
 type container struct {
-	id, image string
-	started   metav1.Time
-	restarts  int32
+	id, image, imageID string
+	started            metav1.Time
+	restarts           int32
 }
 
 // MissingImage is the tag of images that cannot be pulled.
@@ -94,7 +94,7 @@ func (k *Kubelet) syncPod(ctx context.Context, pod *corev1.Pod) bool {
 		return false
 	}
 	if pod.Spec.NodeName == "" {
-		binding := &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: "node-1"}}
+		binding := &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: nodeFor(pod)}}
 		Expect(k.API.SubResource("binding").Create(ctx, pod.DeepCopy(), binding)).To(Succeed())
 	}
 	before := pod.DeepCopy()
@@ -105,6 +105,38 @@ func (k *Kubelet) syncPod(ctx context.Context, pod *corev1.Pod) bool {
 	}
 	Expect(k.API.Status().Patch(ctx, pod, client.StrategicMergeFrom(before))).To(Succeed())
 	return true
+}
+
+// nodeFor returns the node on which a pod is to run: the one that it names in its affinity, as
+// pods of DaemonSets do.
+func nodeFor(pod *corev1.Pod) string {
+	affinity := pod.Spec.Affinity
+	if affinity == nil || affinity.NodeAffinity == nil || affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return "node-1"
+	}
+	for _, term := range affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		for _, field := range term.MatchFields {
+			return field.Values[0]
+		}
+	}
+	return "node-1"
+}
+
+// recall takes the containers that a pod shows for its own: another kubelet has started them.
+// It reports whether there are any.
+func (k *Kubelet) recall(pod *corev1.Pod) bool {
+	shown := map[string]container{}
+	for _, status := range pod.Status.ContainerStatuses {
+		if running := status.State.Running; running != nil {
+			shown[status.Name] = container{
+				id: status.ContainerID, image: status.Image, imageID: status.ImageID, started: running.StartedAt, restarts: status.RestartCount,
+			}
+		}
+	}
+	if len(shown) > 0 {
+		k.running[pod.UID] = shown
+	}
+	return len(shown) > 0
 }
 
 // remove ends a pod that is being deleted. One with finalizers stays.
@@ -126,7 +158,7 @@ func (k *Kubelet) advance(pod *corev1.Pod) {
 	now := metav1.NewTime(k.Clock.Now())
 	seenNow := status.ObservedGeneration != pod.Generation
 	status.ObservedGeneration = pod.Generation
-	isNew := k.running[pod.UID] == nil
+	isNew := k.running[pod.UID] == nil && !k.recall(pod)
 	if isNew {
 		k.running[pod.UID] = map[string]container{}
 		status.StartTime = &now
@@ -147,7 +179,7 @@ func (k *Kubelet) runContainer(pod *corev1.Pod, c corev1.Container) corev1.Conta
 	if strings.HasSuffix(c.Image, MissingImage) {
 		status := corev1.ContainerStatus{Name: c.Name, Image: c.Image, RestartCount: current.restarts, ContainerID: current.id}
 		if runs {
-			status.Image, status.ImageID = current.image, ImageID(current.image)
+			status.Image, status.ImageID = current.image, current.imageID
 		}
 		status.State.Waiting = &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "Back-off pulling image " + c.Image}
 		return status
@@ -155,7 +187,7 @@ func (k *Kubelet) runContainer(pod *corev1.Pod, c corev1.Container) corev1.Conta
 	if !runs || current.image != c.Image {
 		k.starts++
 		next := container{
-			id: fmt.Sprintf("containerd://%d", k.starts), image: c.Image,
+			id: fmt.Sprintf("containerd://%d", k.starts), image: c.Image, imageID: ImageID(c.Image),
 			started: metav1.NewTime(k.Clock.Now()).Rfc3339Copy(), restarts: current.restarts,
 		}
 		if runs {
@@ -165,7 +197,7 @@ func (k *Kubelet) runContainer(pod *corev1.Pod, c corev1.Container) corev1.Conta
 		k.running[pod.UID][c.Name] = current
 	}
 	return corev1.ContainerStatus{
-		Name: c.Name, Image: current.image, ImageID: ImageID(current.image), ContainerID: current.id,
+		Name: c.Name, Image: current.image, ImageID: current.imageID, ContainerID: current.id,
 		RestartCount: current.restarts, Started: ptr.To(true), Ready: !k.Unready[pod.Name],
 		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: current.started}},
 	}

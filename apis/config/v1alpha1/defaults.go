@@ -34,6 +34,7 @@ func SetDefaults(c *InsituConfiguration) {
 	setDefaultString(&c.Scope, ClusterScope)
 	setDefault(&c.Controllers.CloneSet.MaxConcurrentReconciles, DefaultMaxConcurrentReconciles)
 	setDefault(&c.Controllers.StatefulSet.MaxConcurrentReconciles, DefaultMaxConcurrentReconciles)
+	setDefault(&c.Controllers.DaemonSet.MaxConcurrentReconciles, DefaultMaxConcurrentReconciles)
 	setDefault(&c.Controllers.Native.MaxConcurrentReconciles, DefaultMaxConcurrentReconciles)
 	setLeaderElectionDefaults(&c.LeaderElection)
 	setDefault(&c.ClientConnection.QPS, NoLimit)

@@ -85,6 +85,10 @@ type ControllersConfiguration struct {
 	// +optional
 	StatefulSet ControllerConfiguration `json:"statefulSet,omitzero"`
 
+	// daemonSet is for the controller of DaemonSets of group apps.kruise.io.
+	// +optional
+	DaemonSet ControllerConfiguration `json:"daemonSet,omitzero"`
+
 	// native is for the controllers of Deployments, StatefulSets and DaemonSets of
 	// Kubernetes, each.
 	// +optional

@@ -29,6 +29,7 @@ func Validate(c *InsituConfiguration) field.ErrorList {
 	errs = append(errs, validateNamespaces(c.Namespaces, field.NewPath("namespaces"))...)
 	errs = append(errs, validateController(c.Controllers.CloneSet, field.NewPath("controllers", "cloneSet"))...)
 	errs = append(errs, validateController(c.Controllers.StatefulSet, field.NewPath("controllers", "statefulSet"))...)
+	errs = append(errs, validateController(c.Controllers.DaemonSet, field.NewPath("controllers", "daemonSet"))...)
 	errs = append(errs, validateController(c.Controllers.Native, field.NewPath("controllers", "native"))...)
 	errs = append(errs, validateLeaderElection(c.LeaderElection, field.NewPath("leaderElection"))...)
 	errs = append(errs, validateClientConnection(c.ClientConnection, field.NewPath("clientConnection"))...)

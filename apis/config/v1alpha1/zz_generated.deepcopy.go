@@ -62,6 +62,7 @@ func (in *ControllersConfiguration) DeepCopyInto(out *ControllersConfiguration) 
 	*out = *in
 	in.CloneSet.DeepCopyInto(&out.CloneSet)
 	in.StatefulSet.DeepCopyInto(&out.StatefulSet)
+	in.DaemonSet.DeepCopyInto(&out.DaemonSet)
 	in.Native.DeepCopyInto(&out.Native)
 }
 

@@ -18,6 +18,14 @@
 - apiGroups:
   - ""
   resources:
+  - nodes
+  verbs:
+  - get
+  - list
+  - watch
+- apiGroups:
+  - ""
+  resources:
   - persistentvolumeclaims
   - pods
   verbs:
@@ -98,6 +106,7 @@
   - apps.kruise.io
   resources:
   - clonesets
+  - daemonsets
   - statefulsets
   verbs:
   - get
@@ -107,6 +116,7 @@
   - apps.kruise.io
   resources:
   - clonesets/finalizers
+  - daemonsets/finalizers
   - statefulsets/finalizers
   verbs:
   - update
@@ -114,6 +124,7 @@
   - apps.kruise.io
   resources:
   - clonesets/status
+  - daemonsets/status
   - statefulsets/status
   verbs:
   - patch
@@ -215,6 +226,8 @@
   - clonesets
   - clonesets/scale
   - clonesets/status
+  - daemonsets
+  - daemonsets/status
   - statefulsets
   - statefulsets/scale
   - statefulsets/status
@@ -230,6 +243,7 @@
   resources:
   - clonesets
   - clonesets/scale
+  - daemonsets
   - statefulsets
   - statefulsets/scale
   verbs:
@@ -308,6 +322,7 @@
   - apps.kruise.io
   resources:
   - clonesets
+  - daemonsets
   - statefulsets
   verbs:
   - get
@@ -317,6 +332,7 @@
   - apps.kruise.io
   resources:
   - clonesets/finalizers
+  - daemonsets/finalizers
   - statefulsets/finalizers
   verbs:
   - update
@@ -324,6 +340,7 @@
   - apps.kruise.io
   resources:
   - clonesets/status
+  - daemonsets/status
   - statefulsets/status
   verbs:
   - patch
@@ -420,6 +437,7 @@
   - apps.kruise.io
   resources:
   - clonesets
+  - daemonsets
   - statefulsets
   verbs:
   - get
@@ -429,6 +447,7 @@
   - apps.kruise.io
   resources:
   - clonesets/finalizers
+  - daemonsets/finalizers
   - statefulsets/finalizers
   verbs:
   - update
@@ -436,6 +455,7 @@
   - apps.kruise.io
   resources:
   - clonesets/status
+  - daemonsets/status
   - statefulsets/status
   verbs:
   - patch

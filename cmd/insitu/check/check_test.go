@@ -182,6 +182,7 @@ func TestCheckOfWhatIsWell(t *testing.T) {
 	g.Expect(lines).To(HaveEach(HavePrefix("ok    ")))
 	g.Expect(lines).To(ContainElements(
 		"ok    clonesets.apps.kruise.io: served as apps.kruise.io/v1beta1",
+		"ok    daemonsets.apps.kruise.io: served as apps.kruise.io/v1beta1",
 		"ok    statefulsets.apps.kruise.io: served as apps.kruise.io/v1beta1",
 		MatchRegexp(`^ok    rights in namespace check-well: all [5-9][0-9] that the manager needs$`),
 		MatchRegexp(`^ok    rights in namespace check-well: all 5 that the manager needs$`),
@@ -362,6 +363,7 @@ func TestCheckMissesADefinition(t *testing.T) {
 	g.Expect(lines).To(ContainElements(
 		"FAIL  clonesets.apps.kruise.io: not served as apps.kruise.io/v1beta1: install or upgrade the CustomResourceDefinitions, "+
 			"helm upgrade with crds.install=true or kubectl apply --server-side -k config/crd",
+		HavePrefix("ok    daemonsets.apps.kruise.io"),
 		HavePrefix("ok    statefulsets.apps.kruise.io"),
 	))
 }
