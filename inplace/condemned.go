@@ -3,6 +3,8 @@
 
 package inplace
 
+import "slices"
+
 // watchCondemned names the pods that were to go and do not.
 func (p *planner) watchCondemned() {
 	for _, pod := range p.workload.Condemned {
@@ -18,10 +20,10 @@ func (p *planner) watchCondemned() {
 // names why.
 func (p *planner) bringBack() {
 	for _, facts := range p.workload.Lingering {
-		p.letServe(facts, "until it goes")
+		p.letServe(facts, (*situation).comeBack, "until it goes")
 	}
 	for _, facts := range p.workload.Beside {
-		v := p.letServe(facts, "it is not updated now")
+		v := p.letServe(facts, (*situation).complete, "it is not updated now")
 		if v.Step.State == Settled && isReady(v.Pod) && !serves(v.Pod, &p.workload, p.now) {
 			p.recheckAt(p.availableAt(v))
 			p.blockUntilAvailable(v)
@@ -30,12 +32,12 @@ func (p *planner) bringBack() {
 }
 
 // letServe takes the step by which a pod serves, if there is one, and says in the note why.
-func (p *planner) letServe(facts PodFacts, note string) *view {
+func (p *planner) letServe(facts PodFacts, next func(*situation) Step, note string) *view {
 	v := &view{PodState: PodState{Pod: facts.Pod}, situation: p.situationOf(facts)}
 	if facts.Pod.DeletionTimestamp != nil {
 		return v
 	}
-	v.Step = v.comeBack()
+	v.Step = next(&v.situation)
 	p.recheckAt(v.Step.Until)
 	switch {
 	case v.Step.State == Settled:
@@ -47,14 +49,29 @@ func (p *planner) letServe(facts PodFacts, note string) *view {
 	return v
 }
 
-// comeBack returns the step by which a pod that is not to be updated any more serves,
+// comeBack returns the step by which a pod serves that is not to be updated any more,
 // whatever it was in the middle of: its containers run, its gates are opened, our drain ends
 // and its hooks release it. Nothing is changed of what it runs.
 func (s *situation) comeBack() Step {
-	stages := []stage{(*situation).restart, (*situation).serve, (*situation).relabel, (*situation).becomeReady, (*situation).rest}
 	if progress := s.observed.progress(); progress.Reason == ReasonNextBatch || progress.unrestarted != "" {
-		stages = stages[1:] // what is left to be changed stays as it is
+		return s.firstOf(toServe) // what is left to be changed stays as it is
 	}
+	return s.complete()
+}
+
+// complete returns the step by which a pod serves that is not updated now: what was begun is
+// completed, container after container, and what was only prepared is taken back. It is not
+// recreated.
+func (s *situation) complete() Step {
+	s.frozen = true
+	return s.firstOf(slices.Concat([]stage{(*situation).restart}, toServe))
+}
+
+// toServe are the stages by which a pod serves whose containers run.
+var toServe = []stage{(*situation).serve, (*situation).relabel, (*situation).becomeReady, (*situation).rest}
+
+// firstOf returns the step of the first stage that has one.
+func (s *situation) firstOf(stages []stage) Step {
 	if step := s.first(stages...); step != nil {
 		return *step
 	}

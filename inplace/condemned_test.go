@@ -65,6 +65,7 @@ func TestMakePlanLetsPodsBesideServe(t *testing.T) {
 		"it is drained for its update": {pod: marked(inService("p1")), moves: []string{"MarkReady p1"}},
 		"it restarts":                  {pod: marked(inFlight("p1")), blockers: []string{"p1 Restarting NotObserved"}},
 		"its containers cannot run":    {pod: crashing(inService("p1")), blockers: []string{"p1 Verifying CrashLoopBackOff"}},
+		"it is drained for a batch":    {pod: marked(betweenBatches("p1").Gated("", builders.Start)), moves: []string{"Patch p1"}},
 		"it has just begun to serve":   {pod: inService("p1").Ready(true, planned.Add(-time.Second)), blockers: []string{"p1 Verifying MinReadySeconds"}},
 	} {
 		t.Run(name, func(t *testing.T) {

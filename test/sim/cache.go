@@ -18,8 +18,8 @@ import (
 
 // kinds are what the manager caches.
 var kinds = append(namesOf(setKinds),
-	"Deployment", nativeStatefulSet, "DaemonSet", "ReplicaSet",
-	"Pod", "PersistentVolumeClaim", "ControllerRevision", "EndpointSlice", "StorageClass", "VolumeAttributesClass",
+	"Deployment", nativeStatefulSet, nativeDaemonSet, "ReplicaSet",
+	"Node", "Pod", "PersistentVolumeClaim", "ControllerRevision", "EndpointSlice", "StorageClass", "VolumeAttributesClass",
 )
 
 func namesOf(kinds []setKind) []string {

@@ -197,7 +197,7 @@ func only(fates ...fate) func(k int) []fate { return func(k int) []fate { return
 // no write to a pod was made twice.
 func TestCrashAtEveryWrite(t *testing.T) {
 	t.Parallel()
-	for _, r := range slices.Concat(rollouts, cloneRollouts, poolRollouts, resizeRollouts) {
+	for _, r := range slices.Concat(rollouts, cloneRollouts, poolRollouts, daemonRollouts, resizeRollouts) {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
 			r.crashEverywhere(NewWithT(t), fatesOf)
@@ -245,7 +245,7 @@ func (r rollout) crashEverywhere(g Gomega, fates func(k int) []fate) {
 
 // A manager that never survives a write gets there as well.
 func TestCrashAfterEveryWriteInARow(t *testing.T) {
-	for k, r := range slices.Concat(rollouts, cloneRollouts, resizeRollouts, volumeRollouts, widerRollouts, poolRollouts) {
+	for k, r := range slices.Concat(rollouts, cloneRollouts, resizeRollouts, volumeRollouts, widerRollouts, poolRollouts, daemonRollouts) {
 		if isLeftOut(k, 3) {
 			continue
 		}

@@ -24,9 +24,10 @@
 // decided by a source of choices (choices.go), so a run can be repeated to the
 // letter, shrunk and kept as a test.
 //
-// The set is a StatefulSet or a CloneSet (cloneset.go, law_cloneset.go), or a workload of
-// Kubernetes itself with its controllers and the admission policies that hold it
-// (native.go and those that follow it).
+// The set is a StatefulSet, a CloneSet (cloneset.go, law_cloneset.go) or a DaemonSet, whose nodes
+// are objects (daemonset.go, nodes.go, law_daemonset.go, user_daemonset.go), or a workload of
+// Kubernetes itself with its controllers and the admission policies that hold it (native.go and
+// those that follow it).
 //
 // The kubelet is the model that matters most: conformance.go has stories that it
 // and a real one play (test/e2e), and what the real one shows, it must be able to.

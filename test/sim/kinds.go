@@ -15,6 +15,7 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/cloneset"
+	"github.com/insitu-dev/insitu/controllers/daemonset"
 	"github.com/insitu-dev/insitu/controllers/metrics"
 	"github.com/insitu-dev/insitu/controllers/statefulset"
 	"github.com/insitu-dev/insitu/test/sim/pool"
@@ -45,7 +46,7 @@ type countedKind interface {
 }
 
 // setKinds are the kinds of sets that there are.
-var setKinds = []setKind{statefulSets{}, cloneSets{}, pools{}}
+var setKinds = []setKind{statefulSets{}, cloneSets{}, daemonSets{}, pools{}}
 
 // reconciler is what a manager runs.
 type reconciler interface {
@@ -56,10 +57,14 @@ type reconciler interface {
 
 // kind returns the kind of the set.
 func (s settings) kind() setKind {
-	if s.clones.is() {
+	switch {
+	case s.daemons.on:
+		return daemonSets{}
+	case s.clones.is():
 		return s.clones.of
+	default:
+		return statefulSets{}
 	}
-	return statefulSets{}
 }
 
 // kindOfSet returns the kind of an object; nil if it is no set.
@@ -138,6 +143,28 @@ func (cloneSets) reconciler(m *manager, live client.Reader, recorder events.Even
 	return cloneset.NewReconciler(m.client, live, recorder, m.world.clock, m.world.newID)
 }
 
+type daemonSets struct{}
+
+func (daemonSets) name() string { return "DaemonSet" }
+
+func (daemonSets) object(s settings, r revision) client.Object { return s.daemonSet(r) }
+
+func (daemonSets) view(set client.Object) *appsv1beta1.StatefulSet {
+	return viewOfDaemons(daemonsOf(set))
+}
+
+func (daemonSets) put(view *appsv1beta1.StatefulSet, set client.Object) {
+	putDaemons(view, &daemonsOf(set).Spec)
+}
+
+func (daemonSets) reconciler(m *manager, live client.Reader, recorder events.EventRecorder) reconciler {
+	return daemonset.NewReconciler(m.client, live, recorder, m.world.clock, m.world.newID)
+}
+
+func daemonsOf(set client.Object) *appsv1beta1.DaemonSet {
+	return set.(*appsv1beta1.DaemonSet) //nolint:forcetypeassert // it is of this kind
+}
+
 // pools are a kind of the test's own, the smallest one that there is.
 type pools struct{}
 
@@ -174,8 +201,8 @@ var kindsOfTypes = func() map[reflect.Type]string {
 	names := map[reflect.Type]string{}
 	for kind, of := range scheme.AllKnownTypes() {
 		names[of] = strings.TrimSuffix(kind.Kind, "List")
-		if kind.Group == "apps" && names[of] == "StatefulSet" {
-			names[of] = nativeStatefulSet
+		if kind.Group == "apps" && isSet(names[of]) {
+			names[of] += "." + kind.Group // see nativeStatefulSet
 		}
 	}
 	return names

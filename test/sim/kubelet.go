@@ -29,6 +29,8 @@ type kubelet struct {
 	// silentUntil: it does nothing before; dead: the node is gone.
 	silentUntil time.Time
 	deadSince   time.Time
+	// unready: it says of its node that it is not ready.
+	unready bool
 	// old: it reports no observed generation, as before Kubernetes 1.34.
 	old     bool
 	workers map[types.UID]*worker

@@ -59,14 +59,20 @@ type law struct {
 	// refusedBefore are those that it had refused when this reconciliation began.
 	refusedBefore map[types.UID]string
 	data          *dataLaw
+	// daemons is what it knows of a DaemonSet; nil for other kinds.
+	daemons *daemonLaw
 }
 
 func newLaw(w *World) *law {
-	return &law{
+	l := &law{
 		world: w, disturbed: sets.New[string](), unanswered: map[string]int64{}, templates: map[string]*corev1.PodTemplateSpec{},
 		updates: map[types.UID]*podUpdate{}, taken: sets.New[types.UID](), resizes: newResizeLaw(), data: newDataLaw(w),
 		refusedSizes: map[types.UID]string{}, unready: map[types.UID]time.Time{},
 	}
+	if w.settings.daemons.on {
+		l.daemons = newDaemonLaw(l)
+	}
+	return l
 }
 
 // rules are what is asserted of a run, as it goes.
@@ -97,6 +103,7 @@ func (l *law) begin() {
 	}
 	l.seen, l.seenSet, l.attempts = nil, nil, 0
 	l.seenClones, l.made, l.refusedBefore = nil, sets.New[types.UID](), maps.Clone(l.refusedSizes)
+	l.daemons.begin()
 }
 
 func (l *law) notice(list client.ObjectList) {
@@ -111,6 +118,9 @@ func (l *law) notice(list client.ObjectList) {
 	set := cache.objects[l.world.setKey()]
 	l.seenSet = shown(set)
 	l.seenClones = counted(set)
+	if l.daemons != nil {
+		l.daemons.notice(cache)
+	}
 	l.seenClaims = map[string]*corev1.PersistentVolumeClaim{}
 	for _, obj := range cache.list("PersistentVolumeClaim") {
 		l.seenClaims[obj.GetName()], _ = obj.(*corev1.PersistentVolumeClaim)
@@ -130,6 +140,7 @@ func (l *law) judge(w write) {
 	case w.isAbout("delete Pod"), w.isAbout("evict Pod"):
 		l.checkKept(w)
 		l.checkKeptWithClaims(w)
+		l.daemons.checkDeletion(w)
 		l.checkHook(w, l.seenSet)
 		l.checkDisruption(w)
 		l.checkBudget(w)
@@ -139,6 +150,7 @@ func (l *law) judge(w write) {
 	case w.isAbout("create Pod"):
 		l.world.lateArrival = l.world.lateArrival || w.unheard
 		l.checkNumberOfClones(w)
+		l.daemons.checkCreation(w)
 		l.checkName(w)
 		l.checkImages(w)
 		l.checkPartition(w)
@@ -213,66 +225,6 @@ func (l *law) judgeStray(w write, shown *appsv1beta1.StatefulSet) {
 		l.checkImages(w)
 	}
 	l.judgeRecreation(w)
-}
-
-// checkBudget asserts invariant 1 when the operator takes a pod out of service:
-// with those that it was shown to be out, and those that it took out itself, no
-// more than maxUnavailable may be.
-func (l *law) checkBudget(w write) {
-	pod, ok := w.before.(*corev1.Pod)
-	set := l.seenSet
-	if !ok || set == nil {
-		return
-	}
-	if l.seenClones != nil {
-		l.checkBudgetOfClones(w, pod)
-		return
-	}
-	wanted := sets.New(podsOf(set)...)
-	if !wanted.Has(pod.Name) || l.disturbed.Has(pod.Name) || !l.wasServed(w.before) {
-		if !w.unheard {
-			l.disturbed.Insert(pod.Name)
-		}
-		return
-	}
-	out := sets.New(pod.Name)
-	for name := range wanted {
-		if at, ok := l.unanswered[name]; ok && at != set.Generation && l.looksAvailable(l.seen[name], set) {
-			continue // by the earlier spec, the manager would have chosen it first again
-		}
-		if l.disturbed.Has(name) || !l.looksAvailable(l.seen[name], set) {
-			out.Insert(name)
-		}
-	}
-	l.disturbed.Insert(pod.Name)
-	if w.unheard {
-		l.unanswered[pod.Name] = set.Generation
-	}
-	if limit := budgetOfSet(set); out.Len() > limit {
-		l.world.violate("invariant 1: %s takes out one pod too many: %v are out, maxUnavailable is %d", w.words, sets.List(out), limit)
-	}
-}
-
-// wasServed reports whether a pod served, in truth and as far as was shown.
-func (l *law) wasServed(before client.Object) bool {
-	pod, ok := before.(*corev1.Pod)
-	return ok && l.world.isAvailable(pod) && l.looksAvailable(l.seen[pod.Name], l.seenSet)
-}
-
-// looksAvailable reports whether a pod serves as far as it shows itself.
-func (l *law) looksAvailable(pod *corev1.Pod, set *appsv1beta1.StatefulSet) bool {
-	if pod == nil || pod.DeletionTimestamp != nil || !conditionIs(pod, corev1.PodReady, corev1.ConditionTrue) ||
-		isKeptOut(pod) || isHeldBack(pod, set) {
-		return false
-	}
-	since := conditionSince(pod, corev1.PodReady)
-	for _, status := range pod.Status.ContainerStatuses {
-		if running := status.State.Running; running != nil && running.StartedAt.After(since) {
-			since = running.StartedAt.Time
-		}
-	}
-	minReady := readyFor(set)
-	return minReady == 0 || l.world.clock.Now().After(since.Add(minReady))
 }
 
 // isAvailable reports whether a pod serves in truth: its containers run what
@@ -350,6 +302,10 @@ func (l *law) checkPartition(w write) {
 		l.checkPartitionOfClones(w, name)
 		return
 	}
+	if l.daemons != nil {
+		l.daemons.checkPartition(w)
+		return
+	}
 	if l.world.settings.unordered {
 		l.checkNumber(w, name)
 		return
@@ -371,7 +327,7 @@ func (l *law) checkPartition(w write) {
 // checkName asserts that a StatefulSet makes only the pods that the user asks for: none
 // with an ordinal that is reserved, or before the first.
 func (l *law) checkName(w write) {
-	if set := l.seenSet; set != nil && l.seenClones == nil && !slices.Contains(podsOf(set), w.obj.GetName()) {
+	if set := l.seenSet; set != nil && l.seenClones == nil && l.daemons == nil && !slices.Contains(podsOf(set), w.obj.GetName()) {
 		l.world.violate("%s, the set is to have %v", w.words, podsOf(set))
 	}
 }
@@ -426,6 +382,9 @@ func (l *law) imagesOf(revision string) map[string]string {
 
 // templateOf returns the template of a revision; nil if there is no such revision.
 func (l *law) templateOf(revision string) *corev1.PodTemplateSpec {
+	if l.daemons != nil {
+		revision = setName + "-" + revision // pods and the status have hashes
+	}
 	object, ok := get[*appsv1.ControllerRevision](l.world.server, revision)
 	if !ok {
 		return nil
@@ -483,8 +442,17 @@ func firstClosed(pod *corev1.Pod) time.Time {
 	return first
 }
 
+// placeOf returns what a pod takes: its name or, in a DaemonSet, its node.
+func (l *law) placeOf(pod *corev1.Pod) string {
+	if l.daemons != nil {
+		return targetOf(pod)
+	}
+	return pod.Name
+}
+
 // look sees which pods are back in service.
 func (l *law) look() {
+	l.daemons.look()
 	for _, pod := range all[*corev1.Pod](l.world.server) {
 		if _, known := l.unready[pod.UID]; conditionIs(pod, corev1.PodReady, corev1.ConditionTrue) {
 			delete(l.unready, pod.UID)
@@ -494,11 +462,9 @@ func (l *law) look() {
 		if l.taken.Has(pod.UID) && l.world.serves(pod) {
 			l.taken.Delete(pod.UID)
 		}
-	}
-	for name := range l.disturbed {
-		if pod, ok := get[*corev1.Pod](l.world.server, name); ok && l.world.isBack(pod) {
-			l.disturbed.Delete(name)
-			delete(l.unanswered, name)
+		if place := l.placeOf(pod); l.disturbed.Has(place) && l.world.isBack(pod) {
+			l.disturbed.Delete(place)
+			delete(l.unanswered, place)
 		}
 	}
 }

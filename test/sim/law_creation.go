@@ -40,7 +40,7 @@ func (l *law) turnedDown(w write, err error) {
 		return
 	}
 	kind, name, words := kindOf(w.obj), w.obj.GetName(), err.Error()
-	if l.world.settings.clones.is() && kind != "ControllerRevision" {
+	if l.world.settings.hasMadeUpNames() && kind != "ControllerRevision" {
 		// The name of a pod is made up, and that of its claim with it: it says nothing.
 		said := name[:strings.LastIndex(name, "-")+1] + "…"
 		words, name = strings.ReplaceAll(words, name, said), said
@@ -155,15 +155,23 @@ func (l *law) checkIsOutOfDate(w write) {
 		return
 	}
 	_, asked := pod.Labels[appsv1beta1.SpecifiedDeleteKey]
-	isMember := slices.Contains(l.world.names(set), pod.Name)
-	if l.seenClones != nil {
-		asked, isMember = asked || l.isAsked(pod), !l.isTooMany(w)
-	}
-	if asked || !isMember || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded || isResizing(pod) {
+	if asked || l.seenClones != nil && l.isAsked(pod) || !l.isToStay(w, pod) || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded || isResizing(pod) {
 		return
 	}
 	if isAtTemplate(pod, set) && l.hasRestarted(pod, set) && len(l.whatSizeIsWrong(pod, &set.Spec.Template.Spec)) == 0 && revisionOf(pod) == set.Status.UpdateRevision && set.Status.ObservedGeneration == set.Generation {
 		l.world.violate("%s, which is as the user wants it", w.words)
+	}
+}
+
+// isToStay reports whether the workload is to have a pod that the operator deletes.
+func (l *law) isToStay(w write, pod *corev1.Pod) bool {
+	switch {
+	case l.daemons != nil:
+		return !l.daemons.isToGo(pod)
+	case l.seenClones != nil:
+		return !l.isTooMany(w)
+	default:
+		return slices.Contains(l.world.names(l.seenSet), pod.Name)
 	}
 }
 

@@ -27,9 +27,7 @@ func (l *law) end() {
 		return
 	}
 	ready := meta.IsStatusConditionTrue(set.Status.Conditions, appsv1beta1.ConditionReady)
-	wanted := replicasOf(set)
-	scaling := (len(l.seenOfSet()) != wanted || len(l.livingOfSet()) != wanted) && !l.isSuccessorAwaited(set) || l.isKeptAway(set)
-	if !ready && !rests(set) && !scaling && len(set.Status.Blockers) == 0 &&
+	if !ready && !rests(set) && !l.isScaling(set) && len(set.Status.Blockers) == 0 &&
 		meta.FindStatusCondition(set.Status.Conditions, appsv1beta1.ConditionFailedCreatePod) == nil {
 		l.world.violate("invariant 8: not ready, and nothing is named that it waits for: %s", conditionWords(set))
 	}
@@ -38,6 +36,15 @@ func (l *law) end() {
 			l.world.violate("invariant 8: the blocker of %s says nothing: %+v", b.Pod, b)
 		}
 	}
+}
+
+// isScaling reports whether pods are to be made or to go.
+func (l *law) isScaling(set *appsv1beta1.StatefulSet) bool {
+	if l.daemons != nil {
+		return l.daemons.isScaling() || l.isKeptAway(set)
+	}
+	wanted := replicasOf(set)
+	return (len(l.seenOfSet()) != wanted || len(l.livingOfSet()) != wanted) && !l.isSuccessorAwaited(set) || l.isKeptAway(set)
 }
 
 // seenOfSet returns the names of the pods that were shown as the set's.
@@ -87,6 +94,9 @@ func (l *law) checkRest() {
 
 // whatIsMissing says what is not as the user asked for; empty if all is.
 func (l *law) whatIsMissing() string { //nolint:gocyclo // a list of what is looked at, one line each
+	if l.daemons != nil {
+		return l.daemons.whatIsMissing()
+	}
 	w, set := l.world, l.world.set()
 	pods := w.podsOfSet()
 	wanted := images(&corev1.Pod{Spec: set.Spec.Template.Spec})

@@ -206,6 +206,10 @@ func (l *law) checkFinished(w write) {
 		partition := int(ptr.Deref(rolling.Partition, 0))
 		keeps = partition > replicasOf(seen) || partition > 0 && l.world.settings.unordered
 	}
+	if l.daemons != nil {
+		l.daemons.checkFinished(w, after)
+		return
+	}
 	if keeps || replicasOf(seen) == 0 {
 		l.world.violate("%s takes %s for finished, with %d replicas, and a partition that keeps some: %t", w.words, after, replicasOf(seen), keeps)
 	}

@@ -118,7 +118,7 @@ func (l *law) checkConcurrent(w write, before *corev1.Pod) {
 	var inWork []string
 	for name, pod := range all[*corev1.Pod](l.world.server) {
 		if pod.DeletionTimestamp == nil && pod.Labels["app"] == setName && !l.resizes.unheard.Has(pod.UID) &&
-			(pod.UID == before.UID || l.world.isBeingResized(pod) && l.isShownReady(pod) && !l.getsImages(pod)) {
+			!l.daemons.leavesAlone(pod) && (pod.UID == before.UID || l.world.isBeingResized(pod) && l.isShownReady(pod) && !l.getsImages(pod)) {
 			inWork = append(inWork, name)
 		}
 	}

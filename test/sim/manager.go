@@ -97,6 +97,10 @@ func (m *manager) observe(kind string, before, after client.Object) {
 		}
 	case kind == "Pod":
 		// Owned pods and orphans: the controller watches both.
+	case kind == "Node":
+		if !isOfDaemonInterest(before, after) {
+			return
+		}
 	case kind == "EndpointSlice":
 		if !m.isDraining() {
 			return

@@ -159,11 +159,11 @@ var overtakings = []overtaking{
 	}, false},
 }
 
-// inState returns a world in which a pod is in the state of a situation, and the
+// reach returns a world with a set of a kind in which a pod is in the state of a situation, and the
 // name of the pod.
-func (s situation) reach(g Gomega, kind clones) (*World, string) {
+func (s situation) reach(g Gomega, as func(*settings)) (*World, string) {
 	settings := reference()
-	settings.clones = kind
+	as(&settings)
 	settings.maxUnavailable, settings.gracePeriod, settings.endpointDelay, settings.minEndpointDelay = 1, 5*time.Second, 2, 2
 	if s.settings != nil {
 		s.settings(&settings)
@@ -190,8 +190,8 @@ func (s situation) reach(g Gomega, kind clones) (*World, string) {
 }
 
 // overtake runs one cell, and returns what became of the pods.
-func overtake(g Gomega, kind clones, s situation, o overtaking) string {
-	w, pod := s.reach(g, kind)
+func overtake(g Gomega, as func(*settings), s situation, o overtaking) string {
+	w, pod := s.reach(g, as)
 	before := w.uids()
 	w.say("now: %s, while %s is %s", o.name, pod, s.name)
 	later := o.do(w, pod)
@@ -241,9 +241,8 @@ func words(restarts, remade int) string {
 
 // writeTable writes a table of what becomes of a kind of set, and a test for each
 // cell.
-func writeTable(t *testing.T, document *strings.Builder, kind clones) {
+func writeTable(t *testing.T, document *strings.Builder, name string, as func(*settings)) {
 	t.Helper()
-	name, _, _ := strings.Cut(kind.String(), ",")
 	names, line := "| State of a pod |", "|---|"
 	for _, o := range overtakings {
 		names += " " + o.name + " |"
@@ -254,7 +253,7 @@ func writeTable(t *testing.T, document *strings.Builder, kind clones) {
 		fmt.Fprintf(document, "| **%s**: %s |", s.name, s.meaning)
 		for _, o := range overtakings {
 			t.Run(name+"/"+s.name+"/"+o.name, func(t *testing.T) {
-				fmt.Fprintf(document, " %s |", overtake(NewWithT(t), kind, s, o))
+				fmt.Fprintf(document, " %s |", overtake(NewWithT(t), as, s, o))
 			})
 		}
 		document.WriteString("\n")
@@ -266,9 +265,9 @@ func writeTable(t *testing.T, document *strings.Builder, kind clones) {
 func TestAnyStateAnyRevision(t *testing.T) {
 	var document strings.Builder
 	document.WriteString(matrixHead)
-	writeTable(t, &document, clones{})
+	writeTable(t, &document, "StatefulSet", func(*settings) {})
 	document.WriteString(clonesHead)
-	writeTable(t, &document, clones{of: cloneSets{}})
+	writeTable(t, &document, "CloneSet", asClones(nil))
 	if *update {
 		if err := os.WriteFile(matrixFile, []byte(document.String()), 0o600); err != nil {
 			t.Fatal(err)

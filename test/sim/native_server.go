@@ -16,13 +16,16 @@ import (
 
 // What an API server does to the workloads of Kubernetes.
 
-// nativeStatefulSet is the kind of the StatefulSets of Kubernetes, here, where those
-// of apps.kruise.io have the name.
-const nativeStatefulSet = "StatefulSet.apps"
+// nativeStatefulSet and nativeDaemonSet are the kinds of the StatefulSets and DaemonSets of
+// Kubernetes, here, where those of apps.kruise.io have the names.
+const (
+	nativeStatefulSet = "StatefulSet.apps"
+	nativeDaemonSet   = "DaemonSet.apps"
+)
 
 // isNative reports whether objects of a kind are workloads of Kubernetes.
 func isNative(kind string) bool {
-	return slices.Contains([]string{"Deployment", "ReplicaSet", nativeStatefulSet, "DaemonSet"}, kind)
+	return slices.Contains([]string{"Deployment", "ReplicaSet", nativeStatefulSet, nativeDaemonSet}, kind)
 }
 
 // mutateStatus changes an object as a write to its status does: it may change

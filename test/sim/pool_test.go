@@ -66,7 +66,7 @@ func TestPoolsAnyStateAnyRevision(t *testing.T) {
 			if s.name == "HookHeld" || isLeftOut(i+j, 4) {
 				continue
 			}
-			t.Run(s.name+"/"+o.name, func(t *testing.T) { overtake(NewWithT(t), clones{of: pools{}}, s, o) })
+			t.Run(s.name+"/"+o.name, func(t *testing.T) { overtake(NewWithT(t), asPools(nil), s, o) })
 		}
 	}
 }

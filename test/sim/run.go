@@ -48,20 +48,44 @@ func RunPools(choices *Choices) Result {
 	return run(choices, s)
 }
 
-func run(choices *Choices, s settings) Result {
-	w, err := newWorld(choices, s)
+// RunDaemons is Run for a DaemonSet, whose nodes come, go and change. In the end, a partition and
+// a selector of nodes have their say.
+func RunDaemons(choices *Choices) Result {
+	w, err := disturbed(choices, chosenDaemons(choices))
 	if err != nil {
 		return Result{Err: err, Coverage: NewCoverage()}
+	}
+	w.calmNodes()
+	w.calmDown(pick(choices, w.settings.good()))
+	w.rest()
+	w.updateSome()
+	w.rest()
+	return w.result()
+}
+
+func run(choices *Choices, s settings) Result {
+	w, err := disturbed(choices, s)
+	if err != nil {
+		return Result{Err: err, Coverage: NewCoverage()}
+	}
+	w.calmDown(pick(choices, w.settings.good()))
+	w.clearTheWay()
+	w.rest()
+	return w.result()
+}
+
+// disturbed returns a world after a time of disturbances.
+func disturbed(choices *Choices, s settings) (*World, error) {
+	w, err := newWorld(choices, s)
+	if err != nil {
+		return nil, err
 	}
 	for range chaosFor + choices.intN(100) {
 		if w.failure == nil {
 			w.step()
 		}
 	}
-	w.calmDown(pick(choices, w.settings.good()))
-	w.clearTheWay()
-	w.rest()
-	return w.result()
+	return w, nil
 }
 
 func (w *World) result() Result {

@@ -30,7 +30,7 @@ func newScenario(s settings) (*World, error) {
 		return w, w.failure
 	}
 	w.settle()
-	w.law.checkRest()
+	w.rules.checkRest()
 	return w, w.failure
 }
 
@@ -72,7 +72,7 @@ func (w *World) outcome(before map[string]types.UID) string {
 			lines = append(lines, claim.Name+" "+describeClaim(claim))
 		}
 	}
-	if w.settings.clones.is() {
+	if w.settings.hasMadeUpNames() {
 		lines = contentOnly(lines)
 	}
 	status := w.set().Status.DeepCopy()
@@ -108,7 +108,7 @@ func containerWords(pod *corev1.Pod) string {
 func (w *World) restarts(before map[string]types.UID) (restarts, remade int) {
 	for name, pod := range all[*corev1.Pod](w.server) {
 		uid, was := before[name]
-		if (was || w.settings.clones.is()) && uid != pod.UID {
+		if (was || w.settings.hasMadeUpNames()) && uid != pod.UID {
 			remade++
 		}
 		for _, status := range pod.Status.ContainerStatuses {

@@ -29,8 +29,9 @@ type settings struct {
 	// unordered: the partition is a number of pods, whichever they are.
 	unordered bool
 	// roles: the pods are a database, whose primary is updated last.
-	roles  bool
-	clones clones
+	roles   bool
+	clones  clones
+	daemons daemons
 	// sidecar: the pods have a native sidecar; keepReady: it restarts in service.
 	sidecar, keepReady bool
 	// deleteScaled: claims go with the pods that a scale-down removes.
@@ -146,7 +147,7 @@ func (s settings) String() string {
 		s.replicas, s.maxUnavailable, s.policy, s.ordered, s.unordered, s.gated, s.unlisted, s.sidecar, s.keepReady, s.claims, s.deleteScaled, s.minReadySeconds, s.gracePeriod, s.deadline,
 		s.maxStopTime, s.readyTime, s.endpointDelay, s.oldKubelets, s.lag, s.faults, s.deaths) +
 		fmt.Sprintf("; %s; hooked %t: %s, in the template %t, answered within %ds; batches %d, slow %q; reads %t, pulls %t; respects a budget %t, slack %d, lag %ds; unserved %t",
-			s.clones, s.hooked, hookWords(s.hooks.lifecycle()), s.marked, s.hookDelay, s.batches, s.slow, s.reads, s.pulls, s.respects, s.budgetSlack, s.budgetLag, s.unserved) +
+			s.kindWords(), s.hooked, hookWords(s.hooks.lifecycle()), s.marked, s.hookDelay, s.batches, s.slow, s.reads, s.pulls, s.respects, s.budgetSlack, s.budgetLag, s.unserved) +
 		fmt.Sprintf("; roles %t; ", s.roles) + s.resizes.String() + "; " + s.volumes.String() + "; " + s.wider.String() + "; " + s.late.String()
 }
 
@@ -226,6 +227,9 @@ func (s settings) template(r revision) corev1.PodTemplateSpec {
 	}
 	if s.marked {
 		s.hooks.mark(&t)
+	}
+	if s.daemons.on {
+		t.Spec.NodeSelector = map[string]string{nodeRole: workerRole}
 	}
 	s.order(&t)
 	s.resizes.fill(&t)

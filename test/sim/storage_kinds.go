@@ -18,7 +18,7 @@ import (
 // isClusterWide reports whether objects of a kind are in no namespace.
 func isClusterWide(kind string) bool {
 	return slices.Contains([]string{
-		"PersistentVolume", "VolumeSnapshotContent", "VolumeSnapshotClass", "VolumeAttachment", "CSIDriver", "StorageClass", "VolumeAttributesClass",
+		"PersistentVolume", "VolumeSnapshotContent", "VolumeSnapshotClass", "VolumeAttachment", "CSIDriver", "StorageClass", "VolumeAttributesClass", "Node",
 	}, kind)
 }
 

@@ -163,7 +163,7 @@ func (w *World) anyPod() *corev1.Pod {
 		return nil
 	}
 	name := pick(w.choices, slices.Sorted(maps.Keys(pods)))
-	w.law.disturbed.Delete(name)
+	w.law.disturbed.Delete(w.law.placeOf(pods[name]))
 	return pods[name]
 }
 
@@ -252,7 +252,7 @@ const patience = 10 * time.Second
 // killNode lets a node die, unless the other one is dead.
 func (w *World) killNode() {
 	node := pick(w.choices, w.nodes)
-	if w.settings.oldKubelets || slices.ContainsFunc(w.nodes, (*kubelet).isDead) {
+	if w.settings.oldKubelets || slices.ContainsFunc(w.nodes, func(k *kubelet) bool { return k.isDead() && w.isRegistered(k) }) {
 		return
 	}
 	w.say("node %s is gone", node.node)
@@ -261,7 +261,7 @@ func (w *World) killNode() {
 
 func (w *World) bringBackNode() {
 	for _, node := range w.nodes {
-		if node.isDead() {
+		if node.isDead() && w.isRegistered(node) {
 			w.say("node %s is back", node.node)
 			node.rebooted()
 		}

@@ -83,6 +83,9 @@ func chosenForWider(choices *Choices) settings {
 // possibleDisturbances returns what may happen in a run with these settings.
 func (w *World) possibleDisturbances() []disturbance {
 	possible := slices.Clone(disturbances)
+	if w.settings.daemons.on {
+		possible = slices.Clone(daemonDisturbances)
+	}
 	if w.settings.resizes.on {
 		possible = append(possible, sizeDisturbances...)
 	}

@@ -131,10 +131,9 @@ func newWorld(choices *Choices, s settings) (*World, error) {
 	w.server = newServer(w.clock)
 	w.slices, w.law, w.hook, w.server.budget = newEndpoints(w), newLaw(w), newHookController(w), newBudget(w)
 	w.rules = w.law
-	for i := range 2 {
-		w.nodes = append(w.nodes, newKubelet(w, fmt.Sprintf("node-%d", i), s.oldKubelets))
+	if err := w.startNodes(); err != nil {
+		return nil, err
 	}
-	w.boundNodes()
 	w.server.drains.gone = s.undrained
 	w.server.admission.rewrites, w.server.admission.ungates = s.wider.rewrites, !s.gated
 	w.server.admission.forbidsFirst = s.wider.first == firstForbidden
@@ -143,6 +142,23 @@ func newWorld(choices *Choices, s settings) (*World, error) {
 		return nil, err
 	}
 	return w, w.startManager(context.Background())
+}
+
+// startNodes starts two nodes or, for a DaemonSet, one for each pod that there is to be.
+func (w *World) startNodes() error {
+	defer w.boundNodes()
+	if w.settings.daemons.on {
+		for range w.settings.replicas {
+			if err := w.addNode(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for i := range 2 {
+		w.nodes = append(w.nodes, newKubelet(w, fmt.Sprintf("node-%d", i), w.settings.oldKubelets))
+	}
+	return nil
 }
 
 // say adds a line to the story.
@@ -184,11 +200,19 @@ func (w *World) step() {
 
 // stepKubernetes is a second of all that is not under test.
 func (w *World) stepKubernetes() {
-	w.bind()
+	if w.settings.daemons.on {
+		w.bindDaemons()
+	} else {
+		w.bind()
+	}
 	for _, node := range w.nodes {
 		node.step()
 	}
-	w.controlNodes()
+	if w.settings.daemons.on {
+		w.controlNodeObjects()
+	} else {
+		w.controlNodes()
+	}
 	w.slices.step()
 	if w.native != nil {
 		w.native.step()

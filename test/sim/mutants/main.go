@@ -57,7 +57,7 @@ type family struct {
 
 func families() []family {
 	return []family{
-		{"simulation", slices.Concat(mutants, volumeMutants, nativeMutants), simulation, []string{
+		{"simulation", slices.Concat(mutants, volumeMutants, nativeMutants, daemonMutants), simulation, []string{
 			"-seeds", "1000", "-wider-seeds", "200", "-volume-seeds", "300", "-recreate-seeds", "200", "-native-seeds", "100",
 		}},
 		{"unit", slices.Concat(unitMutants, kindMutants), unitTests, nil},
@@ -138,6 +138,9 @@ func simulation(m mutant) []string {
 	}
 	if strings.HasPrefix(m.name, "native-") {
 		tests = "^(TestNativeRolloutsSeenLate|TestNativeCrashAtEveryWrite|TestNativeSeeds)$"
+	}
+	if strings.HasPrefix(m.name, "daemons-") {
+		tests = "^(TestDaemonSets|TestDaemonSeeds|TestCrashAtEveryWrite|TestAnyStateAnyRevision)$"
 	}
 	if strings.HasPrefix(m.name, "volumes-") {
 		tests = "^(TestRecreationOfVolumesInOtherHands|TestVolumesDeletedWhileTheirClaimIsMissing|TestRecreateSeeds)$"
