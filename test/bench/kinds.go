@@ -89,6 +89,25 @@ var kinds = map[string]kind{
 			}
 		},
 	},
+	"DaemonSet": {
+		// It has as many pods as there are nodes, see hack/bench.
+		build: func(int) client.Object {
+			return builders.DaemonSet(namespace, workloadName, image(0)).Build()
+		},
+		parts: func(workload client.Object) parts {
+			spec := &workload.(*appsv1beta1.DaemonSet).Spec
+			strategy := spec.UpdateStrategy.RollingUpdate
+			return parts{&spec.Template.Spec, &strategy.MaxUnavailable, &strategy.InPlaceUpdateStrategy}
+		},
+		progress: func(workload client.Object) progress {
+			status := workload.(*appsv1beta1.DaemonSet).Status
+			return progress{
+				observed:  status.ObservedGeneration == workload.GetGeneration(),
+				available: int(min(status.UpdatedNumberScheduled, status.NumberAvailable)),
+				settled:   status.CurrentRevision == status.UpdateRevision,
+			}
+		},
+	},
 }
 
 func kindNamed(name string) (kind, error) {

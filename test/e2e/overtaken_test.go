@@ -23,7 +23,6 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/test/builders"
-	"github.com/insitu-dev/insitu/test/short"
 )
 
 // edit is a change of a set.
@@ -275,7 +274,7 @@ var _ = Describe("An update that is overtaken", func() {
 			given: endless, update: image(sleeperV2), when: in(inplace.Grace),
 			by: partition(2), back: edits(partition(0), shortGrace), sample0: restartedOnce, sample1: restartedOnce,
 		}),
-		Entry("in Grace, by OnDelete", short.Spec, overtaken{
+		Entry("in Grace, by OnDelete", overtaken{
 			given: endless, update: image(sleeperV2), when: in(inplace.Grace),
 			by: onDelete, back: rollingAgain, sample0: restartedOnce, sample1: restartedOnce,
 		}),

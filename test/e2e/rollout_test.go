@@ -51,7 +51,7 @@ var _ = Describe("A rollout", func() {
 		expectInPlace(before, pods(ctx, set), 1)
 	})
 
-	It("stops at the partition, and goes on when it is lowered", short.Spec, func(ctx context.Context) {
+	It("stops at the partition, and goes on when it is lowered", func(ctx context.Context) {
 		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine).Partition(2))
 		before := pods(ctx, set)
 		setImage(ctx, set, nginxLatest)
