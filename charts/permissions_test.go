@@ -107,7 +107,7 @@ func TestManagerWritesNoWorkload(t *testing.T) {
 	render(t, withoutCRDs).find(t, "ClusterRole", "insitu-manager", &role)
 
 	for _, rule := range role.Rules {
-		if slices.Contains(rule.Resources, "statefulsets") || slices.Contains(rule.Resources, "clonesets") {
+		if isAbout(rule, "statefulsets", "clonesets", "daemonsets") {
 			verbs := []string{"get", "list", "watch"}
 			if slices.Contains(rule.APIGroups, "apps") {
 				verbs = append(verbs, "patch")
@@ -115,6 +115,11 @@ func TestManagerWritesNoWorkload(t *testing.T) {
 			g.Expect(rule.Verbs).To(ConsistOf(verbs))
 		}
 	}
+}
+
+// isAbout reports whether a rule is about one of the resources.
+func isAbout(rule rbacv1.PolicyRule, resources ...string) bool {
+	return slices.ContainsFunc(resources, func(resource string) bool { return slices.Contains(rule.Resources, resource) })
 }
 
 func TestExcesses(t *testing.T) {
@@ -125,6 +130,7 @@ func TestExcesses(t *testing.T) {
 		"every status":     {APIGroups: []string{""}, Resources: []string{"*/status"}, Verbs: []string{"patch"}},
 		"secrets":          {APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"list"}},
 		"nodes":            {APIGroups: []string{""}, Resources: []string{"nodes/proxy"}, Verbs: []string{"get"}},
+		"writes to nodes":  {APIGroups: []string{""}, Resources: []string{"pods", "nodes"}, Verbs: []string{"get", "patch"}},
 		"tokens":           {APIGroups: []string{""}, Resources: []string{"serviceaccounts/token"}, Verbs: []string{"create"}},
 		"roles":            {APIGroups: []string{rbacv1.GroupName}, Resources: []string{"roles"}, Verbs: []string{"get"}},
 		"escalate":         {APIGroups: []string{"x"}, Resources: []string{"y"}, Verbs: []string{"escalate"}},
@@ -138,7 +144,10 @@ func TestExcesses(t *testing.T) {
 			NewWithT(t).Expect(excesses(rule)).NotTo(BeEmpty())
 		})
 	}
-	NewWithT(t).Expect(excesses(rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}})).To(BeEmpty())
+	for _, resource := range []string{"pods", "nodes"} {
+		rule := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{resource}, Verbs: []string{"get", "list", "watch"}}
+		NewWithT(t).Expect(excesses(rule)).To(BeEmpty(), resource)
+	}
 }
 
 // excesses returns what of a rule must never be granted.
@@ -150,13 +159,21 @@ func excesses(rule rbacv1.PolicyRule) []string {
 		"apiGroups": {"*", rbacv1.GroupName, "admissionregistration.k8s.io", "apiextensions.k8s.io"},
 		"resources": {
 			"*", "*/*", "*/status", "*/scale", "*/finalizers",
-			"secrets", "nodes", "nodes/proxy", "nodes/status", "serviceaccounts", "serviceaccounts/token",
+			"secrets", "nodes/proxy", "nodes/status", "serviceaccounts", "serviceaccounts/token",
 			"pods/exec", "pods/attach", "pods/portforward", "pods/proxy", "pods/ephemeralcontainers",
 		},
 		"verbs":           {"*", "escalate", "bind", "impersonate"},
 		"nonResourceURLs": {"*", "/*"},
 	}
 	found := []string{}
+	if slices.Contains(rule.Resources, "nodes") {
+		// Which nodes run a pod of a DaemonSet is read from them, and nothing is written to them.
+		for _, verb := range rule.Verbs {
+			if !slices.Contains([]string{"get", "list", "watch"}, verb) {
+				found = append(found, "nodes: "+verb)
+			}
+		}
+	}
 	for field, values := range map[string][]string{
 		"apiGroups": rule.APIGroups, "resources": rule.Resources, "verbs": rule.Verbs, "nonResourceURLs": rule.NonResourceURLs,
 	} {

@@ -25,7 +25,7 @@ type custom struct {
 
 var customs = []custom{
 	{
-		script: "health.lua", group: "apps.kruise.io", kinds: []string{"CloneSet", "StatefulSet"},
+		script: "health.lua", group: "apps.kruise.io", kinds: []string{"CloneSet", "DaemonSet", "StatefulSet"},
 		patch: "argocd-cm.yaml", purpose: "the health of workloads of apps.kruise.io",
 	},
 }

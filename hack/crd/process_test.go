@@ -25,6 +25,7 @@ import (
 // that each step nearer is noticed.
 var shipped = map[string]int{
 	"clonesets":    235 << 10,
+	"daemonsets":   177 << 10,
 	"statefulsets": 212 << 10,
 }
 
@@ -146,7 +147,12 @@ func TestTemplatesHaveNoDefaults(t *testing.T) {
 				}
 			}
 
-			for _, path := range []string{template, claim} {
+			paths := []string{template}
+			if _, found := root.Properties["spec"].Properties["volumeClaimTemplates"]; found {
+				paths = append(paths, claim)
+			}
+
+			for _, path := range paths {
 				if err := edit(root, path, func(node *schemaProps) { walk(node, count) }); err != nil {
 					t.Fatal(err)
 				}

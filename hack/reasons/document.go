@@ -20,7 +20,8 @@ events, metrics and ` + "`kubectl insitu`" + `. ` + "`kubectl insitu why KIND/NA
 filled in for KIND/NAME, POD, CLAIM and NAMESPACE; the sentence beside it names the field, the node, or what the API server said.
 
 Deployments, StatefulSets and DaemonSets of Kubernetes have the label ` + "`insitu.dev/update-policy`" + ` where ` + "`podUpdatePolicy`" + ` is named here, and the
-annotation ` + "`insitu.dev/resize`" + ` where ` + "`resize`" + ` is. What the command prints for them names these.
+annotation ` + "`insitu.dev/resize`" + ` where ` + "`resize`" + ` is. DaemonSets of ` + "`apps.kruise.io`" + ` have the field ` + "`rollingUpdateType`" + `. What the command prints for
+them names these.
 
 `
 

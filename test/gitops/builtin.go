@@ -7,21 +7,25 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// ShippedHealth returns what the scripts say that Argo CD ships for the StatefulSet
-// and the CloneSet of apps.kruise.io. They read counts and no conditions, so they know
-// nothing of Stalled or of claims, and call everything that is under way Degraded. A
-// script that fails, as they do where a strategy has no rollingUpdate, gives Unknown.
+// ShippedHealth returns what the scripts say that Argo CD ships for the StatefulSet, the
+// CloneSet and the DaemonSet of apps.kruise.io. They read counts and no conditions, so they
+// know nothing of Stalled or of claims, and call everything that is under way Degraded, but
+// for DaemonSets. A script that fails, as they do where a strategy has no rollingUpdate,
+// gives Unknown.
 func ShippedHealth(obj *unstructured.Unstructured) HealthStatus {
 	fields := fields{obj}
 	if obj.GetDeletionTimestamp() != nil || !fields.isObserved() {
 		return Progressing
 	}
 	strategy := []string{"spec", "updateStrategy"}
-	if obj.GetKind() == "StatefulSet" {
+	if obj.GetKind() != "CloneSet" {
 		strategy = append(strategy, "rollingUpdate")
 	}
 	if _, ok, _ := unstructured.NestedMap(obj.Object, strategy...); !ok {
 		return Unknown
+	}
+	if obj.GetKind() == "DaemonSet" {
+		return fields.shippedDaemonSet(strategy)
 	}
 	paused, _, _ := unstructured.NestedBool(obj.Object, append(strategy, "paused")...)
 	updatedAvailable, counted := fields.number("status", "updatedAvailableReplicas")
@@ -54,6 +58,34 @@ func (f fields) partitioned(partition int64, isNumber bool) HealthStatus {
 		return Unknown
 	case f.GetKind() == "StatefulSet" && updated > f.count("status", "replicas")-partition:
 		return Suspended
+	default:
+		return Progressing
+	}
+}
+
+// shippedDaemonSet is the part of ShippedHealth for a DaemonSet. For Lua, a count that is not
+// there is no 0, and a partition that is none or a percentage is no number to count with.
+func (f fields) shippedDaemonSet(strategy []string) HealthStatus {
+	wanted := f.count("status", "desiredNumberScheduled")
+	updated, counted := f.number("status", "updatedNumberScheduled")
+	available, hasAvailable := f.number("status", "numberAvailable")
+	unavailable, hasUnavailable := f.number("status", "numberUnavailable")
+	paused, _, _ := unstructured.NestedBool(f.Object, append(strategy, "paused")...)
+	partition, isNumber := f.number(append(strategy, "partition")...)
+	isPartitioned := (!isNumber || partition != 0) && f.GetGeneration() > 1
+	switch {
+	case paused || !counted:
+		return Suspended
+	case isPartitioned && !isNumber:
+		return Unknown
+	case isPartitioned && updated > wanted-partition:
+		return Suspended
+	case isPartitioned:
+		return Progressing
+	case updated == wanted && hasAvailable && available == wanted:
+		return Healthy
+	case updated == wanted && hasUnavailable && unavailable == wanted:
+		return Degraded
 	default:
 		return Progressing
 	}

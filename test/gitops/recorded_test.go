@@ -42,7 +42,7 @@ type healthTests struct {
 }
 
 func TestRecordedObjects(t *testing.T) {
-	for _, kind := range []string{"StatefulSet", "CloneSet"} {
+	for _, kind := range []string{"StatefulSet", "CloneSet", "DaemonSet"} {
 		t.Run(kind, func(t *testing.T) {
 			g := NewWithT(t)
 			folder := filepath.Join(recorded, kind)

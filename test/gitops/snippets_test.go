@@ -20,6 +20,7 @@ func TestPatchesOfArgoCDHoldTheScripts(t *testing.T) {
 	for file, want := range map[string]map[string]string{
 		"argocd-cm.yaml": {
 			"resource.customizations.health.apps.kruise.io_CloneSet":    argocd.Health,
+			"resource.customizations.health.apps.kruise.io_DaemonSet":   argocd.Health,
 			"resource.customizations.health.apps.kruise.io_StatefulSet": argocd.Health,
 		},
 	} {

@@ -85,6 +85,41 @@ func TestHistoryOfADaemonSet(t *testing.T) {
 	w.matches("history-daemonset")
 }
 
+func TestHistoryOfOurDaemonSet(t *testing.T) {
+	w := newWorld(t)
+	w.goBack(w.ourDaemonSet(), "daemonset.apps.kruise.io/web", true)
+	w.matches("history-daemonset.apps.kruise.io")
+}
+
+// The status of a DaemonSet names revisions by their hashes, as its pods do. The second revision
+// was overtaken when most pods had it.
+func TestHistoryOfADaemonSetMarksWhatItsStatusNames(t *testing.T) {
+	w := newWorld(t)
+	set := &appsv1beta1.DaemonSet{}
+	w.Expect(w.c.Get(t.Context(), client.ObjectKeyFromObject(w.ourDaemonSet()), set)).To(Succeed())
+	for number, hash := range []string{"first", "second", "third"} {
+		w.setImage("ads/web", "nginx:"+hash)
+		w.record(set, hash, int64(number)+1, "")
+	}
+	w.Expect(w.c.Get(t.Context(), client.ObjectKeyFromObject(set), set)).To(Succeed())
+	set.Status.UpdateRevision, set.Status.CurrentRevision = "third", "first"
+	w.Expect(w.c.Status().Update(t.Context(), set)).To(Succeed())
+	for name, hash := range map[string]string{"web-a": "first", "web-b": "second", "web-c": "second", "web-d": "third"} {
+		w.pod(name, set, map[string]string{appsv1beta1.ControllerRevisionHashLabel: hash})
+	}
+
+	stdout, stderr, code := w.run("history", "ads/web", "-o", "json")
+
+	w.Expect(code).To(BeZero(), stderr)
+	said := report.History{}
+	w.Expect(json.Unmarshal([]byte(stdout), &said)).To(Succeed())
+	w.Expect(said.Revisions).To(ConsistOf(
+		And(HaveField("Name", "web-first"), HaveField("IsCurrent", true), HaveField("IsUpdate", false)),
+		And(HaveField("Name", "web-second"), HaveField("IsCurrent", false), HaveField("IsUpdate", false)),
+		And(HaveField("Name", "web-third"), HaveField("IsCurrent", false), HaveField("IsUpdate", true)),
+	))
+}
+
 // A held Deployment has ReplicaSets for what has been, and ControllerRevisions for what
 // its pods are updated to. kubectl refuses to undo it.
 func TestHistoryOfAHeldDeployment(t *testing.T) {

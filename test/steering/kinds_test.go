@@ -92,6 +92,25 @@ func (w *world) cloneSet() client.Object {
 	return w.create(set)
 }
 
+// ourDaemonSet has pods on four nodes.
+func (w *world) ourDaemonSet() client.Object {
+	set := &appsv1beta1.DaemonSet{
+		ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Spec: appsv1beta1.DaemonSetSpec{
+			Selector: selector(), Template: template(),
+			UpdateStrategy: appsv1beta1.DaemonSetUpdateStrategy{RollingUpdate: &appsv1beta1.RollingUpdateDaemonSetStrategy{
+				RollingUpdateType: "InPlaceIfPossible", Partition: ptr.To(intstr.FromString("75%")),
+			}},
+		},
+	}
+	w.create(set)
+	set.Status = appsv1beta1.DaemonSetStatus{
+		ObservedGeneration: set.Generation, DesiredNumberScheduled: 4, CurrentNumberScheduled: 4, UpdatedNumberScheduled: 4,
+	}
+	w.Expect(w.c.Status().Update(w.t.Context(), set)).To(Succeed())
+	return set
+}
+
 // steer runs every command on a workload, twice, and mistakes.
 func (w *world) steer(of client.Object, name string) {
 	w.t.Helper()
@@ -126,6 +145,12 @@ func TestCloneSet(t *testing.T) {
 	w := newWorld(t)
 	w.steer(w.cloneSet(), "cloneset web")
 	w.matches("cloneset.apps.kruise.io")
+}
+
+func TestOurDaemonSet(t *testing.T) {
+	w := newWorld(t)
+	w.steer(w.ourDaemonSet(), "ads/web")
+	w.matches("daemonset.apps.kruise.io")
 }
 
 func TestDeployment(t *testing.T) {

@@ -53,10 +53,11 @@ func TestDocumentedRights(t *testing.T) {
 	w.replicaSet(deployment, "aaa", "1")
 	w.record(w.statefulSet(), "ours", 1, "")
 	w.record(w.cloneSet(), "clone", 1, "")
+	w.record(w.ourDaemonSet(), "agents", 1, "")
 	w.record(w.daemonSet(optedIn), "daemon", 1, "")
 	w.record(w.nativeStatefulSet(optedIn), "native", 1, "")
 	w.allow("operations", w.documented().Rules)
-	for _, name := range []string{"deploy/web", "statefulset.apps.kruise.io/web", "cloneset/web", "ds/web", "statefulset.apps/web"} {
+	for _, name := range []string{"deploy/web", "statefulset.apps.kruise.io/web", "cloneset/web", "ads/web", "daemonset.apps/web", "statefulset.apps/web"} {
 		for _, command := range everything {
 			args := strings.Fields(strings.ReplaceAll(strings.Join(command, " "), "WORKLOAD", name))
 			_, stderr, code := w.run(args...)

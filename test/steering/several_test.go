@@ -88,7 +88,7 @@ metadata: {name: web}
 		},
 		{
 			args: []string{"restart", "job/web"}, code: 1,
-			stderr: "error: found kind \"job\": accepted are statefulset.apps.kruise.io, cloneset.apps.kruise.io, deployment.apps, statefulset.apps, daemonset.apps\n",
+			stderr: "error: found kind \"job\": accepted are statefulset.apps.kruise.io, cloneset.apps.kruise.io, daemonset.apps.kruise.io, deployment.apps, statefulset.apps, daemonset.apps\n",
 		},
 		{
 			args: []string{"history", "sts/web", "-o", "wide"}, code: 1,

@@ -31,7 +31,7 @@ func (w *Workload) notesOnRollout() []string {
 	case !w.isDriven():
 		notes = append(notes, fmt.Sprintf("Kubernetes recreates the pods: %s has no label %s", w, native.UpdatePolicyLabel))
 	case w.Kind.IsOurs() && view.Policy == string(appsv1beta1.RecreatePodUpdateStrategyType):
-		notes = append(notes, "podUpdatePolicy is ReCreate: the pods are recreated")
+		notes = append(notes, w.Kind.Spell("podUpdatePolicy is ReCreate: the pods are recreated"))
 	}
 	if view.Paused {
 		notes = append(notes, fmt.Sprintf("paused: no pod is updated before kubectl insitu resume %s", w))
@@ -41,6 +41,9 @@ func (w *Workload) notesOnRollout() []string {
 	if p, err := w.partition(view); err == nil && w.isDriven() && p.Keeps(p.current) > 0 {
 		notes = append(notes, fmt.Sprintf("%s is %s: it keeps %d of %d pods as they are until kubectl insitu promote %s",
 			p.field, p.current.String(), p.Keeps(p.current), p.replicas, w))
+	}
+	if view.KeepsToo != "" {
+		notes = append(notes, view.KeepsToo)
 	}
 	return notes
 }

@@ -47,6 +47,9 @@ func Promote(promotion Promotion) Edit {
 		if view.Paused {
 			outcome.Notes = append(outcome.Notes, fmt.Sprintf("paused: no pod is updated before kubectl insitu resume %s", w))
 		}
+		if view.KeepsToo != "" {
+			outcome.Notes = append(outcome.Notes, view.KeepsToo)
+		}
 		if target == p.current {
 			return outcome, nil
 		}

@@ -154,7 +154,7 @@ const newPodsUnasked = "the API server was not asked about new pods, whether it 
 // take notes what the operator decides.
 func (p *planner) take(found workload.Inspection) error {
 	if !found.Planned {
-		return fmt.Errorf("plan %s: %w", p.found, found.Failure)
+		return Explain(fmt.Errorf("plan %s: %w", p.found, found.Failure))
 	}
 	p.plan.Pods = report.PlannedPods(found.Workload, found.Plan, p.now)
 	p.plan.Claims = report.PlannedClaims(found.Workload)

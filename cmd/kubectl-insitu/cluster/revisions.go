@@ -63,7 +63,7 @@ func (o observer) revisions(
 // marks returns the names of the revisions that pods get to, and that kept ones have.
 func marks(view kinds.View, items []appsv1.ControllerRevision, inspection workload.Inspection) (update, current string) {
 	switch {
-	case view.Kind.IsOurs():
+	case view.Kind.IsOurs() && inspection.Update != "":
 		return inspection.Update, inspection.Current
 	case view.Kind.NamesRevisions:
 		return view.UpdateRevision, view.CurrentRevision

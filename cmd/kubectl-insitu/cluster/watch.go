@@ -32,7 +32,10 @@ type Watcher struct {
 // Watch watches a namespace, or all if it is empty, until ctx ends. It fails where the
 // user lacks the right to list and watch what reports are made of.
 func (c *Cluster) Watch(ctx context.Context, namespace string) (*Watcher, error) {
-	options := cache.Options{Scheme: c.Client.Scheme(), Mapper: c.Client.RESTMapper()}
+	options := cache.Options{
+		Scheme: c.Client.Scheme(), Mapper: c.Client.RESTMapper(),
+		ByObject: map[client.Object]cache.ByObject{&corev1.Node{}: {Transform: podcache.TrimNode}},
+	}
 	if namespace != "" {
 		options.DefaultNamespaces = map[string]cache.Config{namespace: {}}
 	}
@@ -45,10 +48,7 @@ func (c *Cluster) Watch(ctx context.Context, namespace string) (*Watcher, error)
 	}
 	reader, err := client.New(c.config, client.Options{
 		Scheme: c.Client.Scheme(), Mapper: c.Client.RESTMapper(),
-		Cache: &client.CacheOptions{Reader: watched, DisableFor: []client.Object{
-			// Few of them, and not everybody may watch them.
-			&storagev1.StorageClass{}, &storagev1.VolumeAttributesClass{},
-		}},
+		Cache: &client.CacheOptions{Reader: watched, DisableFor: c.unwatched(ctx)},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("watch the cluster: %w", err)
@@ -62,6 +62,16 @@ func (c *Cluster) Watch(ctx context.Context, namespace string) (*Watcher, error)
 		return nil, errors.New("watch the cluster: interrupted before everything was read")
 	}
 	return w, nil
+}
+
+// unwatched returns what is read from the API server each time.
+func (c *Cluster) unwatched(ctx context.Context) []client.Object {
+	// Few of them, and not every user may watch them.
+	objects := []client.Object{&storagev1.StorageClass{}, &storagev1.VolumeAttributesClass{}}
+	if err := c.Client.List(ctx, &corev1.NodeList{}, client.Limit(1)); err != nil {
+		objects = append(objects, &corev1.Node{}) // a watch that is not allowed would be tried for ever
+	}
+	return objects
 }
 
 // subscribe watches every kind that reports are made of, and that the cluster serves.

@@ -31,6 +31,7 @@ import (
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/kinds"
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/report"
 	"github.com/insitu-dev/insitu/controllers/cloneset"
+	"github.com/insitu-dev/insitu/controllers/daemonset"
 	"github.com/insitu-dev/insitu/controllers/native"
 	"github.com/insitu-dev/insitu/controllers/statefulset"
 	"github.com/insitu-dev/insitu/controllers/workload"
@@ -93,6 +94,8 @@ func (w *world) reconcile(object client.Object) ctrl.Result {
 		r = statefulset.NewReconciler(w.manager, live, recorder, w.clock)
 	case *appsv1beta1.CloneSet:
 		r = cloneset.NewReconciler(w.manager, live, recorder, w.clock, utilrand.String)
+	case *appsv1beta1.DaemonSet:
+		r = daemonset.NewReconciler(w.manager, live, recorder, w.clock, utilrand.String)
 	default:
 		r = native.NewReconciler(nativeKind(object), w.manager, live, recorder, w.clock)
 	}
@@ -243,7 +246,8 @@ func (w *world) everything() map[string]string {
 	versions := map[string]string{}
 	for _, list := range []client.ObjectList{
 		&corev1.PodList{}, &corev1.PersistentVolumeClaimList{}, &appsv1.ControllerRevisionList{}, &appsv1.ReplicaSetList{},
-		&appsv1beta1.StatefulSetList{}, &appsv1beta1.CloneSetList{}, &appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &appsv1.DaemonSetList{},
+		&appsv1beta1.StatefulSetList{}, &appsv1beta1.CloneSetList{}, &appsv1beta1.DaemonSetList{},
+		&appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &appsv1.DaemonSetList{},
 	} {
 		Expect(shared.GetAPIReader().List(w.ctx, list, client.InNamespace(w.namespace))).To(Succeed())
 		items, err := runtimeItems(list)

@@ -76,8 +76,8 @@ func NewCommand(streams genericiooptions.IOStreams, b build.Build) *cobra.Comman
 	root := &cobra.Command{
 		Use:   "kubectl-insitu",
 		Short: "Show and steer rollouts that go in place",
-		Long: "Shows where rollouts are, what they wait for and what to do about it, and steers them: for StatefulSets and CloneSets " +
-			"of apps.kruise.io, and for Deployments, StatefulSets and DaemonSets with the label insitu.dev/update-policy.",
+		Long: "Shows where rollouts are, what they wait for and what to do about it, and steers them: for StatefulSets, CloneSets and " +
+			"DaemonSets of apps.kruise.io, and for Deployments, StatefulSets and DaemonSets of Kubernetes with the label insitu.dev/update-policy.",
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl insitu"},
 		SilenceUsage:  true,
 		SilenceErrors: true,

@@ -19,7 +19,7 @@ func deployment() Kind {
 		resource:         "deployments", names: []string{"deployment", "deploy"},
 		New:                func() client.Object { return &appsv1.Deployment{} },
 		NewList:            func() client.ObjectList { return &appsv1.DeploymentList{} },
-		ThroughReplicaSets: true, KubectlPauses: true,
+		ThroughReplicaSets: true, KubectlPauses: true, spelling: nativeSpelling,
 		read: func(object client.Object) (View, bool) {
 			d, ok := object.(*appsv1.Deployment)
 			if !ok {

@@ -31,6 +31,9 @@ type Kind struct {
 	NamesRevisions bool
 	// KubectlPauses: kubectl rollout pause and resume know the kind.
 	KubectlPauses bool
+	// spelling puts the words of the kind in the place of those that most kinds of ours have;
+	// nil for one that has the same.
+	spelling *strings.Replacer
 	// read returns the view of an object; false if the object is of another kind.
 	read func(client.Object) (View, bool)
 }
@@ -40,6 +43,7 @@ func All() []Kind {
 	return []Kind{
 		statefulSet(),
 		cloneSet(),
+		daemonSet(),
 		deployment(),
 		nativeStatefulSet(),
 		nativeDaemonSet(),
@@ -60,9 +64,13 @@ func Read(object client.Object) (View, error) {
 // Of returns the kind that an object of a manifest names, and false if the plugin does not
 // know it. The version does not matter.
 func Of(object runtime.Object) (Kind, bool) {
-	group := object.GetObjectKind().GroupVersionKind().GroupKind()
+	return Named(object.GetObjectKind().GroupVersionKind().GroupKind())
+}
+
+// Named returns the kind of a group and a name, and false if the plugin does not know it.
+func Named(name schema.GroupKind) (Kind, bool) {
 	for _, kind := range All() {
-		if kind.GroupKind() == group {
+		if kind.GroupKind() == name {
 			return kind, true
 		}
 	}
@@ -102,6 +110,15 @@ func (k Kind) String() string {
 // IsOurs reports whether the kind is one of Insitu, and not of Kubernetes.
 func (k Kind) IsOurs() bool {
 	return k.Group == appsv1beta1.GroupVersion.Group
+}
+
+// Spell returns a text that names fields of our kinds, in the words of the kind: with the fields,
+// labels and annotations that it has.
+func (k Kind) Spell(text string) string {
+	if k.spelling == nil {
+		return text
+	}
+	return k.spelling.Replace(text)
 }
 
 // isCalled reports whether a word names the kind, as in sts, statefulsets,

@@ -86,6 +86,24 @@ var filled = map[string]struct {
 		},
 		Partition{Paths: [][]string{{"spec", "updateStrategy", "rollingUpdate", "partition"}}, Value: intstr.FromInt32(2), Pods: 2},
 	},
+	"daemonset.apps.kruise.io": {
+		func() client.Object {
+			return &appsv1beta1.DaemonSet{
+				Spec: appsv1beta1.DaemonSetSpec{
+					Selector: selector, Template: template,
+					UpdateStrategy: appsv1beta1.DaemonSetUpdateStrategy{
+						RollingUpdate: &appsv1beta1.RollingUpdateDaemonSetStrategy{Partition: ptr.To(intstr.FromString("50%")), Paused: ptr.To(true)},
+					},
+				},
+				Status: appsv1beta1.DaemonSetStatus{
+					DesiredNumberScheduled: 4, UpdatedNumberScheduled: 3, NumberReady: 2, NumberAvailable: 1, ObservedGeneration: 7,
+				},
+			}
+		},
+		Partition{
+			Paths: [][]string{{"spec", "updateStrategy", "rollingUpdate", "partition"}}, TakesPercentages: true, Value: intstr.FromString("50%"), Pods: 2,
+		},
+	},
 	"cloneset.apps.kruise.io": {
 		func() client.Object {
 			half := intstr.FromString("50%")

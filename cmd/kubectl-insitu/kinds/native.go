@@ -6,13 +6,25 @@ package kinds
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	nativeapi "github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/controllers/native"
 	"github.com/insitu-dev/insitu/controllers/workload"
 )
+
+// nativeSpelling names the label and the annotations of workloads of Kubernetes.
+var nativeSpelling = strings.NewReplacer(
+	"podUpdatePolicy "+inPlaceIfPossible, "the label "+nativeapi.UpdatePolicyLabel+"="+inPlaceIfPossible,
+	"resize.onDeferred Recreate", `"onDeferred":"Recreate" in the annotation `+nativeapi.ResizeAnnotation,
+	"resize.onInfeasible Recreate", `"onInfeasible":"Recreate" in the annotation `+nativeapi.ResizeAnnotation,
+	"resize.onError Recreate", `"onError":"Recreate" in the annotation `+nativeapi.ResizeAnnotation,
+)
+
+const inPlaceIfPossible = string(appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType)
 
 // withOptions returns the view of a workload of Kubernetes with what its labels and
 // annotations say, and with what is done alike for all kinds of Kubernetes.

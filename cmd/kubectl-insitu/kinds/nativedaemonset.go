@@ -15,8 +15,9 @@ func nativeDaemonSet() Kind {
 	return Kind{
 		GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("DaemonSet"),
 		resource:         "daemonsets", names: []string{"daemonset", "ds"},
-		New:     func() client.Object { return &appsv1.DaemonSet{} },
-		NewList: func() client.ObjectList { return &appsv1.DaemonSetList{} },
+		New:      func() client.Object { return &appsv1.DaemonSet{} },
+		NewList:  func() client.ObjectList { return &appsv1.DaemonSetList{} },
+		spelling: nativeSpelling,
 		read: func(object client.Object) (View, bool) {
 			ds, ok := object.(*appsv1.DaemonSet)
 			if !ok {

@@ -20,7 +20,7 @@ func nativeStatefulSet() Kind {
 		resource:         "statefulsets", names: []string{"statefulset", "sts"},
 		New:            func() client.Object { return &appsv1.StatefulSet{} },
 		NewList:        func() client.ObjectList { return &appsv1.StatefulSetList{} },
-		NamesRevisions: true,
+		NamesRevisions: true, spelling: nativeSpelling,
 		read: func(object client.Object) (View, bool) {
 			set, ok := object.(*appsv1.StatefulSet)
 			if !ok {

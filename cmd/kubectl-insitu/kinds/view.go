@@ -35,6 +35,8 @@ type View struct {
 	Parameters [][]string
 	// Partition is how many pods stay at their revision.
 	Partition Partition
+	// KeepsToo says what else keeps pods at their revision; empty if nothing does.
+	KeepsToo string
 
 	// Paused: the user has paused what Insitu does. PausedInSpec: spec.paused of a
 	// Deployment is true. PausedByUser: it is, and no hold has made it so.

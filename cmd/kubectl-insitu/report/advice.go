@@ -6,12 +6,11 @@ package report
 import (
 	"maps"
 	"slices"
-	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
-	"github.com/insitu-dev/insitu/apis/native"
+	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/kinds"
 	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/resize"
 	"github.com/insitu-dev/insitu/volumes"
@@ -74,6 +73,7 @@ var advice = map[string]string{
 	appsv1beta1.ReasonRecreating:                 nothing,
 	appsv1beta1.ReasonRefused:                    "Fix what the API server says in the message: a policy, a quota or the template; it is tried again by itself",
 	appsv1beta1.ReasonNotStalled:                 "Nothing: all goes on by itself",
+	appsv1beta1.ReasonNotServed:                  "Give the manager the rights of the whole cluster (scope Cluster), or run the workload as another kind",
 	appsv1beta1.ReasonInvalidSpec:                "Correct the field that the message names: `kubectl edit KIND/NAME`",
 
 	appsv1beta1.ReasonCloneSetUpdated:            nothing,
@@ -103,6 +103,7 @@ var advice = map[string]string{
 	inplace.ReasonEndpointsReady:      "Nothing, for some seconds; if it stays, see who sends the pod traffic: `kubectl get endpointslices -n NAMESPACE`",
 	inplace.ReasonGracePeriod:         nothing,
 	inplace.ReasonCannotDrain:         "Have the policy insitu-drain installed for the namespace, with its switch (drainPolicy of the chart); or name the containers in keepReady, or allow recreation with podUpdatePolicy InPlaceIfPossible",
+	inplace.ReasonNodeUnavailable:     "Nothing, if the node in the message becomes ready, or its maintenance ends; else fix the node, or delete it if it is gone for good: `kubectl get nodes`",
 	inplace.ReasonPodNotReady:         "Nothing, if it becomes ready; else see why not, or go back: `kubectl describe pod POD`; `kubectl insitu undo KIND/NAME`",
 	inplace.ReasonMinReadySeconds:     nothing,
 	inplace.ReasonEnded:               nothing,
@@ -199,17 +200,6 @@ var advice = map[string]string{
 	"Stalled":               "Do what its pods need, or fix what the API server says in the message: `kubectl insitu why KIND/NAME`",
 }
 
-// nativeSpelling names the label and the annotations of workloads of Kubernetes where advice
-// names fields of ours.
-var nativeSpelling = strings.NewReplacer(
-	"podUpdatePolicy "+inPlaceIfPossible, "the label "+native.UpdatePolicyLabel+"="+inPlaceIfPossible,
-	"resize.onDeferred Recreate", `"onDeferred":"Recreate" in the annotation `+native.ResizeAnnotation,
-	"resize.onInfeasible Recreate", `"onInfeasible":"Recreate" in the annotation `+native.ResizeAnnotation,
-	"resize.onError Recreate", `"onError":"Recreate" in the annotation `+native.ResizeAnnotation,
-)
-
-const inPlaceIfPossible = string(appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType)
-
 // Advice says in a sentence what to do about a reason: one of ours, or one that a
 // kubelet gives for a container that does not run. The words KIND/NAME, POD, CLAIM
 // and NAMESPACE in it stand for names, and commands are in `backticks`. "Nothing" is advice, too.
@@ -226,12 +216,12 @@ func Advice(reason string) string {
 }
 
 // AdviceOn is Advice for a workload, a pod and a claim of it: its commands can be run as
-// they are. Names that are empty are not filled in. Workloads of Kubernetes have a label and
-// annotations in the place of fields.
+// they are. Names that are empty are not filled in. What the kind calls otherwise is named as
+// the kind does.
 func AdviceOn(reason string, workload Ref, pod, claim string) string {
 	text := Advice(reason)
-	if workload.APIVersion == appsv1.SchemeGroupVersion.String() {
-		text = nativeSpelling.Replace(text)
+	if kind, ok := kinds.Named(schema.FromAPIVersionAndKind(workload.APIVersion, workload.Kind).GroupKind()); ok {
+		text = kind.Spell(text)
 	}
 	text = replaceWord(text, namespaceWord, workload.Namespace)
 	for word, name := range map[string]string{workloadWord: workload.String(), podWord: pod, claimWord: claim} {

@@ -72,6 +72,20 @@ func TestRefString(t *testing.T) {
 	g.Expect(Ref{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}.String()).To(Equal("deployment.apps/web"))
 }
 
+// A DaemonSet of ours calls its policy otherwise.
+func TestAdviceOnADaemonSetNamesItsFields(t *testing.T) {
+	g := NewWithT(t)
+	agent := Ref{APIVersion: "apps.kruise.io/v1beta1", Kind: "DaemonSet", Namespace: "shop", Name: "agent"}
+	for _, reason := range Reasons() {
+		g.Expect(AdviceOn(reason, agent, "agent-x2k4v", "")).NotTo(ContainSubstring("podUpdatePolicy"), reason)
+	}
+	g.Expect(AdviceOn(inplace.ReasonFieldImmutable, agent, "agent-x2k4v", "")).To(Equal(
+		"Allow recreation with rollingUpdateType InPlaceIfPossible, or go back: `kubectl insitu undo daemonset.apps.kruise.io/agent -n shop`"))
+	g.Expect(AdviceOn(inplace.ReasonResizeInfeasible, agent, "agent-x2k4v", "")).To(ContainSubstring("recreated by resize.onInfeasible Recreate, or"))
+	g.Expect(AdviceOn("PartitionReached", agent, "", "")).To(HavePrefix("Lower the partition, or widen the selector of nodes, when you are ready: `kubectl insitu promote "))
+	g.Expect(AdviceOn(inplace.ReasonNodeUnavailable, agent, "agent-x2k4v", "")).To(And(HavePrefix("Nothing, if the node "), HaveSuffix("`kubectl get nodes`")))
+}
+
 // Advice on workloads of Kubernetes names their labels and annotations.
 func TestAdviceOnNativeKindsNamesNoFieldsThatTheyLack(t *testing.T) {
 	g := NewWithT(t)

@@ -97,7 +97,7 @@ func isWorkloadsOwn(w Workload, ofPods []Blocker) bool {
 		return true
 	case Stalled:
 		isOwn := slices.Contains([]string{
-			appsv1beta1.ReasonInvalidSpec, appsv1beta1.ReasonRefused, reasonRolloutFailed,
+			appsv1beta1.ReasonInvalidSpec, appsv1beta1.ReasonNotServed, appsv1beta1.ReasonRefused, reasonRolloutFailed,
 			string(native.InvalidOptions), string(native.ProgressDeadlineExceeded),
 		}, w.Reason)
 		return isOwn || !slices.ContainsFunc(ofPods, func(b Blocker) bool { return b.NeedsHelp })

@@ -38,6 +38,10 @@ func PlannedPods(w inplace.Workload, plan inplace.Plan, now time.Time) []Planned
 
 func plannedPod(w inplace.Workload, facts inplace.PodFacts, state inplace.PodState, now time.Time) PlannedPod {
 	told := PlannedPod{Name: facts.Pod.Name}
+	if facts.Surges && !state.Updated {
+		told.Way, told.Reason, told.Message = Recreate, "Surge", "it goes when the new pod beside it is available"
+		return told
+	}
 	if facts.Held && !state.Updated {
 		told.Way, told.Reason, told.Message = Kept, "Partition", "the partition keeps it at its revision"
 		return told

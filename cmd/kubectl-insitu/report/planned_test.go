@@ -95,6 +95,23 @@ func TestPlannedPodOfAClaimThatIsRecreated(t *testing.T) {
 	g.Expect(report.PlannedPods(w, inplace.MakePlan(w, now), now)).To(ConsistOf(HaveField("Way", report.Unchanged)), "nothing but its label changes")
 }
 
+// A new pod is made beside one that stays until then.
+func TestPlannedPodOfASurge(t *testing.T) {
+	for name, tc := range map[string]struct {
+		surges bool
+		way    report.Way
+	}{"its turn comes": {true, report.Recreate}, "the partition keeps it": {false, report.Kept}} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := inplace.Workload{Replicas: 1, Pods: []inplace.PodFacts{{Pod: builders.Pod("agent-a", "r1", "nginx:1").Build(), Held: true, Surges: tc.surges}}}
+			plan := inplace.Plan{Pods: []inplace.PodState{{Pod: w.Pods[0].Pod}}}
+			g.Expect(report.PlannedPods(w, plan, now)).To(ConsistOf(HaveField("Way", tc.way)))
+			plan.Pods[0].Updated = true
+			g.Expect(report.PlannedPods(w, plan, now)).To(ConsistOf(HaveField("Way", report.Unchanged)))
+		})
+	}
+}
+
 // The plan says which pods are drained, and why one is not.
 func TestPlannedPodThatCannotBeDrained(t *testing.T) {
 	cannot := &inplace.Refusal{Reason: inplace.ReasonCannotDrain, Message: "no policy acts"}

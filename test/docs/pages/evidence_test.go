@@ -54,6 +54,24 @@ func TestEachRowOfTheComparisonIsShown(t *testing.T) {
 	}
 }
 
+// Whoever uninstalls Insitu is told of each definition that stays, and how to delete it.
+func TestEachDefinitionIsUninstalled(t *testing.T) {
+	g := NewWithT(t)
+	text, err := os.ReadFile(filepath.Join(root, "docs", "quickstart.md"))
+	g.Expect(err).NotTo(HaveOccurred())
+	_, deletion, _ := strings.Cut(string(text), "kubectl delete crd ")
+	deletion, _, _ = strings.Cut(deletion, "\n")
+	definitions, err := filepath.Glob(filepath.Join(root, "config", "crd", "*.yaml"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(definitions).NotTo(BeEmpty())
+	for _, file := range definitions {
+		group, plural, _ := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".yaml"), "_")
+		name := plural + "." + group
+		g.Expect(string(text)).To(ContainSubstring("[CustomResourceDefinition] " + name + "\n"))
+		g.Expect(strings.Fields(deletion)).To(ContainElement(name), "kubectl delete crd")
+	}
+}
+
 // Whoever looks for a page finds it in the index.
 func TestEachPageIsInTheIndex(t *testing.T) {
 	pages := readAll(t)
