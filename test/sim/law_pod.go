@@ -113,8 +113,13 @@ func (l *law) checkReturned(w write) {
 	if !ok || !isKeptOut(before) || isKeptOut(after) {
 		return
 	}
-	if worker := l.world.worker(after); worker != nil && len(worker.stopping) > 0 && len(worker.ours) > 0 {
-		l.world.violate("invariant 4: %s puts the pod into service while %v are stopped", w.words, worker.ours)
+	worker := l.world.worker(after)
+	if worker == nil {
+		return
+	}
+	isRunningAgain := func(name string) bool { return !slices.Contains(worker.stopping, name) }
+	if stopped := slices.DeleteFunc(slices.Clone(worker.ours), isRunningAgain); len(stopped) > 0 {
+		l.world.violate("invariant 4: %s puts the pod into service while %v are stopped", w.words, stopped)
 	}
 }
 
