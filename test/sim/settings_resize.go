@@ -112,7 +112,7 @@ func (r resizes) fill(t *corev1.PodTemplateSpec) {
 	}
 	if r.whole {
 		t.Spec.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("2Gi"),
+			corev1.ResourceCPU: resource.MustParse("1"), // memory follows the containers
 		}}
 	}
 }
