@@ -82,6 +82,20 @@ func TestCloneSets(t *testing.T) {
 			settings: func(s *settings) { surging(s); inBatches(s); s.gated = false }, pods: 3, updated: 3, kept: 2, restarts: 4,
 		},
 		{
+			name: "labels only, scaled up within a partition", changes: []func(*World){func(w *World) { keepAt(3)(w); scaleTo(5)(w); to("label")(w) }},
+			pods: 5, updated: 2, kept: 3, stopped: true,
+		},
+		{
+			name: "in place, without a gate, the policy of drains comes back in the middle", settings: func(s *settings) { s.gated = false },
+			changes: []func(*World){func(w *World) { w.setDrainPolicy(true); keepAt(2)(w); to("b")(w) }, func(w *World) {
+				w.setDrainPolicy(false)
+				for at := w.clock.Now(); w.clock.Since(at) <= drainMemory; {
+					w.step()
+				}
+			}, keepAt(0)},
+			pods: 3, updated: 3, kept: 3, restarts: 3,
+		},
+		{
 			name: "labels only, each pod held by a hook, without spare pods", changes: []func(*World){to("label")},
 			settings: func(s *settings) { hookedBy(hooks{inPlaceUpdate: true, marksUpdate: true})(s); surging(s) }, pods: 3, updated: 3, kept: 2,
 		},
