@@ -91,6 +91,12 @@ var mutants = []mutant{
 		"if t.MustDrain || !isReady(pod)",
 	},
 	{
+		// A policy that comes later is never found: pods restart in service.
+		"drain-verdict-kept-for-ever", "controllers/executor/drain.go",
+		"if v.refused != nil && now.Before(v.refused.Until) {",
+		"if v.refused != nil {",
+	},
+	{
 		// One pod more than the budget.
 		"budget-off-by-one", "inplace/plan.go",
 		"case p.unavailable >= limit:\n\t\t\tp.block(v, Waiting, ReasonBudget",
@@ -263,6 +269,12 @@ var mutants = []mutant{
 		"clones-claims-left", "controllers/cloneset/claims.go",
 		"if !ok || pods.Has(pod) || claim.DeletionTimestamp != nil || volumes.IsAway(claim, s.Now) {",
 		"if true || !ok || pods.Has(pod) || claim.DeletionTimestamp != nil || volumes.IsAway(claim, s.Now) {",
+	},
+	{
+		// What is derived for the pod itself does not follow its containers.
+		"resize-derived-left", "resize/derived.go",
+		"case current.Cmp(size) != 0 &&",
+		"case false && current.Cmp(size) != 0 &&",
 	},
 	{
 		// What an autoscaler has set is taken for an unfinished resize.

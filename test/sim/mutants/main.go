@@ -137,7 +137,7 @@ func simulation(m mutant) []string {
 		tests = "^(TestRecreation|TestRecreateSeeds|TestAnyRecreationOvertaken)$"
 	}
 	if strings.HasPrefix(m.name, "native-") {
-		tests = "^(TestNativeRolloutsSeenLate|TestNativeCrashAtEveryWrite|TestNativeSeeds)$"
+		tests = "^(TestNativeRolloutsSeenLate|TestNativeUpdatesThatGoBackUnseen|TestNativeTemplatesOfWhichPodsAreMissing|TestNativeCrashAtEveryWrite|TestNativeSeeds)$"
 	}
 	if strings.HasPrefix(m.name, "daemons-") {
 		tests = "^(TestDaemonSets|TestDaemonSeeds|TestCrashAtEveryWrite|TestAnyStateAnyRevision)$"

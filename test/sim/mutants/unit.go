@@ -7,34 +7,26 @@ package main
 // tests once, or those of the simulation.
 var unitMutants = []mutant{
 	{
-		// The snapshot of an attempt that was given up is used for the next one.
+		// The snapshot of an attempt that was given up is used for the next one. In a simulation,
+		// another step deletes it as soon as the claim tells of no attempt any more.
 		"recreate-stale-snapshot", "volumes/recreate/attempt.go",
 		"case f.Volume != nil && isOwnSnapshot(f.Snapshot, f.Claim.UID) && f.Snapshot.DeletionTimestamp == nil:\n\t\tstep := act(DeleteSnapshot, ReasonClaimRecreating, \"its snapshot %s is deleted\"",
 		"case false:\n\t\tstep := act(DeleteSnapshot, ReasonClaimRecreating, \"its snapshot %s is deleted\"",
 	},
 	{
-		// A claim is deleted before its snapshot can be used.
+		// A claim is deleted before its snapshot can be used. In a simulation, the claim has a
+		// finalizer until then, which is waited for as well.
 		"recreate-before-ready", "volumes/recreate/facts.go",
 		"snapshot.Status.ReadyToUse != nil && *snapshot.Status.ReadyToUse && ",
 		"",
 	},
 	{
-		// What is derived for the pod itself does not follow its containers.
-		"resize-derived-left", "resize/derived.go",
-		"case current.Cmp(size) != 0 &&",
-		"case false && current.Cmp(size) != 0 &&",
-	},
-	{
-		// Pods that are just made take no place: others are updated as well.
+		// Pods that are just made take no place. In a simulation, the places that they fill are
+		// taken as vacant ones: only what a pod makes room for that is asked to go differs, for
+		// one round.
 		"clones-made-take-no-place", "controllers/cloneset/rollout.go",
 		"s.partition(), s.scaled.atUpdate)",
 		"s.partition(), 0)",
-	},
-	{
-		// A policy that comes later is never found: pods restart in service.
-		"drain-verdict-kept-for-ever", "controllers/executor/drain.go",
-		"if v.refused != nil && now.Before(v.refused.Until) {",
-		"if v.refused != nil {",
 	},
 	{
 		// A volume that would go with its claim counts as held.
