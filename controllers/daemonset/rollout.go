@@ -177,11 +177,11 @@ func (r *Reconciler) update(ctx context.Context, s *scope) error {
 // describe says where the pods are. Those on nodes that are not ready or are being maintained use
 // up no budget: they begin no update, and serve meanwhile. So do new pods beside the old ones.
 func (r *Reconciler) describe(ctx context.Context, s *scope, asked *inplace.Workload) error {
-	surges, beside := s.set.GetMaxSurge(s.desired) > 0, s.placed.awaited
+	surges, beside, vacant := s.set.GetMaxSurge(s.desired) > 0, slices.Clone(s.placed.awaited), sets.New(s.placed.vacant...)
 	for i, t := range s.turns {
 		isAway := whyNotNow(s.known[t.node]) != ""
 		switch {
-		case slices.Contains(s.placed.vacant, t.node): // it is to have no pod
+		case vacant.Has(t.node): // it is to have no pod
 		case isAway && t.pod != nil:
 			beside = append(beside, t.pod)
 		case isAway:
@@ -211,21 +211,26 @@ func (r *Reconciler) describe(ctx context.Context, s *scope, asked *inplace.Work
 // blockers returns those of the plan, and of the pods that are not updated now because of their nodes.
 // If something else holds such a pod up, that is named, but for what only a kubelet says that is silent.
 func (s *scope) blockers() []inplace.Blocker {
-	blockers := slices.Clone(s.Plan.Blockers)
 	if s.isStopped() {
-		return blockers
+		return s.Plan.Blockers
+	}
+	mark, away := s.Revisions.MarkOf(s.Revisions.Update), map[*corev1.Pod]*corev1.Node{}
+	for _, t := range s.turns[:s.released] {
+		if node := s.known[t.node]; whyNotNow(node) != "" && t.group(mark) == isOld {
+			away[t.pod] = node
+		}
+	}
+	var blockers []inplace.Blocker
+	named := sets.New[*corev1.Pod]()
+	for _, b := range s.Plan.Blockers {
+		if node := away[b.Pod]; node == nil || b.Reason != inplace.ReasonPodNotReady || !isSilent(node) {
+			blockers = append(blockers, b)
+			named.Insert(b.Pod)
+		}
 	}
 	for _, t := range s.turns[:s.released] {
-		node := s.known[t.node]
-		why := whyNotNow(node)
-		if why == "" || t.group(s.Revisions.MarkOf(s.Revisions.Update)) != isOld {
-			continue
-		}
-		blockers = slices.DeleteFunc(blockers, func(b inplace.Blocker) bool {
-			return b.Pod == t.pod && b.Reason == inplace.ReasonPodNotReady && isSilent(node)
-		})
-		if !slices.ContainsFunc(blockers, func(b inplace.Blocker) bool { return b.Pod == t.pod }) {
-			blockers = append(blockers, inplace.Blocker{Pod: t.pod, State: inplace.Waiting, Reason: inplace.ReasonNodeUnavailable, Message: why})
+		if node := away[t.pod]; node != nil && !named.Has(t.pod) {
+			blockers = append(blockers, inplace.Blocker{Pod: t.pod, State: inplace.Waiting, Reason: inplace.ReasonNodeUnavailable, Message: whyNotNow(node)})
 		}
 	}
 	return blockers
