@@ -103,6 +103,9 @@ func recordBatches(state *appsv1beta1.InPlaceUpdateState, before appsv1beta1.InP
 // next returns the changes that the record of a pod leaves for later, in the order
 // of the containers' names.
 func (o *observed) next() []ImageChange {
+	if len(o.state.NextContainerImages) == 0 {
+		return nil // as nearly always
+	}
 	var changes []ImageChange
 	for _, name := range slices.Sorted(maps.Keys(o.state.NextContainerImages)) {
 		live := o.container(name)

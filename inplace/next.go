@@ -77,11 +77,8 @@ func (s *situation) compare() (Change, *Refusal) {
 	if refused := refuseOtherClaims(s.facts.Pod, *target); refused != nil {
 		return Change{}, refused
 	}
-	if field, differ := from.amounts.FirstDifference(target.Template.amounts); differ && target.CannotResize {
-		return Change{}, &Refusal{
-			Reason: ReasonResizeUnsupported, Field: field.String(),
-			Message: field.String() + " was changed, and the API server does not serve pods/resize",
-		}
+	if refused := refuseSizes(from, target); refused != nil {
+		return Change{}, refused
 	}
 	change, refused := s.observed.compare(from, target.Template)
 	recreates := target.Policy != appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType &&
@@ -90,6 +87,21 @@ func (s *situation) compare() (Change, *Refusal) {
 		refused = &Refusal{Reason: ReasonPolicyReCreate, Message: target.policyReCreates()}
 	}
 	return change, refused
+}
+
+// refuseSizes objects to other sizes where the API server changes those of no live pod.
+func refuseSizes(from *Template, target *Target) *Refusal {
+	if !target.CannotResize {
+		return nil
+	}
+	field, differ := from.amounts.FirstDifference(target.Template.amounts)
+	if !differ {
+		return nil
+	}
+	return &Refusal{
+		Reason: ReasonResizeUnsupported, Field: field.String(),
+		Message: field.String() + " was changed, and the API server does not serve pods/resize",
+	}
 }
 
 // awaitCertainty lets an earlier change of a pod come to its end, where the next

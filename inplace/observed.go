@@ -4,7 +4,6 @@
 package inplace
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -26,8 +25,8 @@ type observed struct {
 	// state is the zero state if there was no update.
 	state appsv1beta1.InPlaceUpdateState
 	// evidence has an entry for every container that the record names and the
-	// pod still has.
-	evidence map[string]*evidence
+	// pod still has, in the order of their names.
+	evidence []evidence
 	// own are the amounts that the operator wrote last, and resized is what became
 	// of them on the node.
 	own     sets.Set[resize.Field]
@@ -48,17 +47,28 @@ func observedOf(pod *corev1.Pod, now time.Time) *observed {
 	if err != nil || state == nil {
 		return o
 	}
-	o.state, o.evidence = *state, make(map[string]*evidence, len(state.LastContainerStatuses))
+	o.state, o.evidence = *state, make([]evidence, 0, len(state.LastContainerStatuses))
 	for _, container := range o.containers {
 		entry, ok := state.LastContainerStatuses[container.name]
 		if !ok {
 			continue
 		}
-		e := &evidence{liveContainer: container, node: pod.Spec.NodeName, entry: entry}
+		e := evidence{liveContainer: container, node: pod.Spec.NodeName, entry: entry}
 		e.judge(pod, state.UpdateTimestamp.Time, now)
-		o.evidence[container.name] = e
+		o.evidence = append(o.evidence, e)
 	}
+	slices.SortFunc(o.evidence, func(a, b evidence) int { return strings.Compare(a.name, b.name) })
 	return o
+}
+
+// evidenceOf returns the evidence of a container; nil if the record does not name it.
+func (o *observed) evidenceOf(container string) *evidence {
+	for i := range o.evidence {
+		if o.evidence[i].name == container {
+			return &o.evidence[i]
+		}
+	}
+	return nil
 }
 
 // container returns a container of the pod; the zero container if it has none of
@@ -84,20 +94,20 @@ func (o *observed) judge() Progress {
 	progress := Progress{
 		Complete: true, Proved: o.resized.State == resize.Done && o.isFinished(), Since: o.state.UpdateTimestamp.Time, Recheck: o.resized.Recheck,
 	}
-	all := o.evidence
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		progress.Proved = progress.Proved && all[name].proved()
-		if all[name].done() {
+	for i := range o.evidence {
+		e := &o.evidence[i]
+		progress.Proved = progress.Proved && e.proved()
+		if e.done() {
 			continue
 		}
-		if progress.unrestarted == "" && all[name].restartsNever() {
-			_, progress.unrestarted = all[name].missing()
+		if progress.unrestarted == "" && e.restartsNever() {
+			_, progress.unrestarted = e.missing()
 		}
 		if progress.Complete {
 			progress.Complete = false
-			progress.Reason, progress.Message = all[name].missing()
+			progress.Reason, progress.Message = e.missing()
 		}
-		if at := all[name].settledAt; !at.IsZero() && (progress.Recheck.IsZero() || at.Before(progress.Recheck)) {
+		if at := e.settledAt; !at.IsZero() && (progress.Recheck.IsZero() || at.Before(progress.Recheck)) {
 			progress.Recheck = at
 		}
 	}

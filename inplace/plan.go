@@ -155,6 +155,7 @@ func MakePlan(w Workload, now time.Time) Plan {
 	}
 	p.watchCondemned()
 	p.bringBack()
+	p.plan.Pods = make([]PodState, 0, len(views))
 	for _, v := range views {
 		p.plan.Pods = append(p.plan.Pods, v.PodState)
 	}
@@ -182,6 +183,8 @@ type planner struct {
 	updates, claimChanges queue
 	// out holds the names of the pods that are unavailable, for messages.
 	out []string
+	// budget is what budgetMessage says; empty if it was not asked since the numbers changed.
+	budget string
 }
 
 // situationOf returns the situation of a pod of the workload.
@@ -301,7 +304,7 @@ func (p *planner) decideDisruption(v *view) {
 		}
 		p.unavailable++
 		p.inWork++
-		p.out = append(p.out, v.Pod.Name)
+		p.out, p.budget = append(p.out, v.Pod.Name), ""
 		p.start(v, fmt.Sprintf("%d of %d unavailable", p.unavailable, limit))
 	}
 }
@@ -366,6 +369,9 @@ func (p *planner) isOut(v *view) bool {
 // budgetMessage says what takes the room of maxUnavailable: pods by their names, and how many
 // there are not.
 func (p *planner) budgetMessage() string {
+	if p.budget != "" {
+		return p.budget // as for the pod before
+	}
 	const shown = 5
 	names := p.out
 	more := ""
@@ -379,11 +385,11 @@ func (p *planner) budgetMessage() string {
 	if missing := p.unavailable - len(p.out); missing > 0 {
 		takers = append(takers, fmt.Sprintf("%d missing", missing))
 	}
-	message := fmt.Sprintf("%s unavailable, maxUnavailable is %d", PodsThat(max(p.unavailable, 0), "is", "are"), p.workload.MaxUnavailable)
+	p.budget = fmt.Sprintf("%s unavailable, maxUnavailable is %d", PodsThat(max(p.unavailable, 0), "is", "are"), p.workload.MaxUnavailable)
 	if len(takers) > 0 {
-		message += ": " + strings.Join(takers, "; ")
+		p.budget += ": " + strings.Join(takers, "; ")
 	}
-	return message
+	return p.budget
 }
 
 func (p *planner) move(v *view, why string) {

@@ -28,6 +28,15 @@ func TestMakePlanTakesInProportion(t *testing.T) {
 	g.Expect(perPod(10_000)).To(BeNumerically("<", 1.2*perPod(1000)))
 }
 
+// What is said of all pods is said once, and what the templates tell is not asked of each pod.
+func TestMakePlanAllocatesLittle(t *testing.T) {
+	g := NewWithT(t)
+	const pods = 1000
+	w := big(t, pods)
+	perPod := testing.AllocsPerRun(3, func() { MakePlan(w, planned) }) / pods
+	g.Expect(perPod).To(BeNumerically("<", 34), "31 when this was written")
+}
+
 func BenchmarkMakePlan(b *testing.B) {
 	for _, pods := range []int{1000, 10_000} {
 		b.Run(fmt.Sprintf("pods=%d", pods), func(b *testing.B) {

@@ -48,13 +48,13 @@ func UpdatedInPlace(pod *corev1.Pod) bool {
 // that is still under way is forgotten when the next revision overtakes it.
 func newState(o *observed, change Change, revision string, now time.Time) *appsv1beta1.InPlaceUpdateState {
 	entries := map[string]appsv1beta1.InPlaceUpdateContainerStatus{}
-	for name, e := range o.evidence {
-		if !e.proved() || e.isOpen() {
-			entries[name] = e.entry
+	for i := range o.evidence {
+		if e := &o.evidence[i]; !e.proved() || e.isOpen() {
+			entries[e.name] = e.entry
 		}
 	}
 	for _, image := range change.Images {
-		entry := newEntry(o.container(image.Container), image, o.evidence[image.Container])
+		entry := newEntry(o.container(image.Container), image, o.evidenceOf(image.Container))
 		entry.Resizing = slices.Contains(change.Resize.Restarted(), image.Container)
 		entries[image.Container] = entry
 	}

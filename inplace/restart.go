@@ -56,7 +56,7 @@ func newContainerChange(o *observed, wanted Container, from, to *Template) conta
 		wanted:   wanted,
 		before:   from.image(wanted.Name),
 		stale:    staleEnv(wanted.Name, from, to),
-		evidence: o.evidence[wanted.Name],
+		evidence: o.evidenceOf(wanted.Name),
 	}
 	_, c.pending = o.state.NextContainerImages[wanted.Name]
 	c.pendingReads = o.state.NextContainerReads[wanted.Name]

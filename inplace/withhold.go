@@ -42,7 +42,7 @@ func (p Plan) Without(barred func(Move) *Bar) Plan {
 
 // With returns the plan with more blockers, the worst of all first.
 func (p Plan) With(blockers ...Blocker) Plan {
-	return p.Reworded(slices.Concat(p.Blockers, blockers))
+	return p.Reworded(append(slices.Clip(p.Blockers), blockers...))
 }
 
 // WithCannotDrain returns the plan with what was found out of pods that cannot be drained.
