@@ -32,6 +32,9 @@ type Target struct {
 	// RespectBudgets is true when no serving pod is taken out of service that the
 	// API server would not allow to be evicted.
 	RespectBudgets bool
+	// Pull says whether images are pulled onto the node of a pod before it is taken out of
+	// service for them.
+	Pull PullPolicy
 	// Resize says what to do when a pod cannot be resized.
 	Resize resize.Policy
 	// CannotDrain says why the API server keeps no pod out of service that has no

@@ -62,6 +62,8 @@ type Workload struct {
 	// Beside are pods that count for nothing, and are not updated now. They serve, whatever was
 	// begun with them.
 	Beside []PodFacts
+	// Pullers are the pods that pull images for the others.
+	Pullers []*corev1.Pod
 }
 
 // Move is a step that is to be carried out now.

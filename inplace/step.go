@@ -78,6 +78,11 @@ const (
 	// ReasonCannotDrain: the API server does not keep the pod out of service, which has no
 	// readiness gate.
 	ReasonCannotDrain = "CannotDrain"
+	// ReasonImagePull: the images of the update are being pulled onto the node of the pod.
+	ReasonImagePull = "ImagePull"
+	// ReasonImageNotPullable: the kubelet cannot pull an image of the update onto the node of
+	// the pod, or other kubelets could not.
+	ReasonImageNotPullable = "ImageNotPullable"
 	// ReasonNodeUnavailable: the node of the pod is not ready, or is being maintained.
 	ReasonNodeUnavailable = "NodeUnavailable"
 	// ReasonGracePeriod: gracePeriodSeconds have not passed.

@@ -4,6 +4,7 @@
 package workload
 
 import (
+	"cmp"
 	"time"
 
 	"k8s.io/utils/ptr"
@@ -22,6 +23,18 @@ func TargetOf(strategy appsv1beta1.InPlaceUpdateStrategy) inplace.Target {
 		Deadline:       time.Duration(ptr.Deref(strategy.DeadlineSeconds, 0)) * time.Second,
 		RespectBudgets: strategy.PodDisruptionBudget == appsv1beta1.RespectPodDisruptionBudget,
 		Resize:         resizePolicy(strategy.Resize),
+		Pull:           pullPolicy(strategy.ImagePull),
+	}
+}
+
+func pullPolicy(policy *appsv1beta1.ImagePullPolicy) inplace.PullPolicy {
+	if policy == nil {
+		return inplace.PullPolicy{}
+	}
+	return inplace.PullPolicy{
+		Policy:      cmp.Or(policy.Policy, appsv1beta1.RequireImagePull),
+		Timeout:     time.Duration(ptr.Deref(policy.TimeoutSeconds, appsv1beta1.DefaultImagePullTimeoutSeconds)) * time.Second,
+		Parallelism: int(ptr.Deref(policy.Parallelism, 0)),
 	}
 }
 

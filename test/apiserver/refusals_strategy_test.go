@@ -171,6 +171,12 @@ func inPlaceRefusals(path string) map[string]refusal {
 			[]string{path + ".podDisruptionBudget", `Unsupported value: "Maybe"`, `"Ignore", "Respect"`},
 		},
 		"deadline 0": {in(`{deadlineSeconds: 0}`), []string{path + ".deadlineSeconds", "greater than or equal to 1"}},
+		"image pull policy": {
+			in(`{imagePull: {policy: Always}}`),
+			[]string{path + ".imagePull.policy", `Unsupported value: "Always"`, `"Require", "Prefer", "None"`},
+		},
+		"image pull timeout 0":     {in(`{imagePull: {timeoutSeconds: 0}}`), []string{path + ".imagePull.timeoutSeconds", "greater than or equal to 1"}},
+		"image pull parallelism 0": {in(`{imagePull: {parallelism: 0}}`), []string{path + ".imagePull.parallelism", "greater than or equal to 1"}},
 	}
 }
 

@@ -84,7 +84,59 @@ type InPlaceUpdateStrategy struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	DeadlineSeconds *int32 `json:"deadlineSeconds,omitempty"`
+
+	// imagePull says whether new images are pulled onto the node of a pod before
+	// the pod is taken out of service. Absent, they are not.
+	//
+	// +optional
+	ImagePull *ImagePullPolicy `json:"imagePull,omitempty"`
 }
+
+// ImagePullPolicy says how images get onto the node of a pod that is updated in place.
+type ImagePullPolicy struct {
+	// policy says what a pod waits for.
+	//
+	//   - Require: the images are on the node. While they cannot be pulled, the
+	//     pod stays as it is. If nothing can pull them, it is updated after
+	//     timeoutSeconds.
+	//   - Prefer: that, and not longer than timeoutSeconds.
+	//   - None: nothing.
+	//
+	// Defaults to Require.
+	//
+	// +optional
+	Policy ImagePullPolicyType `json:"policy,omitempty"`
+
+	// timeoutSeconds is how long, in seconds, is waited on each node. Defaults to 300.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
+
+	// parallelism is on how many nodes images are pulled at a time. Absent,
+	// twice as many as pods may be unavailable.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	Parallelism *int32 `json:"parallelism,omitempty"`
+}
+
+// ImagePullPolicyType says what the in-place update of a pod waits for.
+//
+// +kubebuilder:validation:Enum=Require;Prefer;None
+type ImagePullPolicyType string
+
+const (
+	// RequireImagePull waits until the images are on the node.
+	RequireImagePull ImagePullPolicyType = "Require"
+	// PreferImagePull waits for that, and not longer than timeoutSeconds.
+	PreferImagePull ImagePullPolicyType = "Prefer"
+	// NoImagePull does not wait.
+	NoImagePull ImagePullPolicyType = "None"
+)
+
+// DefaultImagePullTimeoutSeconds is timeoutSeconds where it is absent.
+const DefaultImagePullTimeoutSeconds = 300
 
 // PodDisruptionBudgetPolicy says whether in-place updates respect
 // PodDisruptionBudgets.

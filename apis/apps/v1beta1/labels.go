@@ -188,6 +188,10 @@ const (
 	// templates: the container is restarted when it is set to another value.
 	RestartAnnotationPrefix = "restart.insitu.dev/"
 
+	// PullerLabel is a label on pods that have images pulled onto their nodes, and run nothing:
+	// the UID of the workload.
+	PullerLabel = "insitu.dev/image-puller"
+
 	// UpdatePolicyLabel asks for in-place updates of a native Deployment,
 	// StatefulSet or DaemonSet, with InPlaceIfPossible or InPlaceOnly.
 	UpdatePolicyLabel = "insitu.dev/update-policy"

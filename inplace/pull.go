@@ -1,0 +1,275 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inplace
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/distribution/reference"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+)
+
+// An image is pulled onto the node of a pod, before the pod is taken out of service for it, by
+// another pod on that node: a puller. It has the images, and a command that none of them has, so
+// that the kubelet pulls them and starts nothing. It has the account, the pull secrets and the
+// tolerations of the pod, so that what it may pull, the pod may.
+
+// PullPolicy says whether images are pulled before pods are taken out of service for them.
+type PullPolicy struct {
+	// Policy is as in the API; empty is None.
+	Policy appsv1beta1.ImagePullPolicyType
+	// Timeout is how long no answer is waited for; with Prefer also an answer.
+	Timeout time.Duration
+	// Parallelism is on how many nodes images are pulled at a time; 0 is twice as many as pods
+	// may be unavailable.
+	Parallelism int
+}
+
+// IsOn reports whether images are pulled before.
+func (p PullPolicy) IsOn() bool {
+	return p.Policy == appsv1beta1.RequireImagePull || p.Policy == appsv1beta1.PreferImagePull
+}
+
+// Image is one that a pod needs on its node.
+type Image struct {
+	Name string
+	// PullPolicy is that of the container.
+	PullPolicy corev1.PullPolicy
+}
+
+// imagesFor returns what a change of a pod needs on its node: images of containers that are
+// restarted as they are, are there.
+func imagesFor(pod *corev1.Pod, change Change) []Image {
+	var all []Image
+	for _, c := range change.all() {
+		if !c.Restart {
+			all = append(all, Image{Name: c.To, PullPolicy: pullPolicyOf(c.Container, pod)})
+		}
+	}
+	slices.SortFunc(all, func(a, b Image) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.PullPolicy, b.PullPolicy))
+	})
+	return slices.Compact(all)
+}
+
+func pullPolicyOf(container string, pod *corev1.Pod) corev1.PullPolicy {
+	for _, containers := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for i := range containers {
+			if containers[i].Name == container {
+				return containers[i].ImagePullPolicy
+			}
+		}
+	}
+	return ""
+}
+
+// Pull is what is to be on a node before pods there are taken out of service.
+type Pull struct {
+	Node   string
+	Images []Image
+}
+
+// PullsImages reports whether a change gives containers other images.
+func (c Change) PullsImages() bool {
+	return slices.ContainsFunc(c.all(), func(image ImageChange) bool { return !image.Restart })
+}
+
+// PullFor returns what a pod needs on its node before it takes its next step. One that is broken
+// needs nothing: it does not serve, and will not by itself.
+func PullFor(pod PodState) Pull {
+	if !pod.Step.LeadsToPatch || pod.Pod.Spec.NodeName == "" || IsBroken(pod.Pod) {
+		return Pull{}
+	}
+	return Pull{Node: pod.Pod.Spec.NodeName, Images: imagesFor(pod.Pod, pod.Step.Change)}
+}
+
+// Runs reports whether the containers of a pod run from the images of the target revision.
+func (s PodState) Runs() bool {
+	return s.Updated && (s.Ready || condition(s.Pod, corev1.ContainersReady).Status == corev1.ConditionTrue)
+}
+
+// Key names the pull among those of a workload.
+func (p Pull) Key() string {
+	b := &strings.Builder{}
+	b.WriteString(p.Node)
+	for _, image := range p.Images {
+		fmt.Fprintf(b, " %s/%s", image.PullPolicy, image.Name)
+	}
+	return b.String()
+}
+
+// ImagesInWords names the images.
+func (p Pull) ImagesInWords() string {
+	names := make([]string, 0, len(p.Images))
+	for _, image := range p.Images {
+		names = append(names, image.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// IsOn reports whether a node says that it has the images, or is one of no use to ask: a virtual
+// one has no image store. It names those that it has by several names each, and at most 50.
+func (p Pull) IsOn(node *corev1.Node) bool {
+	if node.Labels["type"] == "virtual-kubelet" {
+		return true
+	}
+	return !slices.ContainsFunc(p.Images, func(image Image) bool {
+		name := nameOnNode(image.Name)
+		return image.PullPolicy == corev1.PullAlways || !slices.ContainsFunc(node.Status.Images, func(known corev1.ContainerImage) bool {
+			return slices.Contains(known.Names, name)
+		})
+	})
+}
+
+// nameOnNode returns the name by which the status of a node lists an image: whole, and with the
+// digest only where it has one.
+func nameOnNode(image string) string {
+	named, err := reference.ParseNormalizedNamed(image)
+	if err != nil {
+		return image
+	}
+	if digested, ok := named.(reference.Digested); ok {
+		return named.Name() + "@" + digested.Digest().String()
+	}
+	return reference.TagNameOnly(named).String()
+}
+
+const (
+	// pullerLife is after how long the kubelet ends a puller that has been left.
+	pullerLife = time.Hour
+	// pullCommand is what no image has.
+	pullCommand = "/insitu.dev/pull"
+	// pullerUser is who a puller would run as, and its group.
+	pullerUser = 65534
+)
+
+// IsPuller reports whether a pod is a puller.
+func IsPuller(pod *corev1.Pod) bool {
+	_, is := pod.Labels[appsv1beta1.PullerLabel]
+	return is
+}
+
+// PullerName returns the name of the puller of a workload.
+func (p Pull) PullerName(owner metav1.Object) string {
+	const longest = 40
+	hash := sha256.Sum256([]byte(string(owner.GetUID()) + " " + p.Key()))
+	name := owner.GetName()
+	return strings.TrimRight(name[:min(len(name), longest)], "-.") + "-pull-" + hex.EncodeToString(hash[:])[:10]
+}
+
+// Puller returns a pod that pulls the images as a live pod, which was read whole, would.
+func (p Pull) Puller(owner metav1.Object, controller metav1.OwnerReference, pod *corev1.Pod) *corev1.Pod {
+	puller := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: pod.Namespace, Name: p.PullerName(owner), OwnerReferences: []metav1.OwnerReference{controller},
+			// No injector puts its own containers beside, and no autoscaler keeps the node for it.
+			Labels:      map[string]string{appsv1beta1.PullerLabel: string(owner.GetUID()), "sidecar.istio.io/inject": "false"},
+			Annotations: map[string]string{"linkerd.io/inject": "disabled", "cluster-autoscaler.kubernetes.io/safe-to-evict": "true"},
+		},
+		Spec: corev1.PodSpec{
+			NodeName:                      p.Node,
+			ServiceAccountName:            pod.Spec.ServiceAccountName,
+			ImagePullSecrets:              pod.Spec.ImagePullSecrets,
+			Tolerations:                   pod.Spec.Tolerations,
+			RuntimeClassName:              pod.Spec.RuntimeClassName,
+			OS:                            pod.Spec.OS,
+			RestartPolicy:                 corev1.RestartPolicyNever,
+			AutomountServiceAccountToken:  ptr.To(false),
+			EnableServiceLinks:            ptr.To(false),
+			TerminationGracePeriodSeconds: ptr.To[int64](0),
+			ActiveDeadlineSeconds:         ptr.To(int64(pullerLife.Seconds())),
+		},
+	}
+	for i, image := range p.Images {
+		puller.Spec.Containers = append(puller.Spec.Containers, corev1.Container{
+			Name: fmt.Sprintf("pull-%d", i), Image: image.Name, ImagePullPolicy: image.PullPolicy, Command: []string{pullCommand},
+			Resources: pullerResources(),
+		})
+	}
+	if pod.Spec.OS != nil && pod.Spec.OS.Name == corev1.Windows {
+		puller.Spec.SecurityContext = &corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true)}
+		return puller
+	}
+	puller.Spec.SecurityContext = &corev1.PodSecurityContext{
+		RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](pullerUser), RunAsGroup: ptr.To[int64](pullerUser),
+		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+	}
+	for i := range puller.Spec.Containers {
+		puller.Spec.Containers[i].SecurityContext = &corev1.SecurityContext{
+			AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		}
+	}
+	return puller
+}
+
+// pullerResources are those of each container of a puller: a quota may ask for some.
+func pullerResources() corev1.ResourceRequirements {
+	tiny := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1m"), corev1.ResourceMemory: resource.MustParse("8Mi")}
+	return corev1.ResourceRequirements{Requests: tiny, Limits: tiny}
+}
+
+// PullState is how far a puller has come.
+type PullState string
+
+// The states of a puller.
+const (
+	// PullUnanswered: no kubelet has reported on the puller, or it has no sandbox for it.
+	PullUnanswered PullState = "Unanswered"
+	// PullUnderWay: the kubelet is pulling.
+	PullUnderWay PullState = "UnderWay"
+	// Pulled: the images are on the node, and the pod may use them.
+	Pulled PullState = "Pulled"
+	// PullFailed: the kubelet cannot pull an image, and tries again.
+	PullFailed PullState = "Failed"
+	// PullRejected: the kubelet did not take the puller, which is over.
+	PullRejected PullState = "Rejected"
+)
+
+// PullStateOf returns how far a puller has come, and what the kubelet says of that.
+func PullStateOf(puller *corev1.Pod) (PullState, string) {
+	statuses := puller.Status.ContainerStatuses
+	pulled := 0
+	for i := range statuses {
+		waiting := statuses[i].State.Waiting
+		switch {
+		case waiting != nil && IsImageFailure(waiting.Reason):
+			return PullFailed, strings.TrimSuffix(waiting.Reason+": "+waiting.Message, ": ")
+		case isPulled(&statuses[i]):
+			pulled++
+		}
+	}
+	switch {
+	case len(statuses) > 0 && pulled == len(puller.Spec.Containers):
+		return Pulled, ""
+	case puller.Status.Phase == corev1.PodFailed, puller.Status.Phase == corev1.PodSucceeded:
+		return PullRejected, strings.TrimSuffix(puller.Status.Reason+": "+puller.Status.Message, ": ")
+	case len(statuses) > 0 && condition(puller, corev1.PodReadyToStartContainers).Status != corev1.ConditionFalse:
+		return PullUnderWay, ""
+	default:
+		return PullUnanswered, ""
+	}
+}
+
+// followsPull are the kubelet's reasons of a container that waits for what comes after its image.
+var followsPull = sets.New("CreateContainerConfigError", "PreCreateHookError", "CreateContainerError", "PreStartHookError",
+	"RunContainerError", "PostStartHookError", crashLoopBackOff)
+
+// isPulled reports whether the kubelet has come to what follows the pull of an image.
+func isPulled(status *corev1.ContainerStatus) bool {
+	waiting := status.State.Waiting
+	return status.State.Running != nil || status.State.Terminated != nil && status.State.Terminated.Reason != "ContainerStatusUnknown" ||
+		waiting != nil && followsPull.Has(waiting.Reason)
+}

@@ -1,0 +1,157 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inplace
+
+import (
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/test/builders"
+)
+
+func TestPullFor(t *testing.T) {
+	changes := func(images ...ImageChange) Step { return Step{LeadsToPatch: true, Change: Change{Images: images}} }
+	image := ImageChange{Container: "main", To: "nginx:b"}
+	for name, test := range map[string]struct {
+		change func(*PodState)
+		want   string
+	}{
+		"a pod that serves": {func(*PodState) {}, "node-1 Always/nginx:b"},
+		"one that is drained": {func(s *PodState) {
+			s.Pod = marked(inService("p")).Build()
+			s.Pod.Spec.NodeName = "node-1"
+			s.Ready = false
+		}, "node-1 /nginx:b"},
+		"one that is drained and broken": {func(s *PodState) {
+			s.Pod = crashing(marked(inService("p"))).Build()
+			s.Pod.Spec.NodeName = "node-1"
+			s.Ready = false
+		}, ""},
+		"one that is broken":                    {func(s *PodState) { s.Pod = crashing(inService("p")).Build(); s.Pod.Spec.NodeName = "node-1" }, ""},
+		"one that is not ready for a moment":    {func(s *PodState) { s.Ready = false }, "node-1 Always/nginx:b"},
+		"one without a node":                    {func(s *PodState) { s.Pod.Spec.NodeName = "" }, ""},
+		"one that is to be recreated":           {func(s *PodState) { s.Step.LeadsToPatch = false }, ""},
+		"a change of labels":                    {func(s *PodState) { s.Step = changes() }, ""},
+		"a restart of the same image":           {func(s *PodState) { s.Step = changes(ImageChange{Container: "main", To: "nginx:a", Restart: true}) }, ""},
+		"a sidecar":                             {func(s *PodState) { s.Step = changes(ImageChange{Container: "log", Sidecar: true, To: "log:b"}) }, "node-1 IfNotPresent/log:b"},
+		"two containers with the same":          {func(s *PodState) { s.Step = changes(image, image) }, "node-1 Always/nginx:b"},
+		"several, in whichever order":           {func(s *PodState) { s.Step = changes(image, ImageChange{Container: "log", To: "log:b"}) }, "node-1 IfNotPresent/log:b Always/nginx:b"},
+		"what is changed with a later batch":    {func(s *PodState) { s.Step.Change.Later = []ImageChange{{Container: "log", To: "log:b"}} }, "node-1 IfNotPresent/log:b Always/nginx:b"},
+		"one that waits for its turn to go":     {func(s *PodState) { s.Step.Action = Wait }, "node-1 Always/nginx:b"},
+		"one that is to be held by a hook next": {func(s *PodState) { s.Step.Action = SetLifecycle }, "node-1 Always/nginx:b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := inService("p").Build()
+			pod.Spec.NodeName = "node-1"
+			pod.Spec.Containers[0].ImagePullPolicy = corev1.PullAlways
+			pod.Spec.InitContainers = []corev1.Container{{Name: "log", ImagePullPolicy: corev1.PullIfNotPresent}}
+			state := PodState{Pod: pod, Ready: true, Step: changes(image)}
+			test.change(&state)
+			got := ""
+			if pull := PullFor(state); len(pull.Images) > 0 {
+				got = pull.Key()
+			}
+			NewWithT(t).Expect(got).To(Equal(test.want))
+		})
+	}
+}
+
+func TestImagesOfANode(t *testing.T) {
+	const digest = "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	node := &corev1.Node{Status: corev1.NodeStatus{Images: []corev1.ContainerImage{
+		{Names: []string{"docker.io/library/nginx@" + digest, "docker.io/library/nginx:alpine", "docker.io/library/nginx:latest"}},
+		{Names: []string{"registry.example:5000/team/app:1"}},
+	}}}
+	for image, want := range map[string]bool{
+		"nginx:alpine": true, "docker.io/nginx:alpine": true, "nginx": true, "nginx@" + digest: true, "nginx:alpine@" + digest: true,
+		"registry.example:5000/team/app:1": true,
+		"nginx:1":                          false, "team/app:1": false, "registry.example:5000/team/app": false, "nginx@" + strings.Replace(digest, "aaaa", "bbbb", 1): false,
+		"Not An Image": false,
+	} {
+		pull := Pull{Node: "node-1", Images: []Image{{Name: "nginx:alpine"}, {Name: image, PullPolicy: corev1.PullIfNotPresent}}}
+		NewWithT(t).Expect(pull.IsOn(node)).To(Equal(want), image)
+	}
+	g := NewWithT(t)
+	always := Pull{Images: []Image{{Name: "nginx:alpine", PullPolicy: corev1.PullAlways}}}
+	g.Expect(always.IsOn(node)).To(BeFalse(), "what the tag names now may be something else")
+	node.Labels = map[string]string{"type": "virtual-kubelet"}
+	g.Expect(always.IsOn(node)).To(BeTrue(), "a virtual node pulls nothing before")
+}
+
+func TestPullState(t *testing.T) {
+	waiting := func(reason, message string) corev1.ContainerStatus {
+		return corev1.ContainerStatus{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}
+	}
+	ended := func(reason string) corev1.ContainerStatus {
+		return corev1.ContainerStatus{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: reason}}}
+	}
+	for name, test := range map[string]struct {
+		status corev1.PodStatus
+		want   PullState
+		words  string
+	}{
+		"new":                        {corev1.PodStatus{Phase: corev1.PodPending}, PullUnanswered, ""},
+		"begun":                      {corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("ContainerCreating", ""), waiting("ContainerCreating", "")}}, PullUnderWay, ""},
+		"one is there":               {corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{ended("StartError"), waiting("ContainerCreating", "")}}, PullUnderWay, ""},
+		"both are there":             {corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{ended("StartError"), ended("ContainerCannotRun")}}, Pulled, ""},
+		"one is there, one is not":   {corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{ended("StartError"), waiting("ImagePullBackOff", "Back-off")}}, PullFailed, "ImagePullBackOff: Back-off"},
+		"no such name":               {corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("InvalidImageName", "")}}, PullFailed, "InvalidImageName"},
+		"refused by the runtime":     {corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("CreateContainerError", ""), waiting("CreateContainerConfigError", "")}}, Pulled, ""},
+		"it has the command":         {corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}, ended("Completed")}}, Pulled, ""},
+		"without a sandbox":          {corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionFalse}}, ContainerStatuses: []corev1.ContainerStatus{waiting("ContainerCreating", "")}}, PullUnanswered, ""},
+		"rejected":                   {corev1.PodStatus{Phase: corev1.PodFailed, Reason: "OutOfcpu", Message: "no room"}, PullRejected, "OutOfcpu: no room"},
+		"ended while it was pulling": {corev1.PodStatus{Phase: corev1.PodFailed, Reason: "DeadlineExceeded", ContainerStatuses: []corev1.ContainerStatus{ended("ContainerStatusUnknown"), ended("StartError")}}, PullRejected, "DeadlineExceeded"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			state, words := PullStateOf(&corev1.Pod{Spec: corev1.PodSpec{Containers: make([]corev1.Container, 2)}, Status: test.status})
+			g.Expect(state).To(Equal(test.want))
+			g.Expect(words).To(Equal(test.words))
+		})
+	}
+}
+
+func TestPuller(t *testing.T) {
+	g := NewWithT(t)
+	owner := builders.StatefulSet("default", "sample", "nginx:a").Build()
+	pod := inService("sample-0").Build()
+	pull := Pull{Node: "node-1", Images: []Image{{Name: "nginx:b", PullPolicy: corev1.PullAlways}, {Name: "log:b"}}}
+	puller := pull.Puller(owner, *metav1.NewControllerRef(owner, appsv1beta1.GroupVersion.WithKind("StatefulSet")), pod)
+	g.Expect(IsPuller(puller)).To(BeTrue())
+	g.Expect(IsPuller(pod)).To(BeFalse())
+	g.Expect(puller.Labels).NotTo(HaveKey("app"), "no Service and no controller selects it")
+	g.Expect(puller.Spec.NodeName).To(Equal("node-1"))
+	g.Expect(puller.Spec.RestartPolicy).To(Equal(corev1.RestartPolicyNever))
+	for i, c := range puller.Spec.Containers {
+		g.Expect(c.Image).To(Equal(pull.Images[i].Name))
+		g.Expect(c.ImagePullPolicy).To(Equal(pull.Images[i].PullPolicy))
+		g.Expect(c.Command).NotTo(BeEmpty(), "else the image's own would run")
+	}
+	g.Expect(metav1.IsControlledBy(puller, owner)).To(BeTrue())
+
+	t.Run("on Windows", func(t *testing.T) {
+		g := NewWithT(t)
+		windows := pod.DeepCopy()
+		windows.Spec.OS = &corev1.PodOS{Name: corev1.Windows}
+		spec := pull.Puller(owner, metav1.OwnerReference{}, windows).Spec
+		g.Expect(spec.SecurityContext).To(Equal(&corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true)}), "other fields are refused there")
+		g.Expect(spec.Containers[0].SecurityContext).To(BeNil())
+	})
+	t.Run("names", func(t *testing.T) {
+		g := NewWithT(t)
+		other, elsewhere := owner.DeepCopy(), pull
+		other.UID, elsewhere.Node = "another", "node-2"
+		names := []string{pull.PullerName(owner), pull.PullerName(other), elsewhere.PullerName(owner)}
+		g.Expect(names[0]).NotTo(Or(Equal(names[1]), Equal(names[2])))
+		owner.Name = strings.Repeat("a", 39) + strings.Repeat(".b", 100)
+		g.Expect(validation.IsDNS1123Subdomain(pull.PullerName(owner))).To(BeEmpty(), pull.PullerName(owner))
+	})
+}
