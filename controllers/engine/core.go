@@ -54,9 +54,11 @@ type Core struct {
 // podcache that waits for its own writes (client.CacheOptions.EnableReadYourWritesConsistency),
 // live from the API server.
 func NewCore(kind schema.GroupVersionKind, c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock) Core {
+	carriesOut := executor.New(c, recorder, clock)
+	carriesOut.Puller = &executor.Puller{Kind: kind, Live: live}
 	return Core{
 		Kind: kind, Client: c, Live: live, Recorder: recorder, Clock: clock,
-		Executor: executor.New(c, recorder, clock), Pods: workload.NewPods(c, recorder), Keeper: history.NewKeeper(c),
+		Executor: carriesOut, Pods: workload.NewPods(c, recorder), Keeper: history.NewKeeper(c),
 	}
 }
 

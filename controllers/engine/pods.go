@@ -6,6 +6,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -14,8 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/executor"
 	"github.com/insitu-dev/insitu/controllers/podcache"
 	"github.com/insitu-dev/insitu/controllers/workload"
+	"github.com/insitu-dev/insitu/inplace"
 )
 
 // Common makes a phase of a kind of what is the same for all kinds.
@@ -42,8 +46,9 @@ func (c *Core) Adopt(ctx context.Context, r *Round, selector *metav1.LabelSelect
 
 // ObservePods reads the pods that the workload controls and that isOwn is true of. Those that
 // its selector selects are its Pods, the others its Strays, both by name: a cache lists them in
-// another order each time, and what goes wrong with several is reported in theirs. Another client
-// may have given its owner reference to a pod that is not its own: such a pod is left alone.
+// another order each time, and what goes wrong with several is reported in theirs. Those that pull
+// images are its Pullers. Another client may have given its owner reference to a pod that is not
+// its own: such a pod is left alone.
 func (c *Core) ObservePods(ctx context.Context, r *Round, isOwn func(*corev1.Pod) bool) error {
 	list := &corev1.PodList{}
 	// Pods are only read: what is written to one is a patch, and its answer goes
@@ -53,6 +58,8 @@ func (c *Core) ObservePods(ctx context.Context, r *Round, isOwn func(*corev1.Pod
 	}
 	for i := range list.Items {
 		switch pod := &list.Items[i]; {
+		case inplace.IsPuller(pod):
+			r.Pullers = append(r.Pullers, pod)
 		case !isOwn(pod):
 		case workload.IsStray(pod, r.Selector):
 			r.Strays = append(r.Strays, pod)
@@ -71,4 +78,19 @@ func (c *Core) ObservePods(ctx context.Context, r *Round, isOwn func(*corev1.Pod
 func (c *Core) Release(ctx context.Context, r *Round) error {
 	r.Updating.Join(workload.Release(ctx, c.Client, r.Owner, r.Strays))
 	return nil
+}
+
+// deletePullers deletes the pods that pull images for a workload that is being deleted: nothing
+// would, if its pods are kept.
+func (c *Core) deletePullers(ctx context.Context, object client.Object) error {
+	list := &corev1.PodList{}
+	ofWorkload := client.MatchingLabels{appsv1beta1.PullerLabel: string(object.GetUID())}
+	if err := c.Client.List(ctx, list, client.InNamespace(object.GetNamespace()), ofWorkload); err != nil {
+		return fmt.Errorf("list pods that pull images: %w", err)
+	}
+	var errs []error
+	for i := range list.Items {
+		errs = append(errs, executor.DeletePuller(ctx, c.Client, &list.Items[i]))
+	}
+	return errors.Join(errs...)
 }

@@ -32,6 +32,8 @@ type Round struct {
 	// those that its selector selects no longer, as ObservePods found them.
 	Selector     labels.Selector
 	Pods, Strays []*corev1.Pod
+	// Pullers are the pods that pull images for the Pods.
+	Pullers []*corev1.Pod
 	// Revisions are those of the workload; their Update is nil until they are known.
 	Revisions workload.Revisions
 
@@ -54,6 +56,7 @@ type Round struct {
 // Decide plans the next steps of the pods, by what the API server says to them. others are
 // blockers that the planner does not know of.
 func (r *Round) Decide(ctx context.Context, e *executor.Executor, asked inplace.Workload, others ...inplace.Blocker) {
+	asked.Pullers = r.Pullers
 	r.Asked, r.Planned = asked, true
 	r.Plan, r.tried = e.Plan(ctx, r.Owner.Object, asked, r.Now, others...)
 	if !r.Plan.Recheck.IsZero() {

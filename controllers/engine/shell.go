@@ -50,9 +50,9 @@ func (s *Shell[O, S]) Reconcile(ctx context.Context, key types.NamespacedName, o
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if object.GetDeletionTimestamp() != nil {
-		// The garbage collector deletes the pods, by their owner reference.
+		// The garbage collector deletes the pods, by their owner reference, or has them kept.
 		s.Metrics.Forget(key)
-		return ctrl.Result{}, nil
+		return ctrl.Result{}, s.deletePullers(ctx, object)
 	}
 	set, err := s.Advance(ctx, object)
 	if reportErr := s.Report(ctx, set, err); reportErr != nil {

@@ -47,6 +47,9 @@ type Executor struct {
 	// Turns are those in which pods are taken out of service that PodDisruptionBudgets protect:
 	// its own, if no others are set.
 	Turns *Turns
+	// Puller says how images are pulled before pods are taken out of service for them; none are,
+	// if it is nil.
+	Puller *Puller
 
 	client   client.Client
 	recorder events.EventRecorder

@@ -34,22 +34,24 @@ import (
 func (e *Executor) Plan(ctx context.Context, owner client.Object, w inplace.Workload, now time.Time, others ...inplace.Blocker) (inplace.Plan, Result) {
 	w.Pods = slices.Clone(w.Pods)
 	known := e.memory.verdictsOn(owner.GetUID(), w.Target.Name)
-	injection := newInjection(e, w, known)
-	plan, result := e.judge(ctx, newSuccessors(e, owner, w, known), injection, now)
-	plan = e.askBudgets(ctx, injection.withoutUnanswered(plan, w.Pods), now)
+	injection, pulls := newInjection(e, w, known), newPulls(e, owner, w, known, now)
+	plan, result := e.judge(ctx, newSuccessors(e, owner, w, known), injection, pulls)
+	pulls.tend(ctx, plan, w.Pods)
+	plan = e.askBudgets(ctx, pulls.withoutUnpulled(injection.withoutUnanswered(plan, w.Pods)), now)
 	injection.tell(owner, plan, w.Pods)
 	return plan.With(others...), result
 }
 
 // judge makes plans until the API server has said of all their moves what it says to them.
-func (e *Executor) judge(ctx context.Context, successors *successors, injection *injection, now time.Time) (inplace.Plan, Result) {
-	owner, w, known := successors.owner, successors.workload, successors.known
+func (e *Executor) judge(ctx context.Context, successors *successors, injection *injection, pulls *pulls) (inplace.Plan, Result) {
+	owner, w, known, now := successors.owner, successors.workload, successors.known, pulls.now
 	tried := sets.New[types.UID]()
 	known.drain.forget(now)
 	for {
 		w.Target.CannotDrain = known.drain.refusal(now)
 		plan := e.makePlan(w, now).WithCannotDrain(known.drain.refused)
-		if known.mark(w.Pods, plan, now) || injection.refuse(ctx, w.Pods, plan, now) || successors.keep(ctx, w.Pods, plan, now) {
+		if known.mark(w.Pods, plan, now) || injection.refuse(ctx, w.Pods, plan, now) ||
+			successors.keep(ctx, w.Pods, plan, now) || pulls.refuse(ctx, w.Pods, plan) {
 			continue
 		}
 		untried := known.untried(plan.Moves)

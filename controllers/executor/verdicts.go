@@ -52,6 +52,7 @@ func (m memory) verdictsOn(workload types.UID, revision string) *verdicts {
 	v := &verdicts{
 		revision: revision, byChange: map[string]*verdict{}, successors: map[string]successorAnswer{},
 		toldDenials: sets.New[string](), injections: map[string]injectionAnswer{}, toldInjections: sets.New[string](),
+		pulls: map[string]*pullKnowledge{}, pulled: sets.New[string](),
 	}
 	m.workloads.Add(workload, v)
 	return v
@@ -70,6 +71,12 @@ type verdicts struct {
 	// revision of those that there are; toldInjections is what was told of it.
 	injections     map[string]injectionAnswer
 	toldInjections sets.Set[string]
+	// pulls is what is known of those that pods need, by their keys.
+	pulls map[string]*pullKnowledge
+	// pulled are the images by node that are not waited for any more.
+	pulled sets.Set[string]
+	// noPullers: the API server takes no pods that pull, for so long that none is waited for.
+	noPullers bool
 }
 
 // on returns the verdict on a change, which is the same for all pods that need

@@ -51,6 +51,8 @@ var reasons = sets.New(
 	inplace.ReasonEndpointsReady,
 	inplace.ReasonGracePeriod,
 	inplace.ReasonCannotDrain,
+	inplace.ReasonImagePull,
+	inplace.ReasonImageNotPullable,
 	inplace.ReasonNodeUnavailable,
 	inplace.ReasonPodNotReady,
 	inplace.ReasonMinReadySeconds,

@@ -20,6 +20,7 @@ import (
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/report"
 	"github.com/insitu-dev/insitu/controllers/podcache"
 	"github.com/insitu-dev/insitu/controllers/workload"
+	"github.com/insitu-dev/insitu/inplace"
 )
 
 // Report returns what is to be told of a workload.
@@ -74,7 +75,8 @@ func (o observer) inspect(ctx context.Context, found Found, view kinds.View) wor
 	return view.Inspect(ctx, o.eyes)
 }
 
-// pods returns the pods that a workload owns, itself or through ReplicaSets.
+// pods returns the pods that a workload owns, itself or through ReplicaSets, but for those that
+// pull images.
 func (o observer) pods(ctx context.Context, found Found) ([]*corev1.Pod, error) {
 	owners := []client.Object{found.Object}
 	if found.Kind.ThroughReplicaSets {
@@ -94,7 +96,9 @@ func (o observer) pods(ctx context.Context, found Found) ([]*corev1.Pod, error) 
 			return nil, Explain(err)
 		}
 		for i := range list.Items {
-			pods = append(pods, &list.Items[i])
+			if !inplace.IsPuller(&list.Items[i]) {
+				pods = append(pods, &list.Items[i])
+			}
 		}
 	}
 	return pods, nil

@@ -103,6 +103,8 @@ var advice = map[string]string{
 	inplace.ReasonEndpointsReady:      "Nothing, for some seconds; if it stays, see who sends the pod traffic: `kubectl get endpointslices -n NAMESPACE`",
 	inplace.ReasonGracePeriod:         nothing,
 	inplace.ReasonCannotDrain:         "Have the policy insitu-drain installed for the namespace, with its switch (drainPolicy of the chart); or name the containers in keepReady, or allow recreation with podUpdatePolicy InPlaceIfPossible",
+	inplace.ReasonImagePull:           "Nothing, if the pull in the message ends; else see the pod that pulls: `kubectl get pods -n NAMESPACE -l insitu.dev/image-puller`",
+	inplace.ReasonImageNotPullable:    "Fix the image, or what the registry asks for, it goes on by itself; or go back: `kubectl insitu undo KIND/NAME`",
 	inplace.ReasonNodeUnavailable:     "Nothing, if the node in the message becomes ready, or its maintenance ends; else fix the node, or delete it if it is gone for good: `kubectl get nodes`",
 	inplace.ReasonPodNotReady:         "Nothing, if it becomes ready; else see why not, or go back: `kubectl describe pod POD`; `kubectl insitu undo KIND/NAME`",
 	inplace.ReasonMinReadySeconds:     nothing,
