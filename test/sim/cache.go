@@ -19,7 +19,7 @@ import (
 // kinds are what the manager caches.
 var kinds = append(namesOf(setKinds),
 	"Deployment", nativeStatefulSet, nativeDaemonSet, "ReplicaSet",
-	"Node", "Pod", "PersistentVolumeClaim", "ControllerRevision", "EndpointSlice", "StorageClass", "VolumeAttributesClass",
+	"Node", "Pod", pullerKind, "PersistentVolumeClaim", "ControllerRevision", "EndpointSlice", "StorageClass", "VolumeAttributesClass",
 )
 
 func namesOf(kinds []setKind) []string {
@@ -139,6 +139,7 @@ func newTrimmer() trimmer {
 	for obj, options := range podcache.Options(nil).ByObject {
 		t[kindOf(obj)] = options.Transform
 	}
+	t[pullerKind] = t["Pod"]
 	return t
 }
 
@@ -174,7 +175,11 @@ func (i indexes) matches(obj client.Object, selector fields.Selector) (bool, err
 		return true, nil
 	}
 	for _, requirement := range selector.Requirements() {
-		extract, ok := i[[2]string{kindOf(obj), requirement.Field}]
+		kind := kindOf(obj)
+		if kind == pullerKind {
+			kind = "Pod"
+		}
+		extract, ok := i[[2]string{kind, requirement.Field}]
 		if !ok {
 			return false, fmt.Errorf("%s has no index %s", kindOf(obj), requirement.Field)
 		}

@@ -20,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
 
 // errDead is what a manager gets that was killed.
@@ -115,11 +117,16 @@ func (c *managerClient) List(_ context.Context, list client.ObjectList, opts ...
 	if !slices.Contains(kinds, kind) {
 		return fmt.Errorf("%s are read from a cache that there is not", kind)
 	}
+	listed := c.cache.list
+	if kind == "Pod" {
+		listed = func(kind string) []client.Object { return append(c.cache.list(kind), c.cache.list(pullerKind)...) }
+	}
 	if !options.DisableReadYourWritesConsistency {
 		c.cache.deliverUpTo(kind, c.written[kind])
+		c.cache.deliverUpTo(pullerKind, c.written[pullerKind])
 	}
 	var found []runtime.Object
-	for _, obj := range c.cache.list(kind) {
+	for _, obj := range listed(kind) {
 		matches, err := c.indexes.matches(obj, options.FieldSelector)
 		if err != nil {
 			return err
@@ -131,7 +138,8 @@ func (c *managerClient) List(_ context.Context, list client.ObjectList, opts ...
 	if err := meta.SetList(list, found); err != nil {
 		return err
 	}
-	if c.listed != nil {
+	isOfPullers := options.LabelSelector != nil && strings.HasPrefix(options.LabelSelector.String(), appsv1beta1.PullerLabel)
+	if c.listed != nil && !isOfPullers {
 		c.listed(list)
 	}
 	return nil
@@ -149,6 +157,7 @@ func (c *managerClient) Create(_ context.Context, obj client.Object, opts ...cli
 
 func (c *managerClient) Delete(_ context.Context, obj client.Object, opts ...client.DeleteOption) error {
 	options := (&client.DeleteOptions{}).ApplyOptions(opts)
+	obj = c.server.named(obj)
 	key := objectKey{kindOf(obj), obj.GetName()}
 	if err := checkNamesUID(key, options.Preconditions); err != nil {
 		return err

@@ -126,7 +126,7 @@ func disturbing(k int, special fate) func(write) fate {
 // in vain shows here.
 func podWrites(log []string) []string {
 	writes := slices.DeleteFunc(slices.Clone(log), func(words string) bool {
-		return strings.Contains(words, "ControllerRevision") || slices.ContainsFunc(namesOf(setKinds), func(kind string) bool { return strings.Contains(words, kind) })
+		return strings.Contains(words, "ControllerRevision") || strings.Contains(words, pullerKind) || slices.ContainsFunc(namesOf(setKinds), func(kind string) bool { return strings.Contains(words, kind) })
 	})
 	return contentOnly(writes)
 }
@@ -197,7 +197,7 @@ func only(fates ...fate) func(k int) []fate { return func(k int) []fate { return
 // no write to a pod was made twice.
 func TestCrashAtEveryWrite(t *testing.T) {
 	t.Parallel()
-	for _, r := range slices.Concat(rollouts, cloneRollouts, poolRollouts, daemonRollouts, resizeRollouts) {
+	for _, r := range slices.Concat(rollouts, cloneRollouts, poolRollouts, daemonRollouts, resizeRollouts, pullRollouts) {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
 			r.crashEverywhere(NewWithT(t), fatesOf)
@@ -245,7 +245,7 @@ func (r rollout) crashEverywhere(g Gomega, fates func(k int) []fate) {
 
 // A manager that never survives a write gets there as well.
 func TestCrashAfterEveryWriteInARow(t *testing.T) {
-	for k, r := range slices.Concat(rollouts, cloneRollouts, resizeRollouts, volumeRollouts, widerRollouts, poolRollouts, daemonRollouts) {
+	for k, r := range slices.Concat(rollouts, cloneRollouts, resizeRollouts, volumeRollouts, widerRollouts, poolRollouts, daemonRollouts, pullRollouts) {
 		if isLeftOut(k, 3) {
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/events"
@@ -18,6 +19,7 @@ import (
 	"github.com/insitu-dev/insitu/controllers/daemonset"
 	"github.com/insitu-dev/insitu/controllers/metrics"
 	"github.com/insitu-dev/insitu/controllers/statefulset"
+	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/test/sim/pool"
 )
 
@@ -215,6 +217,11 @@ func kindOf(obj any) string {
 		return typed.GetKind()
 	case *metav1.PartialObjectMetadata:
 		return typed.Kind
+	case *corev1.Pod:
+		if typed != nil && inplace.IsPuller(typed) {
+			return pullerKind
+		}
+		return "Pod"
 	default:
 		return kindsOfTypes[reflect.TypeOf(obj).Elem()]
 	}

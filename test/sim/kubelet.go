@@ -34,6 +34,7 @@ type kubelet struct {
 	// old: it reports no observed generation, as before Kubernetes 1.34.
 	old     bool
 	workers map[types.UID]*worker
+	images  imageStore
 	// cpu is what pods may have of it, in thousandths, others what those have that
 	// are not of the set; 0 for a node without a bound.
 	cpu, others int64
@@ -94,7 +95,7 @@ type container struct {
 }
 
 func newKubelet(w *World, node string, old bool) *kubelet {
-	return &kubelet{world: w, node: node, old: old, workers: map[types.UID]*worker{}}
+	return &kubelet{world: w, node: node, old: old, workers: map[types.UID]*worker{}, images: newImageStore()}
 }
 
 func (k *kubelet) isDead() bool { return !k.deadSince.IsZero() }
@@ -116,6 +117,7 @@ func (k *kubelet) step() {
 		k.worker(pod).growVolumes(pod)
 	}
 	maps.DeleteFunc(k.workers, func(uid types.UID, _ *worker) bool { return !there[uid] })
+	k.pull()
 }
 
 func (k *kubelet) worker(pod *corev1.Pod) *worker {
@@ -306,6 +308,7 @@ func (w *worker) start(name string) {
 		if c.id != "" {
 			c.restarts++
 		}
+		w.kubelet.images.has.Insert(contentOf(image))
 		w.kubelet.world.containers++
 		c.id = fmt.Sprintf("containerd://c%d", w.kubelet.world.containers)
 		c.ran, c.started, c.level, c.asked = image, w.now(), w.levels[name], w.asks

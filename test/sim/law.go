@@ -137,6 +137,8 @@ func (l *law) judge(w write) {
 		l.judgePatch(w)
 	case w.isAbout("patch Pod/resize"):
 		l.judgeResize(w, w.owners)
+	case w.isAbout("create " + pullerKind):
+		l.checkPullers()
 	case w.isAbout("delete Pod"), w.isAbout("evict Pod"):
 		l.checkKept(w)
 		l.checkKeptWithClaims(w)
@@ -187,6 +189,7 @@ func (l *law) judgePatch(w write) {
 		l.checkRestartBringsInjected(w)
 	}
 	if l.takesOut(w) {
+		l.checkPulled(w)
 		l.checkRole(w)
 		l.checkDisruption(w)
 		l.checkBudget(w)

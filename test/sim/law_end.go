@@ -90,6 +90,9 @@ func (l *law) checkRest() {
 	if missing := l.whatIsMissing(); missing != "" {
 		w.violate("in the end, %s", missing)
 	}
+	if left := slices.Sorted(maps.Keys(w.pullers())); len(left) > 0 {
+		w.violate("in the end, %v are left", left)
+	}
 }
 
 // whatIsMissing says what is not as the user asked for; empty if all is.

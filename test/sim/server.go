@@ -286,7 +286,7 @@ func (s *server) delete(key objectKey, preconditions *metav1.Preconditions) erro
 		return err
 	}
 	pod, isPod := held.(*corev1.Pod)
-	if !isPod || pod.Spec.NodeName == "" {
+	if !isPod || pod.Spec.NodeName == "" || key.kind == pullerKind {
 		s.finish(key)
 		return nil
 	}

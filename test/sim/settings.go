@@ -47,6 +47,10 @@ type settings struct {
 	// reads: the first container reads an annotation; pulls: images are pulled at
 	// every start.
 	reads, pulls bool
+	// ahead: images are pulled before pods are taken out of service, within pullTime seconds;
+	// kubelets reject one of so many pods that do so, 0 for none.
+	ahead             bool
+	pullTime, rejects int
 	// respects: PodDisruptionBudgets are respected. There is one that lets one pod
 	// be disrupted, and budgetSlack more.
 	respects    bool
@@ -298,6 +302,7 @@ func (s settings) set(r revision) *appsv1beta1.StatefulSet {
 	if s.keepReady {
 		inPlace.KeepReady = []string{sidecarName}
 	}
+	inPlace.ImagePull = s.imagePull()
 	if s.unordered {
 		set.Spec.UpdateStrategy.RollingUpdate.UnorderedUpdate = &appsv1beta1.UnorderedUpdateStrategy{}
 	}

@@ -60,7 +60,7 @@ func families() []family {
 		{"simulation", slices.Concat(mutants, volumeMutants, nativeMutants, daemonMutants), simulation, []string{
 			"-seeds", "1000", "-wider-seeds", "200", "-volume-seeds", "300", "-recreate-seeds", "200", "-native-seeds", "100",
 		}},
-		{"unit", slices.Concat(unitMutants, kindMutants), unitTests, nil},
+		{"unit", slices.Concat(unitMutants, kindMutants, pullMutants), unitTests, nil},
 	}
 }
 

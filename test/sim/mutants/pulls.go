@@ -1,0 +1,44 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+// pullMutants are bugs of images that are pulled before.
+var pullMutants = []mutant{
+	{
+		// Pods are taken out of service while their images are being pulled.
+		"pulls-not-awaited", "controllers/executor/pulls.go",
+		"if needed == nil || needed.isDone() || !pullsImages(move.Step) {",
+		"if needed == nil || true {",
+	},
+	{
+		// A pull that fails is given up, as one that is not answered.
+		"pulls-failure-given-up", "controllers/executor/pullknowledge.go",
+		"return k.state == inplace.PullFailed || k.state == inplace.PullUnderWay",
+		"return k.state == inplace.PullUnderWay",
+	},
+	{
+		// What pulled images stays.
+		"pulls-left", "controllers/executor/pulls.go",
+		"case puller.DeletionTimestamp == nil:",
+		"case false:",
+	},
+	{
+		// An image that is on the node counts for pods that may not use it.
+		"pulls-secrets-ignored", "controllers/executor/pulls.go",
+		"if len(pod.Spec.ImagePullSecrets) > 0 {",
+		"if false {",
+	},
+	{
+		// Any image of the node is taken for the one that is needed.
+		"pulls-any-image", "inplace/pull.go",
+		"return slices.Contains(known.Names, name)",
+		"return len(known.Names) > 0 || slices.Contains(known.Names, name)",
+	},
+	{
+		// One image of several that are there is enough.
+		"pulls-one-of-several", "inplace/pull.go",
+		"case len(statuses) > 0 && pulled == len(puller.Spec.Containers):",
+		"case pulled > 0:",
+	},
+}

@@ -1,0 +1,153 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/inplace"
+)
+
+// Pods that have images pulled are a kind of their own here: what the law says of the pods of a
+// set has nothing to do with them.
+
+const pullerKind = "Puller"
+
+// RunPulls is Run for a set whose images are pulled before its pods are taken out of service.
+func RunPulls(choices *Choices) Result {
+	s := chosen(choices)
+	s.ahead, s.pullTime, s.rejects = true, 1+choices.intN(20), pick(choices, []int{0, 0, 8, 3})
+	return run(choices, s)
+}
+
+// imagePull returns what the set says of pulls: nothing goes on for want of an answer, in the time
+// that a run has.
+func (s settings) imagePull() *appsv1beta1.ImagePullPolicy {
+	if !s.ahead {
+		return nil
+	}
+	hours := int32(24 * time.Hour / time.Second)
+	return &appsv1beta1.ImagePullPolicy{TimeoutSeconds: &hours}
+}
+
+// named returns an object as the server has it, if it is a puller: a client names it as a pod.
+func (s *server) named(obj client.Object) client.Object {
+	if puller, ok := s.objects[objectKey{pullerKind, obj.GetName()}]; ok && kindOf(obj) == "Pod" {
+		return puller
+	}
+	return obj
+}
+
+// imageStore is what a node knows of images.
+type imageStore struct {
+	// has are those that are on the node; begun is when pullers were seen first.
+	has   sets.Set[string]
+	begun map[types.UID]time.Time
+}
+
+func newImageStore() imageStore {
+	return imageStore{has: sets.New[string](), begun: map[types.UID]time.Time{}}
+}
+
+// pull works on the pullers of the node.
+func (k *kubelet) pull() {
+	s := k.world.server
+	for _, key := range s.keys() {
+		puller, ok := s.objects[key].(*corev1.Pod)
+		if key.kind != pullerKind || !ok || puller.Spec.NodeName != k.node || puller.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		began, seen := k.images.begun[puller.UID]
+		switch {
+		case !seen && k.world.settings.rejects > 0 && k.world.choices.oneIn(k.world.settings.rejects):
+			k.world.say("kubelet: rejects %s", key.name)
+			mutateAt(s, key, func(obj client.Object) {
+				obj.(*corev1.Pod).Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "OutOfpods"} //nolint:forcetypeassert // it is one
+			})
+		case !seen:
+			k.images.begun[puller.UID] = k.world.clock.Now()
+			k.report(key, func(string) corev1.ContainerState { return waitingFor("ContainerCreating") })
+		case k.world.clock.Now().Before(began.Add(time.Duration(k.world.settings.pullTime) * time.Second)):
+		default:
+			k.report(key, func(image string) corev1.ContainerState {
+				if isImage(image, missingImage) {
+					return waitingFor("ErrImagePull")
+				}
+				k.images.has.Insert(contentOf(image))
+				return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "StartError", ExitCode: 128}}
+			})
+		}
+	}
+}
+
+// report publishes the status of a puller.
+func (k *kubelet) report(key objectKey, stateOf func(image string) corev1.ContainerState) {
+	mutateAt(k.world.server, key, func(obj client.Object) {
+		puller := obj.(*corev1.Pod) //nolint:forcetypeassert // it is one
+		puller.Status.ContainerStatuses, puller.Status.Phase = nil, corev1.PodFailed
+		for _, c := range puller.Spec.Containers {
+			state := stateOf(c.Image)
+			if state.Terminated == nil {
+				puller.Status.Phase = corev1.PodPending
+			}
+			puller.Status.ContainerStatuses = append(puller.Status.ContainerStatuses, corev1.ContainerStatus{Name: c.Name, Image: c.Image, State: state})
+		}
+	})
+}
+
+// pullers returns the pullers of the set, by name.
+func (w *World) pullers() map[string]*corev1.Pod {
+	found := map[string]*corev1.Pod{}
+	for key, obj := range w.server.objects {
+		if puller, ok := obj.(*corev1.Pod); ok && key.kind == pullerKind && metav1.GetControllerOf(puller) != nil {
+			found[key.name] = puller
+		}
+	}
+	return found
+}
+
+// checkPulled asserts that no pod that serves is taken out of service for images that are not on
+// its node, whoever pulled them.
+func (l *law) checkPulled(w write) {
+	before, after, ok := l.podsOf(w)
+	serves := ok && conditionIs(before, corev1.PodReady, corev1.ConditionTrue) && !inplace.IsBroken(l.seen[before.Name])
+	if !serves || !l.world.settings.ahead || l.seenSet == nil || lifecycleStateOf(after) == appsv1beta1.LifecycleStatePreparingDelete {
+		return // one that is to be deleted gets no image
+	}
+	i := slices.IndexFunc(l.world.nodes, func(k *kubelet) bool { return k.node == before.Spec.NodeName })
+	if i < 0 {
+		return
+	}
+	was, wanted := images(before), images(&corev1.Pod{Spec: l.seenSet.Spec.Template.Spec})
+	if before.Generation != after.Generation {
+		wanted = images(after)
+	}
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		if image := wanted[name]; was[name] != "" && !means(was[name], image) && !l.world.nodes[i].images.has.Has(contentOf(image)) {
+			l.world.violate("%s takes the pod out of service for %s, which is not on %s", w.words, image, before.Spec.NodeName)
+		}
+	}
+}
+
+// checkPullers asserts that there is one puller at a time for what a node needs.
+func (l *law) checkPullers() {
+	on := map[string]string{}
+	for name, puller := range l.world.pullers() {
+		what := fmt.Sprint(slices.Sorted(maps.Values(images(puller))), " onto ", puller.Spec.NodeName)
+		if other, there := on[what]; there {
+			l.world.violate("%s and %s pull %s", name, other, what)
+		}
+		on[what] = name
+	}
+}
