@@ -140,6 +140,15 @@ func TestProgramsStartAfterProgramsThatAreThere(t *testing.T) {
 	}
 }
 
+// Thousands of simulated nodes share the control plane: their heartbeats are rarer, and it waits
+// for two of them.
+func TestNodesAreMissedAfterTwoHeartbeats(t *testing.T) {
+	for nodes, want := range map[int]string{0: "20s", 4: "20s", 1000: "20s", 5000: "1m40s"} {
+		lab := &Lab{Spec: Spec{SimulatedNodes: nodes}, Dir: "/lab"}
+		NewWithT(t).Expect(lab.controllerManagerArgs()).To(ContainElement("--node-monitor-grace-period="+want), "%d nodes", nodes)
+	}
+}
+
 func TestCanonicalOfAFolderBehindALink(t *testing.T) {
 	g := NewWithT(t)
 	folder, err := filepath.EvalSymlinks(t.TempDir())

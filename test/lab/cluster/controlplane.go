@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/insitu-dev/insitu/test/lab/supervise"
 )
@@ -139,10 +140,16 @@ func (l *Lab) controllerManagerArgs() []string {
 		// A dead node is noticed after 20 s instead of 50 s. Its kubelet
 		// would have renewed its lease four times, see nodeLeaseDurationSeconds.
 		"--node-monitor-period=2s",
-		"--node-monitor-grace-period=20s",
+		fmt.Sprintf("--node-monitor-grace-period=%s", 2*l.leasePeriod()),
 		// An autoscaler acts on a measurement soon after it was made.
 		"--horizontal-pod-autoscaler-sync-period=2s",
 	}
+}
+
+// leasePeriod is how often a simulated node renews its lease: every 10 s as a kubelet does, and
+// less often where there are so many that this would be most of what the control plane does.
+func (l *Lab) leasePeriod() time.Duration {
+	return max(10*time.Second, time.Duration(l.SimulatedNodes)*10*time.Millisecond)
 }
 
 func (l *Lab) schedulerArgs() []string {

@@ -23,15 +23,17 @@ import (
 
 const (
 	pollPeriod = 200 * time.Millisecond
-	// readyTimeout is many times what a slow machine needs.
+	// readyTimeout is many times what a slow machine needs; of thousands of simulated nodes,
+	// each may take nodeTimeout besides.
 	readyTimeout = 5 * time.Minute
+	nodeTimeout  = 150 * time.Millisecond
 	// tellPeriod is how often a long wait says what it waits for.
 	tellPeriod = 20 * time.Second
 )
 
 // awaitReady returns when pods can run in the lab.
 func (l *Lab) awaitReady(ctx context.Context, say func(string)) error {
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout+time.Duration(l.SimulatedNodes)*nodeTimeout)
 	defer cancel()
 	checks, err := l.readyChecks(say)
 	if err != nil {
@@ -86,6 +88,7 @@ func (l *Lab) RESTConfig() (*rest.Config, error) {
 func await(ctx context.Context, say func(string), check func(context.Context) error) error {
 	told := time.Now()
 	for {
+		began := time.Now()
 		err := check(ctx)
 		if err == nil {
 			return nil
@@ -97,7 +100,8 @@ func await(ctx context.Context, say func(string), check func(context.Context) er
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%w, while waiting: %w", context.Cause(ctx), err)
-		case <-time.After(pollPeriod):
+		// A check that takes long keeps the lab from what it waits for.
+		case <-time.After(max(pollPeriod, 2*time.Since(began))):
 		}
 	}
 }

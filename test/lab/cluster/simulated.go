@@ -18,7 +18,7 @@ func (l *Lab) RunSimulatedNodes(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read kubeconfig of simulated nodes: %w", err)
 	}
-	options := simnode.Options{Nodes: l.SimulatedNodes}
+	options := simnode.Options{Nodes: l.SimulatedNodes, Timing: simnode.Timing{Lease: l.leasePeriod()}}
 	if l.Nodes > 0 {
 		// Its images are those of the real nodes; a lab without has none in it.
 		options.Registry = l.Registry()

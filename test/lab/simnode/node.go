@@ -16,8 +16,8 @@ import (
 	"k8s.io/component-helpers/apimachinery/lease"
 )
 
-// leaseSeconds is how long a node counts as alive after a heartbeat.
-const leaseSeconds = 40
+// leasePeriods is for how many of their intervals a node counts as alive after a heartbeat.
+const leasePeriods = 4
 
 // nodeName returns the name of the i-th node, counted from 1.
 func nodeName(i int) string { return fmt.Sprintf("%s%d", NodePrefix, i) }
@@ -105,6 +105,7 @@ func heartbeat(ctx context.Context, client kubernetes.Interface, name string, op
 		lease.OwnerReferences[0].Controller, lease.OwnerReferences[0].BlockOwnerDeletion = nil, nil
 		return nil
 	}
-	lease.NewController(opts.Clock, client, name, leaseSeconds, nil, opts.Timing.Lease,
+	seconds := max(int32((leasePeriods * opts.Timing.Lease).Seconds()), 1)
+	lease.NewController(opts.Clock, client, name, seconds, nil, opts.Timing.Lease,
 		name, corev1.NamespaceNodeLease, own).Run(ctx)
 }

@@ -5,7 +5,10 @@ package simnode
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -100,12 +103,12 @@ func newSimulation(client kubernetes.Interface, opts Options) (*simulation, erro
 }
 
 func (s *simulation) registerNodes(ctx context.Context) error {
-	for name, ip := range s.nodes {
-		if err := register(ctx, s.client, newNode(name, ip, s.opts)); err != nil {
-			return err
-		}
-	}
-	return nil
+	names := slices.Sorted(maps.Keys(s.nodes))
+	errs := make([]error, len(names))
+	workqueue.ParallelizeUntil(ctx, s.opts.Workers, len(names), func(i int) {
+		errs[i] = register(ctx, s.client, newNode(names[i], s.nodes[names[i]], s.opts))
+	})
+	return errors.Join(errs...)
 }
 
 // run starts the heartbeats, the informer and the workers, and waits until all
