@@ -285,7 +285,7 @@ func isImageFailure(waiting *corev1.ContainerStateWaiting) bool {
 	return waiting != nil && IsImageFailure(waiting.Reason)
 }
 
-func startedAt(status corev1.ContainerStatus) time.Time {
+func startedAt(status *corev1.ContainerStatus) time.Time {
 	switch {
 	case status.State.Running != nil:
 		return status.State.Running.StartedAt.Time

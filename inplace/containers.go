@@ -27,9 +27,11 @@ type liveContainer struct {
 	// priority is the container's place in the launch order, the highest first; nil if
 	// no container of the pod has one.
 	priority *int
-	// status is the zero status if the kubelet has not reported one.
-	status corev1.ContainerStatus
+	// status is noStatus if the kubelet has not reported one. It must not be changed.
+	status *corev1.ContainerStatus
 }
+
+var noStatus = &corev1.ContainerStatus{}
 
 // liveContainers returns the containers of a pod, then its sidecars.
 func liveContainers(pod *corev1.Pod) []liveContainer {
@@ -66,13 +68,13 @@ func withPriorities(containers []liveContainer) []liveContainer {
 	return containers
 }
 
-func statusOf(container string, statuses []corev1.ContainerStatus) corev1.ContainerStatus {
+func statusOf(container string, statuses []corev1.ContainerStatus) *corev1.ContainerStatus {
 	for i := range statuses {
 		if statuses[i].Name == container {
-			return statuses[i]
+			return &statuses[i]
 		}
 	}
-	return corev1.ContainerStatus{}
+	return noStatus
 }
 
 // hasEnded reports whether the container is a sidecar that has ended and is not

@@ -71,15 +71,14 @@ func (o *observed) evidenceOf(container string) *evidence {
 	return nil
 }
 
-// container returns a container of the pod; the zero container if it has none of
-// the name.
+// container returns a container of the pod; one without a name if it has none of the name.
 func (o *observed) container(name string) liveContainer {
 	for i := range o.containers {
 		if o.containers[i].name == name {
 			return o.containers[i]
 		}
 	}
-	return liveContainer{}
+	return liveContainer{status: noStatus}
 }
 
 // progress is what Observe promises.

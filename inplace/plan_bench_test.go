@@ -19,6 +19,7 @@ func TestMakePlanTakesInProportion(t *testing.T) {
 	g := NewWithT(t)
 	perPod := func(pods int) float64 {
 		w := big(t, pods)
+		MakePlan(w, planned) // a pass after others knows the records
 		before, after := runtime.MemStats{}, runtime.MemStats{}
 		runtime.ReadMemStats(&before)
 		MakePlan(w, planned)
@@ -34,11 +35,11 @@ func TestMakePlanAllocatesLittle(t *testing.T) {
 	const pods = 1000
 	w := big(t, pods)
 	perPod := testing.AllocsPerRun(3, func() { MakePlan(w, planned) }) / pods
-	g.Expect(perPod).To(BeNumerically("<", 34), "31 when this was written")
+	g.Expect(perPod).To(BeNumerically("<", 15), "13 when this was written")
 }
 
 func BenchmarkMakePlan(b *testing.B) {
-	for _, pods := range []int{1000, 10_000} {
+	for _, pods := range []int{1000, 5000, 10_000} {
 		b.Run(fmt.Sprintf("pods=%d", pods), func(b *testing.B) {
 			w := big(b, pods)
 			b.ReportAllocs()

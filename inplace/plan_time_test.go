@@ -86,7 +86,9 @@ func big(t testing.TB, pods int) Workload {
 			all = append(all, updated(name))
 		default:
 			restarted := builders.RunningContainer("main", "main-2", alpineImage, after(3))
-			all = append(all, inService(name).Record(record(entry("nginx:before"))).Status(restarted))
+			earlier := entry("nginx:before")
+			earlier.ContainerID += name // no two pods have the same
+			all = append(all, inService(name).Record(record(earlier)).Status(restarted))
 		}
 	}
 	return workload(t, pods/50, all...)

@@ -13,24 +13,33 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/lru"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/resize"
 )
 
+// records holds what was read of records by their text: pods are planned again and again
+// while their records stay the same, and reading one takes half of what a pod's plan takes.
+var records = lru.New(16_384)
+
 // readState returns the record of the last in-place update of a pod; nil if
 // there was none. A record that cannot be read counts as none: the pod is judged by
-// what it shows.
+// what it shows. All pods with the same text share the record: it must not be changed.
 func readState(pod *corev1.Pod) (*appsv1beta1.InPlaceUpdateState, error) {
 	raw, ok := pod.Annotations[appsv1beta1.InPlaceUpdateStateKey]
 	if !ok {
 		return nil, nil
+	}
+	if known, ok := records.Get(raw); ok {
+		return known.(*appsv1beta1.InPlaceUpdateState), nil
 	}
 	state := &appsv1beta1.InPlaceUpdateState{}
 	if err := json.Unmarshal([]byte(raw), state); err != nil {
 		return nil, fmt.Errorf("read annotation %s of pod %s/%s: %w",
 			appsv1beta1.InPlaceUpdateStateKey, pod.Namespace, pod.Name, err)
 	}
+	records.Add(raw, state)
 	return state, nil
 }
 
@@ -127,7 +136,7 @@ func newEntry(live liveContainer, change ImageChange, earlier *evidence) appsv1b
 }
 
 // lastContainerID returns the ID of the container that runs or ran last.
-func lastContainerID(status corev1.ContainerStatus) string {
+func lastContainerID(status *corev1.ContainerStatus) string {
 	if status.ContainerID == "" && status.LastTerminationState.Terminated != nil {
 		return status.LastTerminationState.Terminated.ContainerID
 	}
