@@ -18,14 +18,27 @@ const (
 	wayRecreate = "Recreate"
 )
 
+// Values of the label result.
+const (
+	resultPulled  = "Pulled"
+	resultFailed  = "Failed"
+	resultGivenUp = "GivenUp"
+)
+
 // planBuckets are from what a plan for a few pods takes to what one for many thousands
 // does.
 var planBuckets = []float64{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5}
+
+// pullBuckets are from what a small image of a near registry takes to what a large one of a slow
+// registry does.
+var pullBuckets = []float64{1, 2.5, 5, 10, 20, 40, 60, 120, 300, 600, 1200}
 
 // Metrics count what executors do to pods. They are safe for concurrent use.
 type Metrics struct {
 	updates  *prometheus.CounterVec
 	planning *prometheus.HistogramVec
+	pulls    *prometheus.CounterVec
+	pulling  *prometheus.HistogramVec
 }
 
 // NewMetrics returns metrics that have counted nothing.
@@ -39,12 +52,20 @@ func NewMetrics() *Metrics {
 			Name: "insitu_plan_duration_seconds", Buckets: planBuckets,
 			Help: "How long it took to decide on the next steps of all pods of a workload.",
 		}, []string{"kind"}),
+		pulls: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "insitu_image_pulls_total",
+			Help: "Pulls of images onto nodes before pods are updated, by what has come of them: the images are there, the kubelet began to fail, or the update goes on without.",
+		}, []string{"kind", "result"}),
+		pulling: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "insitu_image_pull_duration_seconds", Buckets: pullBuckets,
+			Help: "How long it took until images were seen to be on a node, from the first attempt to make a pod that pulls them.",
+		}, []string{"kind"}),
 	}
 }
 
 // Collectors returns what is to be registered.
 func (m *Metrics) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.updates, m.planning}
+	return []prometheus.Collector{m.updates, m.planning, m.pulls, m.pulling}
 }
 
 // Of returns the metrics of one kind; nil of nil.
@@ -57,13 +78,18 @@ func (m *Metrics) Of(kind schema.GroupVersionKind) *KindMetrics {
 		inPlace:   m.updates.WithLabelValues(name, wayInPlace),
 		recreated: m.updates.WithLabelValues(name, wayRecreate),
 		planning:  m.planning.WithLabelValues(name),
+		pulled:    m.pulls.WithLabelValues(name, resultPulled),
+		failed:    m.pulls.WithLabelValues(name, resultFailed),
+		givenUp:   m.pulls.WithLabelValues(name, resultGivenUp),
+		pulling:   m.pulling.WithLabelValues(name),
 	}
 }
 
 // KindMetrics count what is done to the pods of workloads of one kind.
 type KindMetrics struct {
-	inPlace, recreated prometheus.Counter
-	planning           prometheus.Observer
+	inPlace, recreated      prometheus.Counter
+	pulled, failed, givenUp prometheus.Counter
+	planning, pulling       prometheus.Observer
 }
 
 // makePlan makes a plan, and measures how long that takes.
@@ -75,6 +101,20 @@ func (e *Executor) makePlan(w inplace.Workload, now time.Time) inplace.Plan {
 	plan := inplace.MakePlan(w, now)
 	e.Metrics.planning.Observe(e.clock.Since(began).Seconds())
 	return plan
+}
+
+// countPull counts what has come of a pull since it was as before.
+func (e *Executor) countPull(before, after pullKnowledge, now time.Time) {
+	switch {
+	case e.Metrics == nil:
+	case after.proved && !before.proved:
+		e.Metrics.pulled.Inc()
+		e.Metrics.pulling.Observe(now.Sub(after.since).Seconds())
+	case after.gaveUp && !before.gaveUp:
+		e.Metrics.givenUp.Inc()
+	case after.state == inplace.PullFailed && before.state != inplace.PullFailed:
+		e.Metrics.failed.Inc()
+	}
 }
 
 // count counts a move to a revision that was carried out.

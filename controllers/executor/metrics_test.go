@@ -5,6 +5,7 @@ package executor
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -91,6 +92,44 @@ func TestPlanningIsTimed(t *testing.T) {
 	g.Expect(families[0].Metric[0].GetHistogram().GetSampleCount()).To(BeEquivalentTo(1))
 	g.Expect(metrics.Of(kind)).NotTo(BeNil())
 	g.Expect((*Metrics)(nil).Of(kind)).To(BeNil())
+}
+
+// TestPullsAreCounted: each outcome once, however often it is seen.
+func TestPullsAreCounted(t *testing.T) {
+	y, metrics := newYard(t, 3), NewMetrics()
+	y.rig.executor.Metrics = metrics.Of(kind)
+	y.workload.Target.Pull.Policy = appsv1beta1.PreferImagePull
+	counts := func() string {
+		of := func(result string) int {
+			return int(testutil.ToFloat64(metrics.pulls.WithLabelValues("StatefulSet.apps.kruise.io", result)))
+		}
+		return fmt.Sprintf("%d pulled, %d failed, %d given up", of(resultPulled), of(resultFailed), of(resultGivenUp))
+	}
+	took := func() float64 {
+		registry := prometheus.NewPedanticRegistry()
+		y.Expect(registry.Register(metrics.pulling)).To(Succeed())
+		families, err := registry.Gather()
+		y.Expect(err).NotTo(HaveOccurred())
+		return families[0].Metric[0].GetHistogram().GetSampleSum()
+	}
+	y.lists("node-0", "docker.io/library/nginx:latest")
+	y.taken()
+	y.Expect(y.pulling()).To(Equal([]string{"node-1", "node-2"}))
+	y.says("node-2", begun)
+	y.says("node-1", failed)
+	y.taken()
+	y.taken()
+	y.Expect(counts()).To(Equal("0 pulled, 1 failed, 0 given up"), "a node that has the image pulls nothing")
+	y.clock.Step(time.Minute)
+	y.says("node-2", pulled)
+	y.taken()
+	y.taken()
+	y.Expect(counts()).To(Equal("1 pulled, 1 failed, 0 given up"))
+	y.Expect(took()).To(BeNumerically("~", 63, 1), "seconds since the pod that pulls was made")
+	y.clock.Step(5 * time.Minute)
+	y.taken()
+	y.taken()
+	y.Expect(counts()).To(Equal("1 pulled, 1 failed, 1 given up"))
 }
 
 // slowClock takes a quarter of a second for everything.

@@ -196,13 +196,14 @@ func (p *pulls) look(ctx context.Context, plan inplace.Plan) {
 		}
 		p.looked.Insert(needed)
 		if puller := p.pullers[needed.name]; puller != nil {
-			needed.read(puller, p.now)
+			p.hear(needed, puller)
 		} else if needed.pod == nil {
 			unread = append(unread, needed)
 		}
 	}
 	workqueue.ParallelizeUntil(ctx, p.executor.Parallelism, len(unread), func(i int) { p.readNode(ctx, unread[i]) })
 	for needed := range p.looked {
+		before := *needed.pullKnowledge
 		if end := p.end(needed); !needed.proved && !end.IsZero() && !p.now.Before(end) {
 			needed.gaveUp = true
 			// What a quota or a policy says of one, it says of all.
@@ -211,8 +212,16 @@ func (p *pulls) look(ctx context.Context, plan inplace.Plan) {
 		if needed.isDone() {
 			p.known.settle(needed.Pull)
 		}
-		needed.gaveUp = needed.gaveUp || p.known.noPullers
+		needed.gaveUp = needed.gaveUp || !needed.proved && p.known.noPullers
+		p.executor.countPull(before, *needed.pullKnowledge, p.now)
 	}
+}
+
+// hear notes what a puller shows.
+func (p *pulls) hear(needed *wantedPull, puller *corev1.Pod) {
+	before := *needed.pullKnowledge
+	needed.read(puller, p.now)
+	p.executor.countPull(before, *needed.pullKnowledge, p.now)
 }
 
 // readNode reads a pod, and asks its node whether it has the images.
