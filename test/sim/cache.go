@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -35,7 +36,7 @@ func namesOf(kinds []setKind) []string {
 // is there: the initial list of an informer is a consistent read.
 type cache struct {
 	server  *server
-	trim    trimmer
+	trim    *trimmer
 	objects map[objectKey]client.Object
 	// read is how many events of each kind were delivered.
 	read map[string]int
@@ -43,7 +44,7 @@ type cache struct {
 	observe func(kind string, before, after client.Object)
 }
 
-func newCache(s *server, trim trimmer) *cache {
+func newCache(s *server, trim *trimmer) *cache {
 	c := &cache{server: s, trim: trim, objects: map[objectKey]client.Object{}, read: map[string]int{}}
 	for _, kind := range kinds {
 		for i := range s.log[kind] {
@@ -106,6 +107,10 @@ func (c *cache) apply(kind string, e *event) (before, after client.Object) {
 		c.objects[key] = e.object
 		return before, e.object
 	}
+	if selector := c.trim.selectors[kind]; selector != nil && !selector.Matches(labels.Set(e.object.GetLabels())) {
+		delete(c.objects, key) // a watch tells of it as of one that was deleted
+		return before, nil
+	}
 	if e.trimmed == nil {
 		e.trimmed = c.trim.of(e.object)
 	}
@@ -131,20 +136,23 @@ func (c *cache) list(kind string) []client.Object {
 	return found
 }
 
-// trimmer trims objects as the manager's cache does.
-type trimmer map[string]toolscache.TransformFunc
+// trimmer trims objects as the manager's cache does, and selects those that are in it, both by kind.
+type trimmer struct {
+	transforms map[string]toolscache.TransformFunc
+	selectors  map[string]labels.Selector
+}
 
-func newTrimmer() trimmer {
-	t := trimmer{}
+func newTrimmer() *trimmer {
+	t := &trimmer{map[string]toolscache.TransformFunc{}, map[string]labels.Selector{}}
 	for obj, options := range podcache.Options(nil).ByObject {
-		t[kindOf(obj)] = options.Transform
+		t.transforms[kindOf(obj)], t.selectors[kindOf(obj)] = options.Transform, options.Label
 	}
-	t[pullerKind] = t["Pod"]
+	t.transforms[pullerKind] = t.transforms["Pod"]
 	return t
 }
 
-func (t trimmer) of(obj client.Object) client.Object {
-	transform := t[kindOf(obj)]
+func (t *trimmer) of(obj client.Object) client.Object {
+	transform := t.transforms[kindOf(obj)]
 	if transform == nil {
 		return obj
 	}
