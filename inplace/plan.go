@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
@@ -62,8 +63,10 @@ type Workload struct {
 	// Beside are pods that count for nothing, and are not updated now. They serve, whatever was
 	// begun with them.
 	Beside []PodFacts
-	// Pullers are the pods that pull images for the others.
-	Pullers []*corev1.Pod
+	// Pullers are the pods that pull images for the others. PullerController is what is to
+	// control new ones; nil for the workload.
+	Pullers          []*corev1.Pod
+	PullerController *metav1.OwnerReference
 }
 
 // Move is a step that is to be carried out now.

@@ -98,6 +98,7 @@ const (
 	DeadlineSecondsAnnotation     = "insitu.dev/deadlineSeconds"
 	PodDisruptionBudgetAnnotation = "insitu.dev/podDisruptionBudget"
 	ResizeAnnotation              = "insitu.dev/resize"
+	ImagePullAnnotation           = "insitu.dev/imagePull"
 	// MaxUnavailableAnnotation is how many pods may be out of service at a time for an update
 	// in place, instead of what the strategy says: a number from 1, or a percentage from 1%
 	// to 100%, rounded up. Recreation goes by the strategy.

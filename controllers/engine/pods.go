@@ -6,7 +6,6 @@ package engine
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -15,8 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
-	"github.com/insitu-dev/insitu/controllers/executor"
 	"github.com/insitu-dev/insitu/controllers/podcache"
 	"github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/inplace"
@@ -78,19 +75,4 @@ func (c *Core) ObservePods(ctx context.Context, r *Round, isOwn func(*corev1.Pod
 func (c *Core) Release(ctx context.Context, r *Round) error {
 	r.Updating.Join(workload.Release(ctx, c.Client, r.Owner, r.Strays))
 	return nil
-}
-
-// deletePullers deletes the pods that pull images for a workload that is being deleted: nothing
-// would, if its pods are kept.
-func (c *Core) deletePullers(ctx context.Context, object client.Object) error {
-	list := &corev1.PodList{}
-	ofWorkload := client.MatchingLabels{appsv1beta1.PullerLabel: string(object.GetUID())}
-	if err := c.Client.List(ctx, list, client.InNamespace(object.GetNamespace()), ofWorkload); err != nil {
-		return fmt.Errorf("list pods that pull images: %w", err)
-	}
-	var errs []error
-	for i := range list.Items {
-		errs = append(errs, executor.DeletePuller(ctx, c.Client, &list.Items[i]))
-	}
-	return errors.Join(errs...)
 }

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/insitu-dev/insitu/controllers/executor"
 )
 
 // Phase is one part of a round.
@@ -52,7 +54,8 @@ func (s *Shell[O, S]) Reconcile(ctx context.Context, key types.NamespacedName, o
 	if object.GetDeletionTimestamp() != nil {
 		// The garbage collector deletes the pods, by their owner reference, or has them kept.
 		s.Metrics.Forget(key)
-		return ctrl.Result{}, s.deletePullers(ctx, object)
+		// Those that pull images are not of use any more, and would stay if the others are kept.
+		return ctrl.Result{}, executor.DeletePullers(ctx, s.Client, object)
 	}
 	set, err := s.Advance(ctx, object)
 	if reportErr := s.Report(ctx, set, err); reportErr != nil {

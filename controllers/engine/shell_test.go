@@ -18,6 +18,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/insitu-dev/insitu/controllers/podcache"
 )
 
 // toy is a set that only notes what is done with it.
@@ -41,6 +43,9 @@ func play(t *testing.T, object client.Object, phase, report error, second func(*
 	t.Helper()
 	var told []string
 	builder := fake.NewClientBuilder()
+	for _, index := range podcache.Indexes() {
+		builder = builder.WithIndex(index.Object, index.Field, index.Values)
+	}
 	if object != nil {
 		builder = builder.WithObjects(object)
 	}

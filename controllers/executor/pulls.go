@@ -5,6 +5,7 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/podcache"
 	"github.com/insitu-dev/insitu/inplace"
 )
 
@@ -35,7 +37,8 @@ const (
 
 // Puller says how images are pulled for the workloads of a kind.
 type Puller struct {
-	// Kind is that of the workloads, which own the pods that pull.
+	// Kind is that of the workloads, which control the pods that pull, unless the workload says
+	// what does.
 	Kind schema.GroupVersionKind
 	// Live reads nodes and pods as they are.
 	Live client.Reader
@@ -404,8 +407,39 @@ func DeletePuller(ctx context.Context, c client.Writer, puller *corev1.Pod) erro
 	return client.IgnoreNotFound(err)
 }
 
+// DeletePullers deletes the pods that pull images for a workload. The reader is of a cache with
+// the indexes of package podcache.
+func DeletePullers(ctx context.Context, c client.Client, workload client.Object) error {
+	list := &corev1.PodList{}
+	if err := podcache.Pullers(ctx, c, workload, list); err != nil {
+		return err
+	}
+	return deletePullers(ctx, c, list.Items)
+}
+
+// DeleteAllPullers deletes the pods that pull images for all workloads of a namespace.
+func DeleteAllPullers(ctx context.Context, c client.Client, namespace string) error {
+	list := &corev1.PodList{}
+	if err := c.List(ctx, list, client.InNamespace(namespace), client.HasLabels{appsv1beta1.PullerLabel}); err != nil {
+		return fmt.Errorf("list pods that pull images: %w", err)
+	}
+	return deletePullers(ctx, c, list.Items)
+}
+
+func deletePullers(ctx context.Context, c client.Writer, pullers []corev1.Pod) error {
+	var errs []error
+	for i := range pullers {
+		errs = append(errs, DeletePuller(ctx, c, &pullers[i]))
+	}
+	return errors.Join(errs...)
+}
+
 func (p *pulls) create(ctx context.Context, pull *wantedPull) {
-	puller := pull.Puller(p.owner, *metav1.NewControllerRef(p.owner, p.executor.Puller.Kind), pull.pod)
+	controller := p.workload.PullerController
+	if controller == nil {
+		controller = metav1.NewControllerRef(p.owner, p.executor.Puller.Kind)
+	}
+	puller := pull.Puller(p.owner, *controller, pull.pod)
 	pull.begin(p.now)
 	pull.again, pull.isDenied = p.now.Add(refusalPeriod), false // not sooner, should another client delete it
 	err := p.executor.client.Create(ctx, puller)

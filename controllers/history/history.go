@@ -53,6 +53,11 @@ func (r *Revision) Hash() string {
 	return r.object.Labels[appsv1beta1.ControllerRevisionHashLabel]
 }
 
+// Object returns the ControllerRevision. It must not be changed.
+func (r *Revision) Object() *appsv1.ControllerRevision {
+	return r.object
+}
+
 // InPlace returns the revision as the planner knows it, by the name that pods say.
 func (r *Revision) InPlace(name string) inplace.Revision {
 	revision := inplace.Revision{Name: name, Template: r.Template}

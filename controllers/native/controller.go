@@ -23,6 +23,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -72,9 +73,10 @@ type Reconciler struct {
 // indexes of package podcache that waits for its own writes
 // (client.CacheOptions.EnableReadYourWritesConsistency), live from the API server.
 func NewReconciler(kind Kind, c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock) *Reconciler {
+	carriesOut := executor.New(c, recorder, clock)
+	carriesOut.Puller = &executor.Puller{Kind: kind.groupVersionKind(), Live: live}
 	return &Reconciler{
-		kind: kind, client: c, live: live, recorder: recorder, clock: clock,
-		executor: executor.New(c, recorder, clock),
+		kind: kind, client: c, live: live, recorder: recorder, clock: clock, executor: carriesOut,
 	}
 }
 
@@ -91,12 +93,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := r.client.Get(ctx, request.NamespacedName, obj); err != nil {
 		r.metrics.ForgetIfGone(request.NamespacedName, err)
 		r.patience.forget(request.NamespacedName)
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+		if apierrors.IsNotFound(err) {
+			err = r.deletePullersOf(ctx, request.NamespacedName)
+		}
+		return ctrl.Result{}, err
 	}
 	held := obj.GetLabels()[native.HeldLabel]
 	if held == "" || held == native.Release || obj.GetDeletionTimestamp() != nil {
 		r.metrics.Forget(request.NamespacedName)
 		r.patience.forget(request.NamespacedName)
+	}
+	if held == "" || obj.GetDeletionTimestamp() != nil {
+		if err := executor.DeletePullers(ctx, r.client, obj); err != nil {
+			return ctrl.Result{}, err
+		}
 	}
 	if obj.GetDeletionTimestamp() != nil {
 		return ctrl.Result{}, nil
@@ -132,6 +142,9 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) error {
 		return err
 	}
 	if err := s.observe(ctx, r, s); err != nil {
+		return err
+	}
+	if err := s.observePullers(ctx, r.client); err != nil {
 		return err
 	}
 	if s.invalid != nil && !s.mustStop() && !s.goesBack() {

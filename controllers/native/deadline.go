@@ -129,6 +129,8 @@ func (s *scope) mayExpire() bool {
 		return false
 	case s.goesBack() && (!s.Planned || !s.isDone()):
 		return false // Kubernetes would not bring its pods back
+	case s.Planned && s.waitsForImages():
+		return false // Kubernetes would take them out of service without their images
 	case s.Planned && (s.keeps() > 0 || s.isKeptBack() && s.isWhole()):
 		return false // Kubernetes would update those, too
 	case isPlanned && len(s.Plan.Blockers) == 0:
@@ -156,6 +158,8 @@ func (s *scope) isInTheWay(b inplace.Blocker) bool {
 		return false // it waits for others, or for its time
 	case inplace.ReasonDisruptionBudget:
 		return false
+	case inplace.ReasonImagePull, inplace.ReasonImageNotPullable:
+		return false // it goes on without by itself, if the user has not asked to wait
 	case inplace.ReasonNewPod:
 		return true // only Kubernetes' own deadline tells its clients that the new pod does not come up
 	case inplace.ReasonResizeDeferred:

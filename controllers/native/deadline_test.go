@@ -172,6 +172,27 @@ var _ = Describe("A hold without progress", func() {
 		Entry("that has no deadline", func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = ptr.To[int32](2147483647) }),
 	)
 
+	It("goes on while images that are required are not on the nodes of its pods", func() {
+		d := w.deployment(func(d *appsv1.Deployment) { d.Annotations[apinative.ImagePullAnnotation] = "{}" })
+		w.pods(w.replicaSet(d, "old", oldImage, 2))
+		for _, status := range []corev1.ContainerState{
+			{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}},
+			{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "not found"}},
+		} {
+			for range 3 {
+				reconcile()
+				reconcile() // one that failed long ago is deleted, and made again
+				w.pullers(status)
+				reconcile()
+				Expect(isHeld()).To(BeTrue())
+				w.clock.Step(time.Hour)
+			}
+		}
+		for _, name := range []string{"web-old-0", "web-old-1"} {
+			Expect(get(w, &corev1.Pod{}, name).Labels).NotTo(HaveKey("insitu.dev/drained"))
+		}
+	})
+
 	It("goes on when its pods go back to what their ReplicaSet has: nothing else would bring them there", func() {
 		d := w.deployment(func(d *appsv1.Deployment) { d.Spec.Template = template(oldImage) })
 		rs := w.replicaSet(d, "old", oldImage, 2)

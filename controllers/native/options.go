@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"slices"
@@ -49,6 +50,7 @@ var parsers = map[string]parser{
 	native.DeadlineSecondsAnnotation:     parseDeadline,
 	native.PodDisruptionBudgetAnnotation: parsePodDisruptionBudget,
 	native.ResizeAnnotation:              parseResize,
+	native.ImagePullAnnotation:           parseImagePull,
 	native.MaxUnavailableAnnotation:      parseMaxUnavailable,
 	native.PausedAnnotation:              parsePaused,
 	native.PartitionAnnotation:           parsePartition,
@@ -167,14 +169,48 @@ const resizeValues = `accepted is JSON of these keys and values: ` +
 	`"deferredTimeoutSeconds":from 1,"maxConcurrent":from 1 or "1%" to "100%","drift":"Leave" or "Enforce"}`
 
 func parseResize(o *options, value string) error {
-	policy := &appsv1beta1.ResizePolicy{}
-	decoder := json.NewDecoder(bytes.NewBufferString(value))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(policy); err != nil || decoder.More() || !isResizePolicy(policy) {
+	policy := decode[appsv1beta1.ResizePolicy](value)
+	if policy == nil || !isResizePolicy(policy) {
 		return errors.New(resizeValues)
 	}
 	o.strategy.Resize = policy
 	return nil
+}
+
+// decode reads a value of JSON; nil if it is none, is null, or has unknown fields.
+func decode[T any](value string) *T {
+	decoder := json.NewDecoder(bytes.NewBufferString(value))
+	decoder.DisallowUnknownFields()
+	var into *T
+	if err := decoder.Decode(&into); err != nil {
+		return nil
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil // there is more
+	}
+	return into
+}
+
+// imagePullValues are the accepted values of the fields of an ImagePullPolicy.
+const imagePullValues = `accepted is JSON of these keys and values: ` +
+	`{"policy":"Require", "Prefer" or "None","timeoutSeconds":from 1,"parallelism":from 1}`
+
+func parseImagePull(o *options, value string) error {
+	policy := decode[appsv1beta1.ImagePullPolicy](value)
+	accepted := []appsv1beta1.ImagePullPolicyType{"", appsv1beta1.RequireImagePull, appsv1beta1.PreferImagePull, appsv1beta1.NoImagePull}
+	if policy == nil || !slices.Contains(accepted, policy.Policy) ||
+		ptr.Deref(policy.TimeoutSeconds, 1) < 1 || ptr.Deref(policy.Parallelism, 1) < 1 {
+		return errors.New(imagePullValues)
+	}
+	o.strategy.ImagePull = policy
+	return nil
+}
+
+// mayRequireImages reports whether the value of an option, which need not be as accepted, may be
+// meant to have pods wait for their images.
+func mayRequireImages(value string) bool {
+	policy := decode[appsv1beta1.ImagePullPolicy](value)
+	return policy == nil || requiresImages(policy)
 }
 
 func isResizePolicy(policy *appsv1beta1.ResizePolicy) bool {

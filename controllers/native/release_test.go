@@ -111,6 +111,8 @@ var _ = Describe("Options that are not accepted", func() {
 	},
 		Entry("in another spelling", apinative.PausedAnnotation, "yes", "5"),
 		Entry("at a partition in another spelling", apinative.PartitionAnnotation, "two", "5"),
+		Entry("for its images, in another spelling", apinative.ImagePullAnnotation, "Require", "5"),
+		Entry("for its images, beside another option", short.Spec, apinative.ImagePullAnnotation, "{}", "soon"),
 		Entry("beside another option", apinative.PausedAnnotation, "true", "soon"),
 		Entry("at a partition, beside another option", apinative.PartitionAnnotation, "1", "soon"),
 	)

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/insitu-dev/insitu/apis/native"
+	"github.com/insitu-dev/insitu/controllers/executor"
 	"github.com/insitu-dev/insitu/controllers/gates"
 )
 
@@ -29,8 +30,8 @@ const (
 
 // ReleaseAll releases every held workload in the given namespaces, in all of them if
 // none is given, and tells of each: Kubernetes then goes on with their rollouts. Pods that
-// an update left behind at another revision are evicted, and pods that were taken out of
-// service serve again. It is for an uninstall, after which no manager does it. What
+// an update left behind at another revision are evicted, pods that pull images are deleted, and pods
+// that were taken out of service serve again. It is for an uninstall, after which no manager does it. What
 // cannot be released or evicted is in the error, and does not keep the others.
 func ReleaseAll(ctx context.Context, c client.Client, namespaces []string, out io.Writer) error {
 	if len(namespaces) == 0 {
@@ -43,6 +44,9 @@ func ReleaseAll(ctx context.Context, c client.Client, namespaces []string, out i
 		}
 	}
 	errs = append(errs, evictAllLeftovers(ctx, c, namespaces, out), gates.LetAllServe(ctx, c, namespaces, releasePatience, out))
+	for _, namespace := range namespaces { // last: a manager that still runs may make others
+		errs = append(errs, executor.DeleteAllPullers(ctx, c, namespace))
+	}
 	return errors.Join(errs...)
 }
 

@@ -94,13 +94,14 @@ func (s *scope) readOptions() {
 }
 
 // mustStop reports whether a workload whose options are not as accepted stays held all the
-// same: its user wants no recreation, or has asked to stop, in whatever spelling.
+// same: its user wants no recreation, or has asked to stop, or for images first, in whatever spelling.
 func (s *scope) mustStop() bool {
 	annotations := s.object.GetAnnotations()
 	paused, isPaused := annotations[native.PausedAnnotation]
 	partition, isParted := annotations[native.PartitionAnnotation]
+	pull, isPulled := annotations[native.ImagePullAnnotation]
 	return s.options.policy == appsv1beta1.InPlaceOnlyPodUpdateStrategyType || s.spec.isPaused ||
-		isPaused && paused != "false" || isParted && partition != "0"
+		isPaused && paused != "false" || isParted && partition != "0" || isPulled && mayRequireImages(pull)
 }
 
 // readTemplate reads the template of the spec.
@@ -264,6 +265,7 @@ func (s *scope) workloadFacts() inplace.Workload {
 		Ordered:              s.spec.ordered,
 		Pods:                 slices.Clone(s.pods),
 		Condemned:            s.condemned,
+		PullerController:     s.pullerController(),
 	}
 	if s.kind != Deployment {
 		facts.Current = s.target // a held workload makes all pods at its newest revision

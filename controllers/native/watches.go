@@ -30,6 +30,7 @@ import (
 	"github.com/insitu-dev/insitu/controllers/executor"
 	"github.com/insitu-dev/insitu/controllers/podcache"
 	workloads "github.com/insitu-dev/insitu/controllers/workload"
+	"github.com/insitu-dev/insitu/inplace"
 )
 
 // Add adds the controllers of all kinds, and that of [Leftovers], to a manager, whose client must show its own
@@ -99,20 +100,17 @@ func withoutStatus(obj client.Object) map[string]string {
 	return annotations
 }
 
-// heldOwner maps an object to the held workload that it belongs to. Workloads
-// without the opt-in, and those at rest, are reconciled for one thing only: a ReplicaSet that
-// still tells of a hold.
+// heldOwner maps an object to the held workload that it belongs to. One at rest is reconciled for
+// a ReplicaSet that still tells of a hold, and any one, also without the opt-in, for a pod that still
+// pulls images.
 func (r *Reconciler) heldOwner(ctx context.Context, obj client.Object) []reconcile.Request {
-	owner := metav1.GetControllerOfNoCopy(obj)
-	if r.kind == Deployment && workloads.IsKind(owner, appsv1.SchemeGroupVersion.WithKind("ReplicaSet")) {
-		rs := &appsv1.ReplicaSet{}
-		if !r.read(ctx, obj.GetNamespace(), owner.Name, rs) {
-			return nil
-		}
-		owner = metav1.GetControllerOfNoCopy(rs)
-	}
-	if !workloads.IsKind(owner, r.kind.groupVersionKind()) {
+	owner := r.ownerOf(ctx, obj)
+	if owner == nil {
 		return nil
+	}
+	request := []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: obj.GetNamespace(), Name: owner.Name}}}
+	if pod, isPod := obj.(*corev1.Pod); isPod && inplace.IsPuller(pod) {
+		return request
 	}
 	held := r.kind.newObject()
 	if !r.read(ctx, obj.GetNamespace(), owner.Name, held) {
@@ -121,7 +119,36 @@ func (r *Reconciler) heldOwner(ctx context.Context, obj client.Object) []reconci
 	if _, isReplicaSet := obj.(*appsv1.ReplicaSet); held.GetLabels()[native.HeldLabel] == "" && (!isReplicaSet || !tellsOfHold(obj)) {
 		return nil
 	}
-	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(held)}}
+	return request
+}
+
+// ownerOf returns the workload of the kind that controls an object, itself or by another object
+// between them; nil if there is none.
+func (r *Reconciler) ownerOf(ctx context.Context, obj client.Object) *metav1.OwnerReference {
+	owner := metav1.GetControllerOfNoCopy(obj)
+	if between := r.newBetween(owner); between != nil {
+		if !r.read(ctx, obj.GetNamespace(), owner.Name, between) {
+			return nil
+		}
+		owner = metav1.GetControllerOfNoCopy(between)
+	}
+	if !workloads.IsKind(owner, r.kind.groupVersionKind()) {
+		return nil
+	}
+	return owner
+}
+
+// newBetween returns an empty object of the kind of an owner that belongs to a workload itself;
+// nil for another.
+func (r *Reconciler) newBetween(owner *metav1.OwnerReference) client.Object {
+	switch {
+	case r.kind == Deployment && workloads.IsKind(owner, appsv1.SchemeGroupVersion.WithKind("ReplicaSet")):
+		return &appsv1.ReplicaSet{}
+	case r.kind != Deployment && workloads.IsKind(owner, appsv1.SchemeGroupVersion.WithKind("ControllerRevision")):
+		return &appsv1.ControllerRevision{} // it controls pods that pull images
+	default:
+		return nil
+	}
 }
 
 // drainingOwners maps an EndpointSlice to the held workloads that wait for a pod to

@@ -20,6 +20,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	apinative "github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/controllers/history"
 	"github.com/insitu-dev/insitu/controllers/native"
@@ -225,6 +226,19 @@ func (w *world) labelRevision(pod *corev1.Pod, of *appsv1.Deployment) {
 	pod.Labels["controller-revision-hash"] = revision.Hash()
 	Expect(w.api.Update(w.ctx, pod)).To(Succeed())
 	w.run(pod, "2")
+}
+
+// pullers lets the kubelet say how the container is of each pod that pulls an image.
+func (w *world) pullers(container corev1.ContainerState) {
+	GinkgoHelper()
+	pods := &corev1.PodList{}
+	Expect(w.live.List(w.ctx, pods, client.InNamespace(w.namespace), client.HasLabels{appsv1beta1.PullerLabel})).To(Succeed())
+	Expect(pods.Items).To(HaveLen(1), "one for the node")
+	before := pods.Items[0].DeepCopy()
+	pods.Items[0].Status = corev1.PodStatus{
+		Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{{Name: "pull-0", Image: newImage, State: container}},
+	}
+	Expect(w.api.Status().Patch(w.ctx, &pods.Items[0], client.MergeFrom(before))).To(Succeed())
 }
 
 // play lets the kubelet and the controller of ReplicaSets do what they would: run

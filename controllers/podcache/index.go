@@ -38,6 +38,7 @@ func Indexes() []Index {
 		{&appsv1.ControllerRevision{}, OwnerIndex, ownerOf},
 		{&appsv1.ReplicaSet{}, OwnerIndex, ownerOf},
 		{&corev1.Pod{}, DrainingIndex, drainingOf},
+		{&corev1.Pod{}, PullerIndex, pulledFor},
 		{&discoveryv1.EndpointSlice{}, TargetIndex, targetsOf},
 	}
 }

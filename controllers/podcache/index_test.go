@@ -109,6 +109,24 @@ func TestByOwnerWithoutIndexSaysWhatItListed(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("list *v1.PodList in namespace shop by owner 1")))
 }
 
+func TestPullers(t *testing.T) {
+	g := NewWithT(t)
+	puller := func(namespace, name, workload string) *corev1.Pod {
+		pod := &corev1.Pod{ObjectMeta: meta(namespace, name, nil)}
+		pod.Labels = map[string]string{appsv1beta1.PullerLabel: workload}
+		return pod
+	}
+	reader := readerOf(t,
+		puller("shop", "web-pull-a", "1"), puller("shop", "db-pull-a", "2"), puller("bank", "web-pull-a", "1"),
+		&corev1.Pod{ObjectMeta: meta("shop", "web-0", ownedBy("1", true))},
+	)
+	workload := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", UID: "1"}}
+
+	pods := &corev1.PodList{}
+	g.Expect(Pullers(t.Context(), reader, workload, pods)).To(Succeed())
+	g.Expect(names(pods.Items)).To(ConsistOf("web-pull-a"))
+}
+
 func TestDraining(t *testing.T) {
 	g := NewWithT(t)
 	pod := func(namespace, name string, status corev1.ConditionStatus) *corev1.Pod {

@@ -28,8 +28,10 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/test/observe"
+	"github.com/insitu-dev/insitu/test/short"
 )
 
 // The kinds of Kubernetes whose rollouts go in place.
@@ -226,6 +228,14 @@ func (b builtin) livePods(ctx context.Context) []corev1.Pod {
 	})
 }
 
+// pullers returns the pods that pull images.
+func (b builtin) pullers(ctx context.Context) []corev1.Pod {
+	GinkgoHelper()
+	list := &corev1.PodList{}
+	Expect(api.List(ctx, list, client.InNamespace(b.namespace), client.HasLabels{appsv1beta1.PullerLabel})).To(Succeed())
+	return list.Items
+}
+
 // surge returns the ReplicaSet of the pod that a hold makes more; nil if there is none.
 func (b builtin) surge(ctx context.Context) *appsv1.ReplicaSet {
 	GinkgoHelper()
@@ -338,6 +348,14 @@ func expectRecreated(before, after []observe.Pod, image string) {
 	Expect(after).To(HaveLen(len(before)))
 	Expect(images(after)).To(HaveEach(image))
 	Expect(uids(after)).NotTo(ContainElement(BeElementOf(uids(before))))
+}
+
+// shortOfSets puts a spec that all kinds have into the short run for StatefulSets only.
+func shortOfSets(kind string) Labels {
+	if kind == statefulSet {
+		return short.Spec
+	}
+	return Label()
 }
 
 // forEachKind makes specs for each kind.

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubectl/pkg/util/podutils"
+	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/apis/native"
@@ -96,6 +97,31 @@ var _ = forEachKind("A rollout", func(kind string) {
 		after := web.updated(ctx)
 		Expect(uids(after)).To(ConsistOf(uids(before)))
 		Expect(images(after)).To(HaveEach(nginxAlpine))
+	})
+
+	It("takes no pod out of service for an image that no node can pull", shortOfSets(kind), func(ctx context.Context) {
+		before := web.start(ctx, web.manifest(nginxAlpine))
+		web.annotate(ctx, native.ImagePullAnnotation, ptr.To("{}"))
+		web.setImage(ctx, nginxMissing)
+		var pullers []corev1.Pod
+		Eventually(ctx, func(g Gomega, ctx context.Context) {
+			g.Expect(web.annotation(ctx, native.StatusAnnotation)).To(And(ContainSubstring(nginxMissing), ContainSubstring("ErrImagePull")))
+			pullers = web.pullers(ctx)
+			g.Expect(pullers).NotTo(BeEmpty())
+		}).Should(Succeed())
+		Consistently(ctx, func(g Gomega, ctx context.Context) {
+			found := web.pods(ctx)
+			for _, pod := range before {
+				g.Expect(found).To(ContainElement(And(HaveField("UID", pod.UID), HaveField("Image", nginxAlpine), HaveField("Ready", true), HaveField("Restarts", pod.Restarts))))
+			}
+			for _, puller := range web.pullers(ctx) {
+				g.Expect(metav1.GetControllerOf(&puller)).NotTo(BeNil(), "a node with it could not be drained")
+			}
+		}).WithTimeout(5 * time.Second).Should(Succeed())
+
+		web.setImage(ctx, nginxLatest)
+		expectInPlace(before, web.updated(ctx), 1)
+		Eventually(ctx, web.pullers).Should(BeEmpty(), "nothing is left behind")
 	})
 
 	It("goes from an image that does not exist to a third one", func(ctx context.Context) {

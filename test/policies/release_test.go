@@ -12,6 +12,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -59,6 +60,20 @@ func withoutTemplate(workload *unstructured.Unstructured) any {
 	delete(spec, "template")
 
 	return spec
+}
+
+// TestReleaseAllDeletesPullers: no manager would, when it is gone.
+func TestReleaseAllDeletesPullers(t *testing.T) {
+	g, u := NewWithT(t), newUser(t)
+	puller := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-pull-0", Labels: map[string]string{appsv1beta1.PullerLabel: "uid"}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "pull-0", Image: "nginx:2"}}},
+	}
+	must(t, u.c.Create(t.Context(), puller))
+
+	g.Expect(controllers.ReleaseAll(t.Context(), u.c, nil, &strings.Builder{})).To(Succeed())
+
+	g.Expect(apierrors.IsNotFound(u.c.Get(t.Context(), client.ObjectKeyFromObject(puller), puller))).To(BeTrue())
 }
 
 // TestReleaseAllEndsDrains: no manager would take the label off afterwards, and with the next

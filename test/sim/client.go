@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/podcache"
 )
 
 // errDead is what a manager gets that was killed.
@@ -138,11 +139,16 @@ func (c *managerClient) List(_ context.Context, list client.ObjectList, opts ...
 	if err := meta.SetList(list, found); err != nil {
 		return err
 	}
-	isOfPullers := options.LabelSelector != nil && strings.HasPrefix(options.LabelSelector.String(), appsv1beta1.PullerLabel)
-	if c.listed != nil && !isOfPullers {
+	if c.listed != nil && !isOfPullers(options) {
 		c.listed(list)
 	}
 	return nil
+}
+
+// isOfPullers reports whether a list is of pods that pull images: it tells nothing of the others.
+func isOfPullers(options *client.ListOptions) bool {
+	return options.LabelSelector != nil && strings.HasPrefix(options.LabelSelector.String(), appsv1beta1.PullerLabel) ||
+		options.FieldSelector != nil && strings.HasPrefix(options.FieldSelector.String(), podcache.PullerIndex)
 }
 
 func (c *managerClient) Create(_ context.Context, obj client.Object, opts ...client.CreateOption) error {

@@ -110,10 +110,15 @@ func (m *manager) observe(kind string, before, after client.Object) {
 			return
 		}
 	}
-	if m.world.native != nil && kind != m.world.native.key().kind && !m.showsHold() && !tellsOfHold(after) {
+	if m.world.native != nil && !m.isMapped(kind, after) {
 		return
 	}
 	m.queue(m.world.clock.Now())
+}
+
+// isMapped reports whether what happens to an object is mapped to the native workload.
+func (m *manager) isMapped(kind string, after client.Object) bool {
+	return kind == m.world.native.key().kind || kind == pullerKind || m.showsHold() || tellsOfHold(after)
 }
 
 // showsHold reports whether the cache shows a native workload as held: nothing of

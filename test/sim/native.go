@@ -126,7 +126,10 @@ func (n *nativeWorkload) manifest() client.Object {
 		meta.Labels[native.UpdatePolicyLabel] = string(w.policy)
 	}
 	if n.world.settings.gracePeriod > 0 {
-		meta.Annotations = map[string]string{native.GracePeriodSecondsAnnotation: fmt.Sprint(int(n.world.settings.gracePeriod / time.Second))}
+		metav1.SetMetaDataAnnotation(&meta, native.GracePeriodSecondsAnnotation, fmt.Sprint(int(n.world.settings.gracePeriod/time.Second)))
+	}
+	if pull := n.world.settings.imagePull(); pull != nil {
+		metav1.SetMetaDataAnnotation(&meta, native.ImagePullAnnotation, fmt.Sprintf(`{"timeoutSeconds":%d}`, *pull.TimeoutSeconds))
 	}
 	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"app": setName}}
 	template := n.world.settings.template(w.revision)

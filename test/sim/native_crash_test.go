@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -138,32 +139,54 @@ func (r nativeRollout) rest(g Gomega, w *World, words string) {
 	g.Expect(w.failure).NotTo(HaveOccurred(), "%s\n%s", words, w.story)
 }
 
+// nativePullRollouts are those whose images are pulled before.
+var nativePullRollouts = []nativeRollout{
+	{"Deployment, pulled before", nativecontroller.Deployment, 3, plain, toNative("b"), "1 app:a, 3 app:b with 3"},
+	{"Deployment, pulled before, without a pod more", nativecontroller.Deployment, 3, func(w *wish) { w.surge = 0 }, toNative("b"), "1 app:a, 2 app:b with 3"},
+	{"StatefulSet, pulled before", nativecontroller.StatefulSet, 3, plain, toNative("b"), ""},
+	{"StatefulSet, overtaken while it is pulled", nativecontroller.StatefulSet, 3, plain, func(n *nativeWorkload) {
+		n.to(nativeRevisionNamed("missing"))
+		n.world.settleOr(20 * time.Second)
+		n.to(nativeRevisionNamed("b"))
+	}, ""},
+	{"DaemonSet, pulled before", nativecontroller.DaemonSet, 3, plain, toNative("b"), ""},
+}
+
 // For each rollout, the manager dies before and after every single write, and loses
 // the answer to it: what it leaves is the same in the end.
 func TestNativeCrashAtEveryWrite(t *testing.T) {
 	t.Parallel()
-	for _, r := range nativeRollouts {
-		t.Run(r.name, func(t *testing.T) {
-			t.Parallel()
-			g := NewWithT(t)
-			w, before := r.begin(g)
-			r.rest(g, w, "undisturbed")
-			undisturbed, writes := r.outcome(w, before), w.log
-			g.Expect(undisturbed).To(HavePrefix(fmt.Sprintf("%d kept", r.kept)), w.story.String())
-			g.Expect(undisturbed).To(HaveSuffix("; "+r.history), w.story.String())
-			for k := 1; k <= len(writes); k++ {
-				if isLeftOut(k, 3) {
-					continue
-				}
-				for _, special := range fatesOf(k) {
-					words := fmt.Sprintf("%s: write %d of %d, %s", special, k, len(writes), writes[k-1])
-					w, before := r.begin(g)
-					w.fate = disturbing(k, special)
-					r.rest(g, w, words)
-					g.Expect(r.outcome(w, before)).To(Equal(undisturbed), "%s\n%s", words, w.story)
-				}
-			}
-		})
+	pulled := reference()
+	ahead(&pulled)
+	for s, rollouts := range map[*settings][]nativeRollout{ptr.To(reference()): nativeRollouts, &pulled: nativePullRollouts} {
+		for _, r := range rollouts {
+			t.Run(r.name, func(t *testing.T) {
+				t.Parallel()
+				r.crashAtEveryWrite(t, *s)
+			})
+		}
+	}
+}
+
+func (r nativeRollout) crashAtEveryWrite(t *testing.T, s settings) {
+	t.Helper()
+	g := NewWithT(t)
+	w, before := r.beginWith(g, s)
+	r.rest(g, w, "undisturbed")
+	undisturbed, writes := r.outcome(w, before), w.log
+	g.Expect(undisturbed).To(HavePrefix(fmt.Sprintf("%d kept", r.kept)), w.story.String())
+	g.Expect(undisturbed).To(HaveSuffix("; "+r.history), w.story.String())
+	for k := 1; k <= len(writes); k++ {
+		if isLeftOut(k, 3) {
+			continue
+		}
+		for _, special := range fatesOf(k) {
+			words := fmt.Sprintf("%s: write %d of %d, %s", special, k, len(writes), writes[k-1])
+			w, before := r.beginWith(g, s)
+			w.fate = disturbing(k, special)
+			r.rest(g, w, words)
+			g.Expect(r.outcome(w, before)).To(Equal(undisturbed), "%s\n%s", words, w.story)
+		}
 	}
 }
 

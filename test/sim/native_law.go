@@ -115,7 +115,11 @@ func (l *nativeLaw) judge(w write) {
 		}
 		if was && is && (before.Generation != after.Generation && !w.isAbout("patch Pod/resize") || isKeptOut(after) && !isKeptOut(before)) {
 			l.checkBudget(w)
+			l.checkPulled(w, before, after)
 		}
+	case w.isAbout("create " + pullerKind):
+		l.n.world.law.checkPullers()
+	case w.isAbout("delete " + pullerKind):
 	case w.isAbout("patch " + kindOf(l.n.manifest())):
 		if w.before != nil && isHeld(w.before) && !isHeld(l.n.object()) {
 			l.releasedAt = l.n.world.clock.Now()
@@ -421,6 +425,9 @@ func (l *nativeLaw) whatIsMissing() string {
 	pods := l.n.pods()
 	if len(pods) != l.n.replicas() {
 		say("there are %d pods instead of %d", len(pods), l.n.replicas())
+	}
+	if left := slices.Sorted(maps.Keys(l.n.world.pullers())); len(left) > 0 {
+		say("%v are left", left)
 	}
 	for _, pod := range pods {
 		if !l.waitsForRollout(pod) {

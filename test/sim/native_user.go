@@ -228,6 +228,10 @@ func firstWish() wish {
 // it to rest.
 func RunNative(choices *Choices) Result {
 	s, kind, first := chosenNative(choices)
+	return runNative(choices, s, kind, first)
+}
+
+func runNative(choices *Choices, s settings, kind nativecontroller.Kind, first wish) Result {
 	w, err := newNativeWorld(choices, s, kind, first)
 	if err != nil {
 		return Result{Err: err, Coverage: NewCoverage()}

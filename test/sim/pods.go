@@ -55,6 +55,12 @@ func part(obj client.Object, name string) reflect.Value {
 // specOf returns the spec of an object, to be read.
 func specOf(obj client.Object) any { return part(obj, "Spec").Interface() }
 
+// templateOf returns the template of a workload, to be read.
+func templateOf(obj client.Object) corev1.PodTemplateSpec {
+	template, _ := reflect.TypeAssert[corev1.PodTemplateSpec](part(obj, "Spec").FieldByName("Template"))
+	return template
+}
+
 // hasStatus reports whether objects have a status that only writes to it change.
 func hasStatus(obj client.Object) bool {
 	switch kind := kindOf(obj); kind {

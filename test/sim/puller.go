@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,6 +30,13 @@ func RunPulls(choices *Choices) Result {
 	s := chosen(choices)
 	s.ahead, s.pullTime, s.rejects = true, 1+choices.intN(20), pick(choices, []int{0, 0, 8, 3})
 	return run(choices, s)
+}
+
+// RunNativePulls is RunNative for a workload whose images are pulled before.
+func RunNativePulls(choices *Choices) Result {
+	s, kind, first := chosenNative(choices)
+	s.ahead, s.pullTime, s.rejects = true, 1+choices.intN(20), pick(choices, []int{0, 0, 8, 3})
+	return runNative(choices, s, kind, first)
 }
 
 // imagePull returns what the set says of pulls: nothing goes on for want of an answer, in the time
@@ -125,17 +133,40 @@ func (l *law) checkPulled(w write) {
 	if !serves || !l.world.settings.ahead || l.seenSet == nil || lifecycleStateOf(after) == appsv1beta1.LifecycleStatePreparingDelete {
 		return // one that is to be deleted gets no image
 	}
-	i := slices.IndexFunc(l.world.nodes, func(k *kubelet) bool { return k.node == before.Spec.NodeName })
-	if i < 0 {
+	wanted := l.seenSet.Spec.Template.Spec
+	if before.Generation != after.Generation {
+		wanted = after.Spec
+	}
+	l.world.checkOnNode(w, before, wanted)
+}
+
+// checkPulled asserts that no pod that serves is taken out of service for images that are not on its
+// node.
+func (l *nativeLaw) checkPulled(w write, before, after *corev1.Pod) {
+	shown := l.seen[before.Name]
+	if l.seenObject == nil || shown == nil || inplace.IsBroken(shown) {
 		return
 	}
-	was, wanted := images(before), images(&corev1.Pod{Spec: l.seenSet.Spec.Template.Spec})
-	if before.Generation != after.Generation {
-		wanted = images(after)
+	isChanged, serves := before.Generation != after.Generation, conditionIs(before, corev1.PodReady, corev1.ConditionTrue)
+	_, mayGo := l.seenObject.(*appsv1.Deployment) // to be made by another ReplicaSet
+	switch {
+	case isChanged && (serves || mayGo):
+		l.n.world.checkOnNode(w, before, after.Spec)
+	case !isChanged && serves && !mayGo:
+		l.n.world.checkOnNode(w, before, templateOf(l.seenObject).Spec)
 	}
+}
+
+// checkOnNode asserts that the images that a pod is to have instead of its own are on its node.
+func (w *World) checkOnNode(taken write, pod *corev1.Pod, spec corev1.PodSpec) {
+	i := slices.IndexFunc(w.nodes, func(k *kubelet) bool { return k.node == pod.Spec.NodeName })
+	if i < 0 || !w.settings.ahead {
+		return
+	}
+	was, wanted := images(pod), images(&corev1.Pod{Spec: spec})
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		if image := wanted[name]; was[name] != "" && !means(was[name], image) && !l.world.nodes[i].images.has.Has(contentOf(image)) {
-			l.world.violate("%s takes the pod out of service for %s, which is not on %s", w.words, image, before.Spec.NodeName)
+		if image := wanted[name]; was[name] != "" && !means(was[name], image) && !w.nodes[i].images.has.Has(contentOf(image)) {
+			w.violate("%s takes the pod out of service for %s, which is not on %s", taken.words, image, pod.Spec.NodeName)
 		}
 	}
 }

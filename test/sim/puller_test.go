@@ -12,13 +12,24 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+
+	nativecontroller "github.com/insitu-dev/insitu/controllers/native"
 )
 
-var pullSeeds = flag.Int("pull-seeds", 100, "how many random runs whose images are pulled before")
+var (
+	pullSeeds       = flag.Int("pull-seeds", 100, "how many random runs whose images are pulled before")
+	nativePullSeeds = flag.Int("native-pull-seeds", 30, "how many of them of native workloads")
+)
 
 func TestPullSeeds(t *testing.T) { runSeeds(t, "FuzzPulls", *pullSeeds, RunPulls) }
 
 func FuzzPulls(f *testing.F) { fuzz(f, RunPulls) }
+
+func TestNativePullSeeds(t *testing.T) {
+	runSeeds(t, "FuzzNativePulls", *nativePullSeeds, RunNativePulls)
+}
+
+func FuzzNativePulls(f *testing.F) { fuzz(f, RunNativePulls) }
 
 func ahead(s *settings) { s.ahead, s.pullTime = true, 3 }
 
@@ -32,6 +43,58 @@ var pullRollouts = []rollout{
 		w.settleOr(20 * time.Second)
 		to("b")(w)
 	}},
+}
+
+// An image that no node can pull takes no pod of a workload of Kubernetes out of service, also when
+// its deadline is over; the right one goes on.
+func TestNativePulls(t *testing.T) {
+	for _, kind := range nativecontroller.Kinds() {
+		t.Run(string(kind), func(t *testing.T) {
+			g := NewWithT(t)
+			s := reference()
+			ahead(&s)
+			r := nativeRollout{kind: kind, wish: plain, change: toNative("missing")}
+			w, before := r.beginWith(g, s)
+			for range 2 * defaultDeadline {
+				w.step()
+				g.Expect(w.failure).NotTo(HaveOccurred(), w.story.String())
+			}
+			g.Expect(isHeld(w.native.object())).To(BeTrue())
+			serving := 0
+			for _, pod := range w.native.pods() {
+				if before[pod.UID] && w.native.isAvailable(pod) {
+					serving++
+				}
+			}
+			g.Expect(serving).To(Equal(3), w.story.String())
+
+			toNative("b")(w.native)
+			r.rest(g, w, "with the right image")
+			g.Expect(r.outcome(w, before)).To(HavePrefix("3 kept, 3 restarts"), w.story.String())
+		})
+	}
+}
+
+// A user who ends the hold while images are pulled is left no pod that pulls.
+func TestNativePullsEndWithTheHold(t *testing.T) {
+	for _, kind := range nativecontroller.Kinds() {
+		t.Run(string(kind), func(t *testing.T) {
+			g := NewWithT(t)
+			s := reference()
+			ahead(&s)
+			r := nativeRollout{kind: kind, wish: plain, change: toNative("b")}
+			w, _ := r.beginWith(g, s)
+			for range 60 {
+				w.step()
+				if len(w.pullers()) > 0 {
+					break
+				}
+			}
+			g.Expect(w.pullers()).NotTo(BeEmpty())
+			w.native.askForRelease()
+			r.rest(g, w, "released")
+		})
+	}
 }
 
 func TestPulls(t *testing.T) {
