@@ -14,6 +14,11 @@ import (
 	"github.com/insitu-dev/insitu/test/lab/images"
 )
 
+// SetBandwidth limits how fast the lab's registry serves images, see [images.SetBandwidth].
+func (l *Lab) SetBandwidth(bandwidth string) error {
+	return images.SetBandwidth(l.state(registry), bandwidth)
+}
+
 // ServeRegistry serves the lab's images until the context ends.
 func (l *Lab) ServeRegistry(ctx context.Context) error {
 	handler, err := images.NewRegistry(l.state(registry))

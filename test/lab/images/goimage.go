@@ -6,7 +6,9 @@ package images
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path"
@@ -29,6 +31,10 @@ type GoOptions struct {
 	Name string
 	// LDFlags are passed on to the linker after "-s -w".
 	LDFlags string
+	// Padding is how many bytes, which no compression makes less, are added in a layer of their
+	// own. PaddingSeed is what they depend on.
+	Padding     int64
+	PaddingSeed string
 	// Config applies but for Entrypoint, which is always the program; User
 	// defaults to Nonroot.
 	Config Config
@@ -54,8 +60,23 @@ func FromGo(ctx context.Context, opts GoOptions) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
+	layers := []v1.Layer{base, layer}
+	if opts.Padding > 0 {
+		padding, err := layerOf(File{Path: "/padding", Content: randomBytes(opts.PaddingSeed, opts.Padding)})
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, padding)
+	}
 	opts.Config.Entrypoint = []string{"/" + opts.Name}
-	return assemble(opts.Config, base, layer)
+	return assemble(opts.Config, layers...)
+}
+
+// randomBytes returns bytes that look random, and are the same for the same seed.
+func randomBytes(seed string, number int64) []byte {
+	content := make([]byte, number)
+	_, _ = rand.NewChaCha8(sha256.Sum256([]byte(seed))).Read(content) // it never fails
+	return content
 }
 
 func (o GoOptions) withDefaults() (GoOptions, error) {

@@ -4,8 +4,10 @@
 package images
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log"
 	"net/http"
 	"os"
@@ -20,7 +22,8 @@ const maxManifestBytes = 4 << 20
 
 // NewRegistry returns an image registry that keeps everything in dir: what was
 // pushed before is served again after a restart. It is meant for
-// http.Serve on the loopback interface; there is no authentication.
+// http.Serve on the loopback interface; there is no authentication. SetBandwidth says how
+// fast it is, until it is started again.
 //
 // containerd may use it as the mirror of docker.io. The query `ns=docker.io`
 // that containerd then adds is ignored, as there is only one namespace.
@@ -28,6 +31,9 @@ func NewRegistry(dir string) (http.Handler, error) {
 	blobs := filepath.Join(dir, "blobs")
 	if err := os.MkdirAll(blobs, 0o755); err != nil {
 		return nil, fmt.Errorf("create registry: %w", err)
+	}
+	if err := os.Remove(bandwidthFile(dir)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("lift the limit of the registry: %w", err)
 	}
 	store := manifestStore{dir: filepath.Join(dir, "manifests")}
 	served := registry.New(
@@ -37,7 +43,7 @@ func NewRegistry(dir string) (http.Handler, error) {
 	if err := store.replay(served); err != nil {
 		return nil, fmt.Errorf("restore registry: %w", err)
 	}
-	return persistent{served: served, store: store}, nil
+	return &limited{served: persistent{served: served, store: store}, file: bandwidthFile(dir)}, nil
 }
 
 // persistent passes requests on to a registry that keeps manifests in memory

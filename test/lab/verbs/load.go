@@ -5,11 +5,13 @@ package verbs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/insitu-dev/insitu/test/lab/images"
 )
@@ -20,6 +22,8 @@ type source struct {
 	debs       []string
 	entrypoint []string
 	layout     string
+	// padding is how many bytes are added to an image from a Go program.
+	padding string
 }
 
 func newLoad(opts *options) *cobra.Command {
@@ -44,6 +48,9 @@ func newLoad(opts *options) *cobra.Command {
 			if err := from.addPackages(args[1:]); err != nil {
 				return err
 			}
+			if from.padding != "" && from.goPackage == "" {
+				return errors.New("found --padding without --go: accepted is an image from a Go program")
+			}
 			say := narrator(command)
 			for _, ref := range from.refs(args) {
 				digest, err := from.load(command.Context(), lab.Registry(), ref, say)
@@ -56,6 +63,7 @@ func newLoad(opts *options) *cobra.Command {
 		},
 	}
 	command.Flags().StringVar(&from.goPackage, "go", "", "folder of a Go main package")
+	command.Flags().StringVar(&from.padding, "padding", "", "bytes that are added to an image from a Go program, such as 300Mi: others for each name")
 	command.Flags().StringSliceVar(&from.debs, "deb", nil, "Debian packages")
 	command.Flags().StringSliceVar(&from.entrypoint, "entrypoint", nil, "program and arguments of an image from Debian packages; without it pods give a command")
 	command.Flags().StringVar(&from.layout, "oci", "", "folder of an OCI image layout, as make release makes")
@@ -76,6 +84,17 @@ func (s *source) addPackages(names []string) error {
 	}
 	s.debs = append(s.debs, names...)
 	return nil
+}
+
+func (s *source) paddingBytes() (int64, error) {
+	if s.padding == "" {
+		return 0, nil
+	}
+	bytes, err := resource.ParseQuantity(s.padding)
+	if err != nil || bytes.Sign() < 0 {
+		return 0, fmt.Errorf("flag --padding: found %q, accepted is a number of bytes such as 300Mi", s.padding)
+	}
+	return bytes.Value(), nil
 }
 
 // refs returns which of the arguments are images.
@@ -107,7 +126,11 @@ func (s *source) load(ctx context.Context, registry, ref string, say func(string
 
 func (s *source) build(ctx context.Context, ref string, say func(string)) (v1.Image, error) {
 	if s.goPackage != "" {
-		return images.FromGo(ctx, images.GoOptions{Dir: s.goPackage, Package: "."})
+		padding, err := s.paddingBytes()
+		if err != nil {
+			return nil, err
+		}
+		return images.FromGo(ctx, images.GoOptions{Dir: s.goPackage, Package: ".", Padding: padding, PaddingSeed: ref})
 	}
 	cache, err := cacheDir()
 	if err != nil {

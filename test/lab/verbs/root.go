@@ -63,7 +63,7 @@ func newRoot() *cobra.Command {
 	}
 	root.PersistentFlags().StringVar(&opts.dir, "dir", defaultDir(), "folder of the lab (default from "+dirVariable+" if set)")
 	root.AddCommand(
-		newUp(opts), newDown(opts), newSweep(), newStatus(opts), newKubeconfig(opts), newLogs(opts), newLoad(opts), newNode(opts),
+		newUp(opts), newDown(opts), newSweep(), newStatus(opts), newKubeconfig(opts), newLogs(opts), newLoad(opts), newBandwidth(opts), newNode(opts),
 		newKubectl(opts), newAssets(),
 		newSupervise(opts), newRegistry(opts), newSimulatedNodes(opts), newStorage(opts),
 	)
