@@ -113,6 +113,8 @@ func TestConfiguration(t *testing.T) {
 	g.Expect(*config.Controllers.CloneSet.MaxConcurrentReconciles).To(BeEquivalentTo(2))
 	g.Expect(*config.Controllers.StatefulSet.MaxConcurrentReconciles).To(BeEquivalentTo(4))
 	g.Expect(*config.Controllers.DaemonSet.MaxConcurrentReconciles).To(BeEquivalentTo(3))
+	g.Expect(config.ImagePull.Policy).To(Equal(configv1alpha1.PreferImagePull))
+	g.Expect(*config.ImagePull.MaxConcurrent).To(BeEquivalentTo(20))
 	g.Expect(config.Metrics.BindAddress).To(Equal(":9443"))
 	g.Expect(config.Metrics.CertDir).To(Equal("/etc/insitu-metrics-certificate"))
 	g.Expect(config.Health.BindAddress).To(Equal(":9081"))

@@ -206,7 +206,7 @@ func (e *evidence) judge(pod *corev1.Pod, changed, now time.Time) {
 	if !e.observed {
 		return
 	}
-	e.imageFailed = isImageFailure(e.status.State.Waiting)
+	e.imageFailed = LacksImage(*e.status)
 	started := startedAt(e.status)
 	settledAt := e.settlesAt(pod, latest(started, changed))
 	settled := !settledAt.IsZero() && !now.Before(settledAt)
@@ -274,15 +274,16 @@ var imageFailures = sets.New("ErrImagePull", "ImagePullBackOff", "InvalidImageNa
 // its image in vain. They take turns.
 func IsImageFailure(reason string) bool { return imageFailures.Has(reason) }
 
+// LacksImage reports whether a container waits for its image in vain.
+func LacksImage(status corev1.ContainerStatus) bool {
+	return status.State.Waiting != nil && IsImageFailure(status.State.Waiting.Reason)
+}
+
 // MayTakeTurns reports whether the kubelet may give two reasons in turn for the same container,
 // which does not start.
 func MayTakeTurns(a, b string) bool {
 	isOne := func(reason string) bool { return reason == crashLoopBackOff || IsImageFailure(reason) }
 	return isOne(a) && isOne(b)
-}
-
-func isImageFailure(waiting *corev1.ContainerStateWaiting) bool {
-	return waiting != nil && IsImageFailure(waiting.Reason)
 }
 
 func startedAt(status *corev1.ContainerStatus) time.Time {

@@ -427,6 +427,14 @@ func (p *planner) block(v *view, state State, reason, message string) {
 	})
 }
 
+// RecheckedBy returns the plan that is made again at a moment, if it is not before; a zero one is none.
+func (p Plan) RecheckedBy(at time.Time) Plan {
+	if !at.IsZero() && (p.Recheck.IsZero() || at.Before(p.Recheck)) {
+		p.Recheck = at
+	}
+	return p
+}
+
 // recheckAt asks for a new plan at a moment that is still to come.
 func (p *planner) recheckAt(at time.Time) {
 	if at.IsZero() || !at.After(p.now) {

@@ -29,13 +29,17 @@ import (
 
 // PullPolicy says whether images are pulled before pods are taken out of service for them.
 type PullPolicy struct {
-	// Policy is as in the API; empty is None.
+	// Policy is as in the API; empty is what the manager has for workloads that do not say it.
 	Policy appsv1beta1.ImagePullPolicyType
-	// Timeout is how long no answer is waited for; with Prefer also an answer.
-	Timeout time.Duration
+	// Timeout is how long no answer is waited for; with Prefer also an answer. RefusedTimeout is
+	// how long, where no pod that pulls is accepted, and where several other nodes have not answered.
+	Timeout, RefusedTimeout time.Duration
 	// Parallelism is on how many nodes images are pulled at a time; 0 is twice as many as pods
 	// may be unavailable.
 	Parallelism int
+	// MinUpdatedReady is how many pods are updated and ready before images are pulled for others
+	// than the next ones.
+	MinUpdatedReady int
 }
 
 // IsOn reports whether images are pulled before.
@@ -90,10 +94,18 @@ func (c Change) PullsImages() bool {
 // PullFor returns what a pod needs on its node before it takes its next step. One that is broken
 // needs nothing: it does not serve, and will not by itself.
 func PullFor(pod PodState) Pull {
-	if !pod.Step.LeadsToPatch || pod.Pod.Spec.NodeName == "" || IsBroken(pod.Pod) {
+	if IsBroken(pod.Pod) {
 		return Pull{}
 	}
-	return Pull{Node: pod.Pod.Spec.NodeName, Images: imagesFor(pod.Pod, pod.Step.Change)}
+	return PullOf(pod.Pod, pod.Step)
+}
+
+// PullOf returns what a pod needs on its node for a step, broken or not.
+func PullOf(pod *corev1.Pod, step Step) Pull {
+	if !step.LeadsToPatch || pod.Spec.NodeName == "" {
+		return Pull{}
+	}
+	return Pull{Node: pod.Spec.NodeName, Images: imagesFor(pod, step.Change)}
 }
 
 // Runs reports whether the containers of a pod run from the images of the target revision.
@@ -120,12 +132,13 @@ func (p Pull) ImagesInWords() string {
 	return strings.Join(names, ", ")
 }
 
-// IsOn reports whether a node says that it has the images, or is one of no use to ask: a virtual
-// one has no image store. It names those that it has by several names each, and at most 50.
+// IsVirtual reports whether a node has no store of images for other pods than those that run there.
+func IsVirtual(node *corev1.Node) bool {
+	return node.Labels["type"] == "virtual-kubelet" || node.Labels["eks.amazonaws.com/compute-type"] == "fargate"
+}
+
+// IsOn reports whether a node says that it has the images. It names those that it has by several names each, and at most 50.
 func (p Pull) IsOn(node *corev1.Node) bool {
-	if node.Labels["type"] == "virtual-kubelet" {
-		return true
-	}
 	return !slices.ContainsFunc(p.Images, func(image Image) bool {
 		name := nameOnNode(image.Name)
 		return image.PullPolicy == corev1.PullAlways || !slices.ContainsFunc(node.Status.Images, func(known corev1.ContainerImage) bool {
@@ -152,7 +165,7 @@ const (
 	pullerLife = time.Hour
 	// pullCommand is what no image has.
 	pullCommand = "/insitu.dev/pull"
-	// pullerUser is who a puller would run as, and its group.
+	// pullerUser is who a puller would run as, if its pod does not say it, and its group.
 	pullerUser = 65534
 )
 
@@ -185,6 +198,7 @@ func (p Pull) Puller(owner metav1.Object, controller metav1.OwnerReference, pod 
 			ImagePullSecrets:              pod.Spec.ImagePullSecrets,
 			Tolerations:                   pod.Spec.Tolerations,
 			RuntimeClassName:              pod.Spec.RuntimeClassName,
+			HostNetwork:                   pod.Spec.HostNetwork, // it may be what gives others their network
 			OS:                            pod.Spec.OS,
 			RestartPolicy:                 corev1.RestartPolicyNever,
 			AutomountServiceAccountToken:  ptr.To(false),
@@ -204,7 +218,7 @@ func (p Pull) Puller(owner metav1.Object, controller metav1.OwnerReference, pod 
 		return puller
 	}
 	puller.Spec.SecurityContext = &corev1.PodSecurityContext{
-		RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](pullerUser), RunAsGroup: ptr.To[int64](pullerUser),
+		RunAsNonRoot: ptr.To(true), RunAsUser: userOf(pod), RunAsGroup: ptr.To[int64](pullerUser),
 		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 	}
 	for i := range puller.Spec.Containers {
@@ -213,6 +227,20 @@ func (p Pull) Puller(owner metav1.Object, controller metav1.OwnerReference, pod 
 		}
 	}
 	return puller
+}
+
+// userOf returns whom a pod names as its user, where that is not root: a cluster may accept some
+// only, such as those of the namespace under a SecurityContextConstraint of OpenShift.
+func userOf(pod *corev1.Pod) *int64 {
+	if named := pod.Spec.SecurityContext; named != nil && ptr.Deref(named.RunAsUser, 0) > 0 {
+		return named.RunAsUser
+	}
+	for i := range pod.Spec.Containers {
+		if named := pod.Spec.Containers[i].SecurityContext; named != nil && ptr.Deref(named.RunAsUser, 0) > 0 {
+			return named.RunAsUser
+		}
+	}
+	return ptr.To[int64](pullerUser)
 }
 
 // pullerResources are those of each container of a puller: a quota may ask for some.
@@ -243,9 +271,8 @@ func PullStateOf(puller *corev1.Pod) (PullState, string) {
 	statuses := puller.Status.ContainerStatuses
 	pulled := 0
 	for i := range statuses {
-		waiting := statuses[i].State.Waiting
-		switch {
-		case waiting != nil && IsImageFailure(waiting.Reason):
+		switch waiting := statuses[i].State.Waiting; {
+		case LacksImage(statuses[i]):
 			return PullFailed, strings.TrimSuffix(waiting.Reason+": "+waiting.Message, ": ")
 		case isPulled(&statuses[i]):
 			pulled++
@@ -256,11 +283,17 @@ func PullStateOf(puller *corev1.Pod) (PullState, string) {
 		return Pulled, ""
 	case puller.Status.Phase == corev1.PodFailed, puller.Status.Phase == corev1.PodSucceeded:
 		return PullRejected, strings.TrimSuffix(puller.Status.Reason+": "+puller.Status.Message, ": ")
-	case len(statuses) > 0 && condition(puller, corev1.PodReadyToStartContainers).Status != corev1.ConditionFalse:
+	case slices.ContainsFunc(statuses, isAboutToPull) && condition(puller, corev1.PodReadyToStartContainers).Status != corev1.ConditionFalse:
 		return PullUnderWay, ""
 	default:
 		return PullUnanswered, ""
 	}
+}
+
+// isAboutToPull reports whether the kubelet pulls the image of a container, or comes to that next. It
+// does not while init containers run that admission has put in.
+func isAboutToPull(status corev1.ContainerStatus) bool {
+	return status.State.Waiting != nil && status.State.Waiting.Reason == "ContainerCreating"
 }
 
 // followsPull are the kubelet's reasons of a container that waits for what comes after its image.

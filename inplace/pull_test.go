@@ -82,8 +82,11 @@ func TestImagesOfANode(t *testing.T) {
 	g := NewWithT(t)
 	always := Pull{Images: []Image{{Name: "nginx:alpine", PullPolicy: corev1.PullAlways}}}
 	g.Expect(always.IsOn(node)).To(BeFalse(), "what the tag names now may be something else")
-	node.Labels = map[string]string{"type": "virtual-kubelet"}
-	g.Expect(always.IsOn(node)).To(BeTrue(), "a virtual node pulls nothing before")
+	g.Expect(IsVirtual(node)).To(BeFalse())
+	for label, value := range map[string]string{"type": "virtual-kubelet", "eks.amazonaws.com/compute-type": "fargate"} {
+		node.Labels = map[string]string{label: value}
+		g.Expect(IsVirtual(node)).To(BeTrue(), label)
+	}
 }
 
 func TestPullState(t *testing.T) {
@@ -144,6 +147,22 @@ func TestPuller(t *testing.T) {
 		spec := pull.Puller(owner, metav1.OwnerReference{}, windows).Spec
 		g.Expect(spec.SecurityContext).To(Equal(&corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true)}), "other fields are refused there")
 		g.Expect(spec.Containers[0].SecurityContext).To(BeNil())
+	})
+	t.Run("user", func(t *testing.T) {
+		g := NewWithT(t)
+		userOf := func(change func(spec *corev1.PodSpec)) int64 {
+			of := pod.DeepCopy()
+			change(&of.Spec)
+			return *pull.Puller(owner, metav1.OwnerReference{}, of).Spec.SecurityContext.RunAsUser
+		}
+		g.Expect(userOf(func(*corev1.PodSpec) {})).To(BeEquivalentTo(65534))
+		g.Expect(userOf(func(spec *corev1.PodSpec) {
+			spec.SecurityContext = &corev1.PodSecurityContext{RunAsUser: ptr.To[int64](1000)}
+		})).To(BeEquivalentTo(1000))
+		g.Expect(userOf(func(spec *corev1.PodSpec) {
+			spec.SecurityContext = &corev1.PodSecurityContext{RunAsUser: ptr.To[int64](0)}
+			spec.Containers[0].SecurityContext = &corev1.SecurityContext{RunAsUser: ptr.To[int64](1000680000)}
+		})).To(BeEquivalentTo(1000680000), "as admission of OpenShift sets it")
 	})
 	t.Run("names", func(t *testing.T) {
 		g := NewWithT(t)

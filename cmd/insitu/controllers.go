@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	configv1alpha1 "github.com/insitu-dev/insitu/apis/config/v1alpha1"
 	"github.com/insitu-dev/insitu/controllers/engine"
 	"github.com/insitu-dev/insitu/controllers/executor"
@@ -25,11 +26,14 @@ func addControllers(manager ctrl.Manager, all *configv1alpha1.InsituConfiguratio
 		return err
 	}
 	turns := executor.NewTurns()
+	pulling := &executor.Pulling{
+		Policy: appsv1beta1.ImagePullPolicyType(all.ImagePull.Policy), MaxConcurrent: int(*all.ImagePull.MaxConcurrent),
+	}
 	for _, kind := range kinds {
 		err := kind.add(manager, engine.Options{
 			MaxConcurrentReconciles: int(*kind.of(all.Controllers).MaxConcurrentReconciles),
 			NamespaceScope:          all.Scope == configv1alpha1.NamespaceScope,
-			Capabilities:            capabilities, Turns: turns, Metrics: measured,
+			Capabilities:            capabilities, Turns: turns, Pulling: pulling, Metrics: measured,
 		})
 		if err != nil {
 			return err

@@ -158,6 +158,7 @@ func TestNamespacedManager(t *testing.T) {
 	g.Expect(c.Status().Update(t.Context(), claim)).To(Succeed())
 	pod := &corev1.Pod{}
 	g.Eventually(func() (string, error) {
+		pullImages(t, c, "tenant")
 		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "tenant", Name: "web-0"}, pod); err != nil {
 			return "", err
 		}
@@ -225,6 +226,22 @@ func runPod(t *testing.T, c client.Client, key client.ObjectKey, image string) {
 		pod.Status.ContainerStatuses = []corev1.ContainerStatus{builders.RunningContainer(pod.Spec.Containers[0].Name, "1", image, now.Time)}
 		return c.Status().Update(t.Context(), pod)
 	}, "1m").Should(Succeed())
+}
+
+// pullImages does what a kubelet does for pods that pull images.
+func pullImages(t *testing.T, c client.Client, namespace string) {
+	t.Helper()
+	pullers := &corev1.PodList{}
+	NewWithT(t).Expect(c.List(t.Context(), pullers, client.InNamespace(namespace), client.HasLabels{appsv1beta1.PullerLabel})).To(Succeed())
+	for i := range pullers.Items {
+		puller := &pullers.Items[i]
+		puller.Status.Phase = corev1.PodFailed
+		puller.Status.ContainerStatuses = []corev1.ContainerStatus{{
+			Name: puller.Spec.Containers[0].Name, Image: puller.Spec.Containers[0].Image,
+			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "StartError", ExitCode: 128}},
+		}}
+		NewWithT(t).Expect(client.IgnoreNotFound(c.Status().Update(t.Context(), puller))).To(Or(Succeed(), Satisfy(apierrors.IsConflict)))
+	}
 }
 
 // reportGate says of a pod that it is not ready, as its kubelet does, when its readiness gate

@@ -188,7 +188,7 @@ func (s *scope) changingElsewhere(told []inplace.PodFacts) int {
 }
 
 func (s *scope) target() inplace.Target {
-	target := workload.TargetOf(s.set.GetInPlaceUpdateStrategy())
+	target := workload.TargetOf(s.set.GetInPlaceUpdateStrategy(), s.set.Annotations, int(s.set.GetReplicas()))
 	target.Revision = s.Revisions.InPlace(s.Revisions.Update)
 	target.Revision.Hash = hashOf(s.set.Name, target.Revision.Name)
 	if !s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates() {

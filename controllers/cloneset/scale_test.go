@@ -22,6 +22,7 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/cloneset"
 	"github.com/insitu-dev/insitu/test/short"
+	"github.com/insitu-dev/insitu/test/stage"
 )
 
 func claimTemplate() corev1.PersistentVolumeClaim {
@@ -212,6 +213,7 @@ var _ = Describe("The claims of a CloneSet", func() {
 		w.create(reference().With(claiming(false)))
 		hidden, claims := w.podNames()[0], w.claims()
 		w.reconciler = cloneset.NewReconciler(blindTo{w.manager, hidden}, w.live, w.recorder, w.clock, w.nextID)
+		w.reconciler.PullAs(stage.NoPulls())
 		w.reconcile()
 		for name, claim := range claims {
 			Expect(w.claims()[name].OwnerReferences).To(Equal(claim.OwnerReferences), name)

@@ -16,7 +16,7 @@ import (
 // the API server has. Nothing is written.
 func Inspect(ctx context.Context, eyes workload.Eyes, set *appsv1beta1.DaemonSet) workload.Inspection {
 	r := NewReconciler(eyes.Client, eyes.Live, workload.SilentRecorder(), eyes.Clock, rand.String)
-	r.Capabilities = eyes.Capabilities
+	r.LookWith(eyes)
 	s, failure := r.shell().Advance(ctx, set.DeepCopy())
 	return s.Inspection(failure)
 }

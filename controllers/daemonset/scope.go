@@ -167,7 +167,7 @@ func (s *scope) isStopped() bool {
 }
 
 func (s *scope) target() inplace.Target {
-	target := workload.TargetOf(s.set.GetInPlaceUpdateStrategy())
+	target := workload.TargetOf(s.set.GetInPlaceUpdateStrategy(), s.set.Annotations, s.desired)
 	target.Revision = s.Revisions.InPlace(s.Revisions.Update)
 	target.CannotResize = s.CannotResize
 	target.Policy, target.PolicyField = s.set.GetPodUpdatePolicy(), "rollingUpdateType"

@@ -80,6 +80,7 @@ func (w *world) startManager(view cluster.Cluster) {
 	w.manager = stage.NewManager(view.GetClient())
 	w.recorder = &stage.Recorder{Scheme: view.GetScheme()}
 	w.reconciler = daemonset.NewReconciler(w.manager, w.live, w.recorder, w.clock, w.nextID)
+	w.reconciler.PullAs(stage.NoPulls())
 }
 
 func (w *world) nextID(length int) string {

@@ -55,7 +55,7 @@ type Core struct {
 // live from the API server.
 func NewCore(kind schema.GroupVersionKind, c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock) Core {
 	carriesOut := executor.New(c, recorder, clock)
-	carriesOut.Puller = &executor.Puller{Kind: kind, Live: live}
+	carriesOut.Puller = &executor.Puller{Kind: kind, Live: live, Pulling: &executor.Pulling{}}
 	return Core{
 		Kind: kind, Client: c, Live: live, Recorder: recorder, Clock: clock,
 		Executor: carriesOut, Pods: workload.NewPods(c, recorder), Keeper: history.NewKeeper(c),
@@ -68,9 +68,18 @@ func (c *Core) WriteInOrder() {
 	c.Pods.Parallelism, c.Executor.Parallelism = 1, 1
 }
 
+// PullAs says how images are pulled. It is for tests, as WriteInOrder.
+func (c *Core) PullAs(pulling *executor.Pulling) { c.Executor.PullAs(pulling) }
+
 // Measure says what the reconciler measures with.
 func (c *Core) Measure(m metrics.Metrics) {
 	c.Metrics, c.Executor.Metrics = m.Rollouts.Of(c.Kind), m.Moves.Of(c.Kind)
+}
+
+// LookWith has the reconciler inspect workloads with what it is given.
+func (c *Core) LookWith(eyes workload.Eyes) {
+	c.Capabilities = eyes.Capabilities
+	c.Executor.PullAs(eyes.Pulling)
 }
 
 // ControllerName names the controller of a kind in logs, metrics and events.
@@ -84,6 +93,8 @@ func ControllerName(kind schema.GroupVersionKind) string {
 func (c *Core) Controller(mgr ctrl.Manager, options Options, of client.Object, interest predicate.Predicate, adopters handler.MapFunc) *ctrl.Builder {
 	c.Capabilities, c.NamespaceScope = options.Capabilities, options.NamespaceScope
 	c.Executor.DrainPause, c.Executor.Turns = executor.DrainPause, cmp.Or(options.Turns, c.Executor.Turns)
+	c.Executor.Puller.WithoutNodes = options.NamespaceScope
+	c.Executor.PullAs(cmp.Or(options.Pulling, c.Executor.Puller.Pulling))
 	draining := func(ctx context.Context, slice client.Object) []reconcile.Request {
 		return workload.Draining(ctx, c.Client, c.Kind, slice)
 	}

@@ -25,6 +25,9 @@ type Options struct {
 	// Turns are those that the kinds of a manager share; if it is nil, the kind has its own.
 	Turns *executor.Turns
 
+	// Pulling is how the kinds of a manager pull images; if it is nil, each does as by default.
+	Pulling *executor.Pulling
+
 	// Metrics are what is measured; nothing is by those that are nil.
 	Metrics metrics.Metrics
 }

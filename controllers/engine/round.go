@@ -56,7 +56,7 @@ type Round struct {
 // Decide plans the next steps of the pods, by what the API server says to them. others are
 // blockers that the planner does not know of.
 func (r *Round) Decide(ctx context.Context, e *executor.Executor, asked inplace.Workload, others ...inplace.Blocker) {
-	asked.Pullers = r.Pullers
+	asked.Pullers, asked.Target.Pull = r.Pullers, e.PullPolicyOf(asked.Target.Pull)
 	r.Asked, r.Planned = asked, true
 	r.Plan, r.tried = e.Plan(ctx, r.Owner.Object, asked, r.Now, others...)
 	if !r.Plan.Recheck.IsZero() {

@@ -55,7 +55,7 @@ type rig struct {
 	errs map[string]error
 }
 
-func newRig(t *testing.T) *rig {
+func newRig(t testing.TB) *rig {
 	t.Helper()
 	r := &rig{WithT: NewWithT(t), errs: map[string]error{}, workload: builders.StatefulSet("default", "sample", "nginx:alpine").Build()}
 	c := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{

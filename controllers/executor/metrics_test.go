@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -114,7 +115,7 @@ func TestPullsAreCounted(t *testing.T) {
 	}
 	y.lists("node-0", "docker.io/library/nginx:latest")
 	y.taken()
-	y.Expect(y.pulling()).To(Equal([]string{"node-1", "node-2"}))
+	y.Expect(y.pullingNodes()).To(Equal([]string{"node-1", "node-2"}))
 	y.says("node-2", begun)
 	y.says("node-1", failed)
 	y.taken()
@@ -130,6 +131,24 @@ func TestPullsAreCounted(t *testing.T) {
 	y.taken()
 	y.taken()
 	y.Expect(counts()).To(Equal("1 pulled, 1 failed, 1 given up"))
+}
+
+// Where nodes are given up, the plan is made again in the same pass, and looks at them again.
+func TestPullThatIsGivenUpIsCountedOnce(t *testing.T) {
+	y, metrics := newYard(t, 2), NewMetrics()
+	y.rig.executor.Metrics = metrics.Of(kind)
+	givenUp := metrics.pulls.WithLabelValues("StatefulSet.apps.kruise.io", resultGivenUp)
+	y.workload.Target.Pull.Timeout, y.workload.MaxUnavailable = time.Hour, 2
+	y.taken()
+	y.says("node-0", failed)
+	y.says("node-1", corev1.PodStatus{Phase: corev1.PodFailed, Reason: "OutOfpods"})
+	y.taken()
+	y.clock.Step(5 * time.Minute)
+	y.says("node-0", failed) // made again; its pod is refused in the pass that gives node-1 up
+	y.taken()
+	y.Expect(testutil.ToFloat64(givenUp)).To(BeEquivalentTo(1))
+	y.taken()
+	y.Expect(testutil.ToFloat64(givenUp)).To(BeEquivalentTo(1))
 }
 
 // slowClock takes a quarter of a second for everything.

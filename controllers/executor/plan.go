@@ -33,10 +33,12 @@ import (
 // not among them; the Result says what came instead.
 func (e *Executor) Plan(ctx context.Context, owner client.Object, w inplace.Workload, now time.Time, others ...inplace.Blocker) (inplace.Plan, Result) {
 	w.Pods = slices.Clone(w.Pods)
+	w.Target.Pull = e.PullPolicyOf(w.Target.Pull)
 	known := e.memory.verdictsOn(owner.GetUID(), w.Target.Name)
 	injection, pulls := newInjection(e, w, known), newPulls(e, owner, w, known, now)
 	plan, result := e.judge(ctx, newSuccessors(e, owner, w, known), injection, pulls)
 	pulls.tend(ctx, plan, w.Pods)
+	plan = plan.RecheckedBy(pulls.again())
 	plan = e.askBudgets(ctx, pulls.withoutUnpulled(injection.withoutUnanswered(plan, w.Pods)), now)
 	injection.tell(owner, plan, w.Pods)
 	return plan.With(others...), result

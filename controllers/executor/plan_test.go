@@ -46,7 +46,7 @@ type admission struct {
 }
 
 // newAdmission has pods at revision a to be updated to b, the highest first.
-func newAdmission(t *testing.T, replicas int) *admission {
+func newAdmission(t testing.TB, replicas int) *admission {
 	t.Helper()
 	a := &admission{
 		WithT: NewWithT(t), clock: clocktesting.NewFakeClock(builders.Start.Add(time.Hour)), bodies: map[string]string{},

@@ -20,10 +20,16 @@ const (
 	freshPull = 2 * time.Minute
 	// proofAge is how long a node counts as having images. It may delete those that nothing uses.
 	proofAge = 10 * time.Minute
+	// slowPull is after how long a pull makes room for others: it may be one on a node that is dead.
+	slowPull = 10 * time.Minute
+	// reasonDeadlineExceeded is why the kubelet ends a puller that takes too long.
+	reasonDeadlineExceeded = "DeadlineExceeded"
 )
 
 // pullKnowledge is what is known of one pull. What is lost with the manager is found out again.
 type pullKnowledge struct {
+	// node is where the images are to be.
+	node string
 	// since is when the first puller was to be made; zero before.
 	since time.Time
 	// proved: the images are on the node, and the pod may use them, as was found out at provedAt.
@@ -64,7 +70,7 @@ func (k *pullKnowledge) prove(now time.Time) {
 // expire forgets a proof that is old.
 func (k *pullKnowledge) expire(now time.Time) {
 	if k.proved && now.Sub(k.provedAt) > proofAge {
-		*k = pullKnowledge{}
+		*k = pullKnowledge{node: k.node}
 	}
 }
 
@@ -81,6 +87,9 @@ func (k *pullKnowledge) read(puller *corev1.Pod, now time.Time) {
 		words, k.again = "the kubelet does not take it: "+words, now.Add(refusalPeriod)
 	case inplace.PullUnderWay, inplace.PullUnanswered:
 	}
+	if state == inplace.PullRejected && k.state == inplace.PullUnderWay && puller.Status.Reason != reasonDeadlineExceeded {
+		k.state, k.since = "", now // it was evicted, and that is what is waited for now
+	}
 	saysMore := state == inplace.Pulled || state == inplace.PullFailed || state == inplace.PullUnderWay && k.state != inplace.PullFailed
 	if saysMore || !k.isHeard() {
 		k.state, k.words = state, words
@@ -93,9 +102,24 @@ func (v *verdicts) onPull(pull inplace.Pull, isOut bool) *pullKnowledge {
 	key := pull.Key()
 	if v.pulls[key] == nil {
 		areThere := isOut && !slices.ContainsFunc(pull.Images, func(image inplace.Image) bool { return !v.pulled.Has(onNode(pull.Node, image)) })
-		v.pulls[key] = &pullKnowledge{gaveUp: areThere}
+		v.pulls[key] = &pullKnowledge{node: pull.Node, gaveUp: areThere}
 	}
 	return v.pulls[key]
+}
+
+// giveUp notes what a pull that is given up says of others: what a quota or a policy says of one,
+// it says of all, and nodes that are full are not waited for one after the other.
+func (v *verdicts) giveUp(pull *pullKnowledge) {
+	v.noPullers = v.noPullers || pull.isDenied
+	v.noRejected = v.noRejected || pull.state == inplace.PullRejected
+	if pull.state == inplace.PullUnanswered {
+		v.unanswered++
+	}
+}
+
+// isGivenUp reports whether a pull is not waited for, by what is known of others.
+func (v *verdicts) isGivenUp(pull *pullKnowledge) bool {
+	return v.noPullers || v.noRejected && pull.state == inplace.PullRejected
 }
 
 // settle notes that the images of a pull are not waited for any more.

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/podcache"
 	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/test/builders"
 )
@@ -34,6 +35,8 @@ type yard struct {
 	client   client.Client
 	clock    *clocktesting.FakeClock
 	workload inplace.Workload
+	// pulling is how all workloads of the manager pull.
+	pulling *Pulling
 	// refuses is what the API server says to new pods, and hides to reads of nodes.
 	refuses, hides error
 }
@@ -42,8 +45,11 @@ type yard struct {
 func newYard(t *testing.T, nodes int) *yard {
 	t.Helper()
 	a := newAdmission(t, nodes)
-	y := &yard{WithT: a.WithT, rig: a.recorder, clock: a.clock, workload: a.workload}
+	y := &yard{WithT: a.WithT, rig: a.recorder, clock: a.clock, workload: a.workload, pulling: &Pulling{}}
 	builder := fake.NewClientBuilder()
+	for _, index := range podcache.Indexes() {
+		builder.WithIndex(index.Object, index.Field, index.Values)
+	}
 	for i := range y.workload.Pods {
 		pod := y.workload.Pods[i].Pod
 		pod.Spec.NodeName = strings.Replace(pod.Name, "sample", "node", 1)
@@ -71,7 +77,7 @@ func newYard(t *testing.T, nodes int) *yard {
 		},
 	}).Build()
 	y.restart()
-	y.workload.Target.Pull = inplace.PullPolicy{Policy: appsv1beta1.RequireImagePull, Timeout: 5 * time.Minute}
+	y.workload.Target.Pull = inplace.PullPolicy{Policy: appsv1beta1.RequireImagePull, Timeout: 5 * time.Minute, RefusedTimeout: 5 * time.Minute}
 	y.workload.MaxUnavailable = 1
 	return y
 }
@@ -79,14 +85,14 @@ func newYard(t *testing.T, nodes int) *yard {
 // restart is what becomes of a manager that is killed: what it knew is lost.
 func (y *yard) restart() {
 	executor := New(y.client, y.rig, y.clock)
-	executor.Puller = &Puller{Kind: appsv1beta1.GroupVersion.WithKind("StatefulSet"), Live: y.client}
+	executor.Puller = &Puller{Kind: appsv1beta1.GroupVersion.WithKind("StatefulSet"), Live: y.client, Pulling: y.pulling}
 	y.rig.executor = executor
 }
 
-// pullers returns the pods that pull images, by node.
+// pullers returns the pods that pull images for the workload, by node.
 func (y *yard) pullers() map[string]*corev1.Pod {
 	list := &corev1.PodList{}
-	y.Expect(y.client.List(context.Background(), list, client.HasLabels{appsv1beta1.PullerLabel})).To(Succeed())
+	y.Expect(y.client.List(context.Background(), list, client.MatchingLabels{appsv1beta1.PullerLabel: string(y.rig.workload.GetUID())})).To(Succeed())
 	found := map[string]*corev1.Pod{}
 	for i := range list.Items {
 		node := list.Items[i].Spec.NodeName
@@ -96,7 +102,7 @@ func (y *yard) pullers() map[string]*corev1.Pod {
 	return found
 }
 
-func (y *yard) pulling() []string {
+func (y *yard) pullingNodes() []string {
 	var nodes []string
 	for node := range y.pullers() {
 		nodes = append(nodes, node)
@@ -189,7 +195,7 @@ func (y *yard) lists(name string, images ...string) {
 func TestNoPodGoesBeforeItsImageIsThere(t *testing.T) {
 	y := newYard(t, 4)
 	y.Expect(y.taken()).To(BeEmpty())
-	y.Expect(y.pulling()).To(Equal([]string{"node-2", "node-3"}), "the node of the next pod, and the one after it")
+	y.Expect(y.pullingNodes()).To(Equal([]string{"node-2", "node-3"}), "the node of the next pod, and the one after it")
 	y.Expect(y.why("sample-3")).To(Equal("Waiting ImagePull: node-3 pulls nginx:latest before the pod is updated"))
 	y.says("node-3", begun)
 	y.says("node-2", begun)
@@ -198,7 +204,7 @@ func TestNoPodGoesBeforeItsImageIsThere(t *testing.T) {
 	y.Expect(y.taken()).To(BeEmpty(), "however long the pull takes")
 	y.says("node-3", pulled)
 	y.Expect(y.taken()).To(Equal([]string{"sample-3"}))
-	y.Expect(y.pulling()).To(Equal([]string{"node-1", "node-2"}), "the next pull goes on while the pod restarts")
+	y.Expect(y.pullingNodes()).To(Equal([]string{"node-1", "node-2"}), "the next pull goes on while the pod restarts")
 }
 
 func TestNodesThatHaveTheImageAreAskedOnly(t *testing.T) {
@@ -210,7 +216,7 @@ func TestNodesThatHaveTheImageAreAskedOnly(t *testing.T) {
 			y.lists("node-0", images...)
 			y.lists("node-1", images...)
 			y.Expect(y.taken()).To(Equal([]string{"sample-1"}))
-			y.Expect(y.pulling()).To(BeEmpty())
+			y.Expect(y.pullingNodes()).To(BeEmpty())
 		})
 	}
 }
@@ -223,7 +229,7 @@ func TestNodesWhereTheRevisionRunsHaveTheImage(t *testing.T) {
 		y.workload.Pods[0].Pod, y.workload.MaxUnavailable = there, 2
 		if runs {
 			y.Expect(y.taken()).To(Equal([]string{"sample-1"}))
-			y.Expect(y.pulling()).To(Equal([]string{"node-0"}))
+			y.Expect(y.pullingNodes()).To(Equal([]string{"node-0"}))
 		} else {
 			y.Expect(y.taken()).To(BeEmpty(), "a new pod whose image is missing shows nothing")
 		}
@@ -245,6 +251,20 @@ func TestPodsWithPullSecretsAskTheRegistry(t *testing.T) {
 	y.Expect(spec.Tolerations).To(Equal(y.workload.Pods[0].Pod.Spec.Tolerations))
 }
 
+// Not even for pods with secrets: there is no image store that a pod could pull into.
+func TestVirtualNodesPullNothing(t *testing.T) {
+	y := newYard(t, 1)
+	pod, node := &corev1.Pod{}, &corev1.Node{}
+	y.Expect(y.client.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "sample-0"}, pod)).To(Succeed())
+	pod.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
+	y.Expect(y.client.Update(t.Context(), pod)).To(Succeed())
+	y.Expect(y.client.Get(t.Context(), client.ObjectKey{Name: "node-0"}, node)).To(Succeed())
+	node.Labels = map[string]string{"type": "virtual-kubelet"}
+	y.Expect(y.client.Update(t.Context(), node)).To(Succeed())
+	y.Expect(y.taken()).To(Equal([]string{"sample-0"}))
+	y.Expect(y.pullingNodes()).To(BeEmpty())
+}
+
 func TestNodeThatCannotPullIsPassedOver(t *testing.T) {
 	y := newYard(t, 6)
 	y.taken()
@@ -252,13 +272,13 @@ func TestNodeThatCannotPullIsPassedOver(t *testing.T) {
 	y.says("node-4", pulled)
 	y.Expect(y.taken()).To(Equal([]string{"sample-4"}))
 	y.Expect(y.why("sample-5")).To(Equal("Stuck ImageNotPullable: the kubelet on node-5 cannot pull nginx:latest: ErrImagePull: nginx:latest: not found"))
-	y.Expect(y.pulling()).To(Equal([]string{"node-2", "node-3", "node-5"}), "one that fails keeps no other from pulling")
+	y.Expect(y.pullingNodes()).To(Equal([]string{"node-2", "node-3", "node-5"}), "one that fails keeps no other from pulling")
 	y.says("node-3", pulled)
 	y.says("node-2", pulled)
 	y.taken()
 	y.says("node-1", failed)
 	y.taken()
-	y.Expect(y.pulling()).To(ContainElements("node-0"), "two have failed, and three have the image")
+	y.Expect(y.pullingNodes()).To(ContainElements("node-0"), "two have failed, and three have the image")
 }
 
 func TestImageThatCannotBePulledTakesNoPod(t *testing.T) {
@@ -274,7 +294,7 @@ func TestImageThatCannotBePulledTakesNoPod(t *testing.T) {
 	for range 20 {
 		y.clock.Step(10 * time.Minute)
 		y.Expect(y.taken()).To(BeEmpty(), "for ever")
-		y.Expect(y.pulling()).To(Or(BeEmpty(), Equal([]string{"node-2", "node-3"})), "a few try again")
+		y.Expect(y.pullingNodes()).To(Or(BeEmpty(), Equal([]string{"node-2", "node-3"})), "a few try again")
 	}
 	y.taken()
 	y.says("node-3", pulled)
@@ -309,7 +329,7 @@ func TestPullThatTakesLongIsNotGivenUp(t *testing.T) {
 	y.says("node-0", corev1.PodStatus{Phase: corev1.PodFailed, Reason: "DeadlineExceeded"})
 	y.Expect(y.taken()).To(BeEmpty())
 	y.Expect(y.taken()).To(BeEmpty())
-	y.Expect(y.pulling()).To(BeEmpty(), "not at once")
+	y.Expect(y.pullingNodes()).To(BeEmpty(), "not at once")
 	y.clock.Step(refusalPeriod)
 	y.Expect(y.taken()).To(BeEmpty())
 	y.says("node-0", pulled)
@@ -326,7 +346,7 @@ func TestPodsWaitForTheirTurnToPull(t *testing.T) {
 	y.Expect(y.taken()).To(BeEmpty())
 	y.says("node-1", pulled)
 	y.Expect(y.taken()).To(Equal([]string{"sample-1"}))
-	y.Expect(y.pulling()).To(Equal([]string{"node-0"}))
+	y.Expect(y.pullingNodes()).To(Equal([]string{"node-0"}))
 }
 
 func TestPreferPullGoesOnInTime(t *testing.T) {
@@ -341,7 +361,7 @@ func TestPreferPullGoesOnInTime(t *testing.T) {
 	y.clock.Step(5 * time.Minute)
 	y.Expect(y.taken()).To(Equal([]string{"sample-0"}))
 	y.taken()
-	y.Expect(y.pulling()).To(BeEmpty())
+	y.Expect(y.pullingNodes()).To(BeEmpty())
 }
 
 // A kubelet that says nothing, as one that is down, holds nothing up for ever.
@@ -379,7 +399,7 @@ func TestPullerThatIsRefusedHoldsUpForATime(t *testing.T) {
 			y.Expect(y.taken()).To(Equal([]string{"sample-0"}))
 			y.refuses = nil
 			y.taken()
-			y.Expect(y.pulling()).To(BeEmpty())
+			y.Expect(y.pullingNodes()).To(BeEmpty())
 		})
 	}
 }
@@ -388,7 +408,15 @@ func TestManagerWithoutRightsToNodesPulls(t *testing.T) {
 	y := newYard(t, 1)
 	y.hides = apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "node-0", errors.New("no"))
 	y.Expect(y.taken()).To(BeEmpty())
-	y.Expect(y.pulling()).To(Equal([]string{"node-0"}))
+	y.Expect(y.pullingNodes()).To(Equal([]string{"node-0"}))
+}
+
+func TestManagerWithRightsInNamespacesAsksForNoNode(t *testing.T) {
+	y := newYard(t, 1)
+	y.rig.executor.Puller.WithoutNodes = true
+	y.lists("node-0", "docker.io/library/nginx:latest")
+	y.Expect(y.taken()).To(BeEmpty())
+	y.Expect(y.pullingNodes()).To(Equal([]string{"node-0"}))
 }
 
 func TestPullersGoWithWhatTheyWereFor(t *testing.T) {
@@ -413,12 +441,12 @@ func TestPullersGoWithWhatTheyWereFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			y := newYard(t, 2)
 			y.taken()
-			y.Expect(y.pulling()).To(Equal([]string{"node-0", "node-1"}))
+			y.Expect(y.pullingNodes()).To(Equal([]string{"node-0", "node-1"}))
 			change(y)
 			y.taken()
-			y.Expect(y.pulling()).NotTo(ContainElement("node-1"))
+			y.Expect(y.pullingNodes()).NotTo(ContainElement("node-1"))
 			if name != "another manager" {
-				y.Expect(y.pulling()).To(BeEmpty())
+				y.Expect(y.pullingNodes()).To(BeEmpty())
 			}
 		})
 	}
@@ -443,7 +471,7 @@ func TestBrokenPodsWaitForNoPull(t *testing.T) {
 		plan := y.moves()
 		y.Expect(plan).To(HaveLen(1))
 		y.Expect(plan[0].Step.Action).NotTo(Equal(inplace.MarkReady))
-		y.Expect(y.pulling()).To(BeEmpty())
+		y.Expect(y.pullingNodes()).To(BeEmpty())
 	}
 }
 
@@ -472,7 +500,7 @@ func TestDrainedPodServesDuringALongPull(t *testing.T) {
 	moves := y.moves()
 	y.Expect(moves).To(HaveLen(1))
 	y.Expect(moves[0].Step.Action).To(Equal(inplace.MarkReady))
-	y.Expect(y.pulling()).To(Equal([]string{"node-0"}), "the pull goes on")
+	y.Expect(y.pullingNodes()).To(Equal([]string{"node-0"}), "the pull goes on")
 }
 
 func TestDrainedPodServesIfItsImageCannotBePulled(t *testing.T) {
@@ -529,7 +557,7 @@ func TestProofOfAnImageExpires(t *testing.T) {
 	y.Expect(y.taken()).To(Equal([]string{"sample-0"}))
 	y.clock.Step(proofAge)
 	y.Expect(y.taken()).To(BeEmpty())
-	y.Expect(y.pulling()).To(Equal([]string{"node-0"}))
+	y.Expect(y.pullingNodes()).To(Equal([]string{"node-0"}))
 }
 
 // Another client may delete what pulls, as a drain of the node does.
@@ -539,9 +567,183 @@ func TestPullerThatIsDeletedIsNotMadeAtOnce(t *testing.T) {
 		y.taken()
 		y.Expect(y.client.Delete(t.Context(), y.pullers()["node-0"])).To(Succeed())
 		y.taken()
-		y.Expect(y.pulling()).To(BeEmpty())
+		y.Expect(y.pullingNodes()).To(BeEmpty())
 		y.clock.Step(refusalPeriod)
 	}
+}
+
+// A pull that fills the disk has its pod evicted. That is no answer of a registry.
+func TestPullerThatIsEvictedIsGivenUp(t *testing.T) {
+	y := newYard(t, 1)
+	y.taken()
+	y.says("node-0", begun)
+	y.taken()
+	y.clock.Step(time.Hour)
+	y.says("node-0", corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", Message: "the node was low on resource: ephemeral-storage"})
+	y.Expect(y.taken()).To(BeEmpty())
+	y.Expect(y.why("sample-0")).To(ContainSubstring("no pod pulls nginx:latest onto node-0: the kubelet does not take it: Evicted"))
+	y.clock.Step(5 * time.Minute)
+	y.Expect(y.taken()).To(Equal([]string{"sample-0"}))
+}
+
+// Where two kubelets have said nothing, the others are not waited for as long.
+func TestNodesThatDoNotAnswerAreWaitedForTogether(t *testing.T) {
+	y := newYard(t, 4)
+	y.workload.Target.Pull.RefusedTimeout, y.workload.Target.Pull.Parallelism = 30*time.Second, 2
+	y.taken()
+	y.clock.Step(5 * time.Minute)
+	y.Expect(y.taken()).To(Equal([]string{"sample-3"}))
+	y.workload.MaxUnavailable = 4
+	y.taken()
+	y.clock.Step(30 * time.Second)
+	y.Expect(y.taken()).To(HaveLen(4))
+}
+
+// What is wrong with the API server for a moment says nothing of pods that pull.
+func TestServerThatFailsForAMomentIsAskedAgain(t *testing.T) {
+	y := newYard(t, 2)
+	y.workload.Target.Pull.RefusedTimeout = 30 * time.Second
+	y.refuses = apierrors.NewTooManyRequests("busy", 1)
+	y.taken()
+	y.clock.Step(time.Minute)
+	y.Expect(y.taken()).To(BeEmpty())
+	y.refuses = nil
+	y.clock.Step(refusalPeriod)
+	y.taken()
+	y.Expect(y.pullingNodes()).To(Equal([]string{"node-0", "node-1"}))
+}
+
+// A rollout that is stuck for another reason has no more images pulled than come next.
+func TestStuckRolloutPullsNoFurther(t *testing.T) {
+	y := newYard(t, 6)
+	y.taken()
+	for _, node := range []string{"node-5", "node-4"} {
+		y.says(node, pulled)
+	}
+	y.Expect(y.taken()).To(Equal([]string{"sample-5"}))
+	y.workload.MaxUnavailable = 0 // as while another pod does not become ready
+	y.workload.Target.Pull.Parallelism = 2
+	var made []string
+	for range 20 {
+		y.taken()
+		for node, puller := range y.pullers() {
+			if puller.Status.Phase == "" {
+				made = append(made, node)
+				y.says(node, pulled)
+			}
+		}
+		y.clock.Step(proofAge)
+	}
+	y.Expect(made).To(ConsistOf("node-3", "node-2"), "twice as many as pull at a time, once")
+}
+
+// After a failed pull that the manager cannot repeat now, and without an event, there is a next time.
+func TestPostponedPullIsTriedAgain(t *testing.T) {
+	y := newYard(t, 1)
+	y.taken()
+	y.says("node-0", failed)
+	y.taken()
+	y.pulling.MaxConcurrent = 1
+	other := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "web-pull-1", Labels: map[string]string{appsv1beta1.PullerLabel: "web"}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "pull-0"}}},
+		Status:     begun,
+	}
+	y.clock.Step(freshPull)
+	y.Expect(y.client.Create(t.Context(), other)).To(Succeed())
+	y.taken() // deletes the one that failed
+	_, plan := y.plan()
+	y.Expect(y.pullers()).To(BeEmpty())
+	y.Expect(plan.Recheck).To(And(BeTemporally(">", y.clock.Now()), BeTemporally("<=", y.clock.Now().Add(pullPause))))
+	y.clock.Step(slowPull) // the other one may be on a node that is dead
+	y.taken()
+	y.Expect(y.pullingNodes()).To(Equal([]string{"node-0"}))
+}
+
+// A node that is full is waited for, and then those that are, too, are not.
+func TestFullNodesAreWaitedForOnce(t *testing.T) {
+	y := newYard(t, 4)
+	full := corev1.PodStatus{Phase: corev1.PodFailed, Reason: "OutOfpods"}
+	y.workload.Target.Pull.RefusedTimeout, y.workload.Target.Pull.Parallelism = 30*time.Second, 3
+	y.taken()
+	y.says("node-3", full)
+	y.says("node-2", full)
+	y.says("node-1", begun)
+	y.clock.Step(30 * time.Second)
+	y.workload.MaxUnavailable = 3
+	y.Expect(y.taken()).To(Equal([]string{"sample-3", "sample-2"}), "node-1 has room, and is waited for")
+	y.Expect(y.pullingNodes()).To(Equal([]string{"node-0", "node-1"}))
+	y.says("node-0", full)
+	y.workload.MaxUnavailable = 4
+	y.Expect(y.taken()).To(Equal([]string{"sample-3", "sample-2", "sample-0"}))
+}
+
+func TestPolicyOfWorkloadsThatSayNone(t *testing.T) {
+	for name, test := range map[string]struct {
+		manager, workload appsv1beta1.ImagePullPolicyType
+		waits             bool
+	}{
+		"required by default":      {"", "", true},
+		"as the manager says":      {appsv1beta1.NoImagePull, "", false},
+		"as the workload says":     {appsv1beta1.NoImagePull, appsv1beta1.RequireImagePull, true},
+		"as the workload says not": {appsv1beta1.RequireImagePull, appsv1beta1.NoImagePull, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			y := newYard(t, 1)
+			y.pulling.Policy, y.workload.Target.Pull.Policy = test.manager, test.workload
+			if test.waits {
+				y.Expect(y.taken()).To(BeEmpty())
+				y.Expect(y.pullingNodes()).To(Equal([]string{"node-0"}))
+			} else {
+				y.Expect(y.taken()).To(Equal([]string{"sample-0"}))
+				y.Expect(y.pullingNodes()).To(BeEmpty())
+			}
+		})
+	}
+}
+
+func TestPullsAheadWaitForPodsThatAreUpdated(t *testing.T) {
+	y := newYard(t, 5)
+	y.workload.Target.Pull.MinUpdatedReady, y.workload.Target.Pull.Parallelism = 1, 3
+	y.taken()
+	y.Expect(y.pullingNodes()).To(Equal([]string{"node-4"}), "that of the next pod")
+	y.says("node-4", pulled)
+	y.Expect(y.taken()).To(Equal([]string{"sample-4"}))
+	y.Expect(y.pullingNodes()).To(BeEmpty())
+
+	updated := y.workload.Pods[slices.IndexFunc(y.workload.Pods, func(f inplace.PodFacts) bool { return f.Pod.Name == "sample-4" })].Pod
+	updated.Labels["controller-revision-hash"], updated.Spec.Containers[0].Image = y.workload.Target.Name, "nginx:latest"
+	y.taken()
+	y.Expect(y.pullingNodes()).To(Equal([]string{"node-1", "node-2", "node-3"}))
+}
+
+// The pods of other workloads count, those whose pulls fail do not.
+func TestManagerPullsSoManyAtATime(t *testing.T) {
+	y := newYard(t, 4)
+	other := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "web-pull-1", Labels: map[string]string{appsv1beta1.PullerLabel: "web"}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "pull-0"}}},
+		Status:     begun,
+	}
+	y.Expect(y.client.Create(t.Context(), other)).To(Succeed())
+	y.pulling.MaxConcurrent, y.workload.MaxUnavailable = 3, 4
+	y.taken()
+	y.Expect(y.pullers()).To(HaveLen(2))
+	_, plan := y.plan()
+	y.Expect(plan.Recheck).To(BeTemporally("<=", y.clock.Now().Add(pullPause)))
+	y.Expect(y.why("sample-1")).To(Equal("Waiting ImagePull: node-1 is to pull nginx:latest when other nodes have done so"))
+	y.clock.Step(pullPause)
+	y.taken()
+	y.Expect(y.pullers()).To(HaveLen(2))
+	other.Status = failed
+	y.Expect(y.client.Status().Update(t.Context(), other)).To(Succeed())
+	y.clock.Step(pullPause)
+	y.taken()
+	y.Expect(y.pullers()).To(HaveLen(3))
+	y.says("node-3", pulled)
+	y.clock.Step(pullPause)
+	y.taken()
+	y.Expect(y.pullingNodes()).To(ContainElement("node-0"), "the last one")
 }
 
 func TestPullsAtATime(t *testing.T) {

@@ -76,7 +76,10 @@ type verdicts struct {
 	// pulled are the images by node that are not waited for any more.
 	pulled sets.Set[string]
 	// noPullers: the API server takes no pods that pull, for so long that none is waited for.
-	noPullers bool
+	// noRejected: a kubelet does not, so that those of other nodes that do not are not waited for.
+	noPullers, noRejected bool
+	// unanswered is on how many nodes no kubelet has answered in time.
+	unanswered int
 }
 
 // on returns the verdict on a change, which is the same for all pods that need

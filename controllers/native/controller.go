@@ -74,7 +74,7 @@ type Reconciler struct {
 // (client.CacheOptions.EnableReadYourWritesConsistency), live from the API server.
 func NewReconciler(kind Kind, c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock) *Reconciler {
 	carriesOut := executor.New(c, recorder, clock)
-	carriesOut.Puller = &executor.Puller{Kind: kind.groupVersionKind(), Live: live}
+	carriesOut.Puller = &executor.Puller{Kind: kind.groupVersionKind(), Live: live, Pulling: &executor.Pulling{}}
 	return &Reconciler{
 		kind: kind, client: c, live: live, recorder: recorder, clock: clock, executor: carriesOut,
 	}
@@ -85,6 +85,9 @@ func NewReconciler(kind Kind, c client.Client, live client.Reader, recorder even
 func (r *Reconciler) WriteInOrder() {
 	r.executor.Parallelism = 1
 }
+
+// PullAs says how images are pulled. It is for tests, as WriteInOrder.
+func (r *Reconciler) PullAs(pulling *executor.Pulling) { r.executor.PullAs(pulling) }
 
 // Reconcile brings the pods of one held workload one step nearer to its template. One
 // that is not held is left alone, but for what a hold that was ended early has left.

@@ -159,7 +159,7 @@ func (s *scope) isInTheWay(b inplace.Blocker) bool {
 	case inplace.ReasonDisruptionBudget:
 		return false
 	case inplace.ReasonImagePull, inplace.ReasonImageNotPullable:
-		return false // it goes on without by itself, if the user has not asked to wait
+		return s.mustTellOfImages() // else it goes on without by itself, or the user has asked to wait
 	case inplace.ReasonNewPod:
 		return true // only Kubernetes' own deadline tells its clients that the new pod does not come up
 	case inplace.ReasonResizeDeferred:

@@ -20,8 +20,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	apinative "github.com/insitu-dev/insitu/apis/native"
+	"github.com/insitu-dev/insitu/controllers/executor"
 	"github.com/insitu-dev/insitu/controllers/native"
 	"github.com/insitu-dev/insitu/test/short"
+	"github.com/insitu-dev/insitu/test/stage"
 )
 
 var _ = Describe("A hold without progress", func() {
@@ -32,6 +34,7 @@ var _ = Describe("A hold without progress", func() {
 	var manager *native.Reconciler
 	begin := func() {
 		manager = native.NewReconciler(native.Deployment, w.manager, w.live, w.recorder, w.clock)
+		manager.PullAs(stage.NoPulls())
 		manager.WriteInOrder()
 	}
 	BeforeEach(func(ctx context.Context) {
@@ -191,6 +194,25 @@ var _ = Describe("A hold without progress", func() {
 		for _, name := range []string{"web-old-0", "web-old-1"} {
 			Expect(get(w, &corev1.Pod{}, name).Labels).NotTo(HaveKey("insitu.dev/drained"))
 		}
+	})
+
+	It("ends while an image cannot be pulled that no user requires: only then Kubernetes tells its clients", func() {
+		manager.PullAs(&executor.Pulling{})
+		d := w.deployment(nil)
+		w.pods(w.replicaSet(d, "old", oldImage, 2))
+		failing := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "not found"}}
+		for _, step := range []time.Duration{0, patience / 2, patience/2 - time.Second} {
+			w.clock.Step(step)
+			reconcile()
+			reconcile()
+			w.pullers(failing)
+			reconcile()
+			Expect(isHeld()).To(BeTrue(), "after %s", step)
+		}
+		w.clock.Step(2 * time.Second)
+		reconcile()
+		Expect(isHeld()).To(BeFalse())
+		Expect(w.told()).To(ContainElement(And(ContainSubstring("HoldTimedOut"), ContainSubstring("cannot pull"))))
 	})
 
 	It("goes on when its pods go back to what their ReplicaSet has: nothing else would bring them there", func() {

@@ -25,6 +25,7 @@ import (
 	apinative "github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/controllers/native"
 	"github.com/insitu-dev/insitu/test/short"
+	"github.com/insitu-dev/insitu/test/stage"
 )
 
 // maxRounds is more than an update takes: of 2 pods, each with its grace period.
@@ -338,6 +339,7 @@ var _ = Describe("A held Deployment", func() {
 		}
 
 		r := native.NewReconciler(native.Deployment, w.manager, w.live, w.recorder, w.clock)
+		r.PullAs(stage.NoPulls())
 		_, err := r.Reconcile(w.ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(d)})
 
 		Expect(err).To(MatchError(ContainSubstring("exceeded quota: small")))

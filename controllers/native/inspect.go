@@ -32,6 +32,7 @@ type Inspection struct {
 // one that Kubernetes has made no revision for.
 func Inspect(ctx context.Context, eyes workloads.Eyes, kind Kind, obj client.Object, ahead bool) Inspection {
 	r := NewReconciler(kind, eyes.Client, eyes.Live, workloads.SilentRecorder(), eyes.Clock)
+	r.executor.PullAs(eyes.Pulling)
 	obj, _ = obj.DeepCopyObject().(client.Object)
 	s := newScope(obj, kind, eyes.Clock.Now())
 	s.CannotResize, s.ahead = !eyes.Capabilities.CanResize(ctx), ahead

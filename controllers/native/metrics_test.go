@@ -31,6 +31,7 @@ var _ = Describe("The metrics of a held Deployment", func() {
 	BeforeEach(func(ctx context.Context) {
 		w, measured = newWorld(ctx), stage.NewMeasured()
 		r = native.NewReconciler(native.Deployment, w.manager, w.live, w.recorder, w.clock)
+		r.PullAs(stage.NoPulls())
 		r.Measure(measured.Metrics)
 	})
 

@@ -15,6 +15,7 @@ import (
 	apinative "github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/controllers/native"
 	"github.com/insitu-dev/insitu/test/short"
+	"github.com/insitu-dev/insitu/test/stage"
 )
 
 // dated reads and writes as a program that was built before pods had a hostname: that
@@ -81,6 +82,7 @@ var _ = Describe("A Deployment with a field that is newer than the manager", fun
 		GinkgoHelper()
 		for range maxRounds {
 			r := native.NewReconciler(native.Deployment, dated{w.manager}, datedReader{w.live}, w.recorder, w.clock)
+			r.PullAs(stage.NoPulls())
 			r.WriteInOrder()
 			_, err := r.Reconcile(w.ctx, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: w.namespace, Name: w.name}})
 			Expect(err).NotTo(HaveOccurred())

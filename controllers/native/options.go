@@ -210,7 +210,7 @@ func parseImagePull(o *options, value string) error {
 // meant to have pods wait for their images.
 func mayRequireImages(value string) bool {
 	policy := decode[appsv1beta1.ImagePullPolicy](value)
-	return policy == nil || requiresImages(policy)
+	return policy == nil || policy.Policy != appsv1beta1.PreferImagePull && policy.Policy != appsv1beta1.NoImagePull
 }
 
 func isResizePolicy(policy *appsv1beta1.ResizePolicy) bool {

@@ -76,7 +76,7 @@ func (s *scope) pullerController() *metav1.OwnerReference {
 // waitsForImages reports whether pods stay as they are since their images are not on their nodes, as
 // the user wants it. Kubernetes would take them out of service without.
 func (s *scope) waitsForImages() bool {
-	if s.options.strategy.ImagePull == nil || !requiresImages(s.options.strategy.ImagePull) {
+	if s.Asked.Target.Pull.Policy != appsv1beta1.RequireImagePull || s.mustTellOfImages() {
 		return false
 	}
 	waits := func(b inplace.Blocker) bool {
@@ -85,14 +85,14 @@ func (s *scope) waitsForImages() bool {
 	return slices.ContainsFunc(s.Plan.Blockers, waits) || slices.ContainsFunc(s.newPods(), lacksImage)
 }
 
-// requiresImages reports whether pods wait for their images.
-func requiresImages(policy *appsv1beta1.ImagePullPolicy) bool {
-	return policy.Policy == "" || policy.Policy == appsv1beta1.RequireImagePull
+// mustTellOfImages reports whether a hold ends in the end although images are not on the nodes. Clients
+// of Kubernetes hear by the progress deadline only that the rollout of a Deployment does not come to
+// an end, and it does not pass during a hold. Who wants to wait all the same says so.
+func (s *scope) mustTellOfImages() bool {
+	return s.kind == Deployment && s.options.strategy.ImagePull == nil
 }
 
 // lacksImage reports whether the kubelet cannot pull an image of a pod.
 func lacksImage(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses), func(status corev1.ContainerStatus) bool {
-		return status.State.Waiting != nil && inplace.IsImageFailure(status.State.Waiting.Reason)
-	})
+	return slices.ContainsFunc(slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses), inplace.LacksImage)
 }

@@ -4,6 +4,7 @@
 package native
 
 import (
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -105,6 +106,19 @@ func TestPodsThatPullGoWithTheOptIn(t *testing.T) {
 	left := &corev1.PodList{}
 	g.Expect(c.List(t.Context(), left)).To(Succeed())
 	g.Expect(left.Items).To(ConsistOf(HaveField("Name", "db-0"), HaveField("Name", "web-pull-1")))
+}
+
+func TestReleaseAllEndsPulls(t *testing.T) {
+	g, out := NewWithT(t), &strings.Builder{}
+	c := newCluster(
+		pullerOf("web-pull-1", "web", controlledBy("Deployment", "web")),
+		&corev1.Pod{ObjectMeta: metaOf("web-0", controlledBy("ReplicaSet", "web"))},
+	)
+	g.Expect(ReleaseAll(t.Context(), c, nil, out)).To(Succeed())
+	left := &corev1.PodList{}
+	g.Expect(c.List(t.Context(), left)).To(Succeed())
+	g.Expect(left.Items).To(ConsistOf(HaveField("Name", "web-0")))
+	g.Expect(out.String()).To(ContainSubstring("Deleted pod shop/web-pull-1, which pulled images\n"))
 }
 
 // The controllers of StatefulSets and DaemonSets take their reference off pods that the selector

@@ -11,11 +11,13 @@ import (
 	"io"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/controllers/executor"
 	"github.com/insitu-dev/insitu/controllers/gates"
@@ -45,7 +47,25 @@ func ReleaseAll(ctx context.Context, c client.Client, namespaces []string, out i
 	}
 	errs = append(errs, evictAllLeftovers(ctx, c, namespaces, out), gates.LetAllServe(ctx, c, namespaces, releasePatience, out))
 	for _, namespace := range namespaces { // last: a manager that still runs may make others
-		errs = append(errs, executor.DeleteAllPullers(ctx, c, namespace))
+		errs = append(errs, deleteAllPullers(ctx, c, namespace, out))
+	}
+	return errors.Join(errs...)
+}
+
+// deleteAllPullers deletes the pods that pull images for all workloads of a namespace.
+func deleteAllPullers(ctx context.Context, c client.Client, namespace string, out io.Writer) error {
+	list := &corev1.PodList{}
+	if err := c.List(ctx, list, client.InNamespace(namespace), client.HasLabels{appsv1beta1.PullerLabel}); err != nil {
+		return fmt.Errorf("list pods that pull images: %w", err)
+	}
+	var errs []error
+	for i := range list.Items {
+		puller := &list.Items[i]
+		if err := executor.DeletePuller(ctx, c, puller); err != nil {
+			errs = append(errs, fmt.Errorf("delete pod %s/%s, which pulls images: %w", puller.Namespace, puller.Name, err))
+			continue
+		}
+		fmt.Fprintf(out, "Deleted pod %s/%s, which pulled images\n", puller.Namespace, puller.Name)
 	}
 	return errors.Join(errs...)
 }

@@ -251,7 +251,7 @@ func (s *scope) maxUnavailable() int {
 
 // workloadFacts returns what the planner has to know.
 func (s *scope) workloadFacts() inplace.Workload {
-	target := workloads.TargetOf(s.options.strategy)
+	target := workloads.TargetOf(s.options.strategy, nil, s.spec.replicas)
 	target.Revision, target.Policy, target.CannotResize = *s.target, s.options.policy, s.CannotResize
 	target.MustDrain = true // Kubernetes would lose no request
 	facts := inplace.Workload{

@@ -53,6 +53,8 @@ func add(mgr ctrl.Manager, kind Kind, options engine.Options) error {
 	r := NewReconciler(kind, mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("insitu-"+name), clock.RealClock{})
 	r.Capabilities, r.executor.DrainPause = options.Capabilities, executor.DrainPause
 	r.executor.Turns = cmp.Or(options.Turns, r.executor.Turns)
+	r.executor.Puller.WithoutNodes = options.NamespaceScope
+	r.executor.PullAs(cmp.Or(options.Pulling, r.executor.Puller.Pulling))
 	r.Measure(options.Metrics)
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).

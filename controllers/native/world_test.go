@@ -66,6 +66,7 @@ func newWorld(ctx context.Context) *world {
 func (w *world) reconcile(kind native.Kind) ctrl.Result {
 	GinkgoHelper()
 	r := native.NewReconciler(kind, w.manager, w.live, w.recorder, w.clock)
+	r.PullAs(stage.NoPulls())
 	r.WriteInOrder()
 	result, err := r.Reconcile(w.ctx, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: w.namespace, Name: w.name}})
 	if !errors.Is(err, stage.ErrDead) {

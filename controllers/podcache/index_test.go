@@ -118,6 +118,7 @@ func TestPullers(t *testing.T) {
 	}
 	reader := readerOf(t,
 		puller("shop", "web-pull-a", "1"), puller("shop", "db-pull-a", "2"), puller("bank", "web-pull-a", "1"),
+		puller("shop", "web-pull-b", appsv1beta1.PullerOfPlan),
 		&corev1.Pod{ObjectMeta: meta("shop", "web-0", ownedBy("1", true))},
 	)
 	workload := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", UID: "1"}}
@@ -125,6 +126,8 @@ func TestPullers(t *testing.T) {
 	pods := &corev1.PodList{}
 	g.Expect(Pullers(t.Context(), reader, workload, pods)).To(Succeed())
 	g.Expect(names(pods.Items)).To(ConsistOf("web-pull-a"))
+	g.Expect(AllPullers(t.Context(), reader, pods)).To(Succeed())
+	g.Expect(names(pods.Items)).To(ConsistOf("web-pull-a", "web-pull-a", "db-pull-a"), "those of plans are not the manager's")
 }
 
 func TestDraining(t *testing.T) {

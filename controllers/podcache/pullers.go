@@ -30,11 +30,25 @@ func Pullers(ctx context.Context, reader client.Reader, workload client.Object, 
 	return nil
 }
 
+// AllPullers reads into list the pods that pull images for all workloads of the cache. The result
+// is a copy as for [ByOwner].
+func AllPullers(ctx context.Context, reader client.Reader, list *corev1.PodList, options ...client.ListOption) error {
+	options = append([]client.ListOption{client.MatchingFields{PullerIndex: anyWorkload}}, options...)
+	if err := reader.List(ctx, list, options...); err != nil {
+		return fmt.Errorf("list pods that pull images: %w", err)
+	}
+
+	return nil
+}
+
+// anyWorkload is the value of PullerIndex that all pods that pull images have.
+const anyWorkload = "*"
+
 func pulledFor(obj client.Object) []string {
 	workload, isPuller := obj.GetLabels()[appsv1beta1.PullerLabel]
-	if !isPuller {
+	if !isPuller || workload == appsv1beta1.PullerOfPlan {
 		return nil
 	}
 
-	return []string{workload}
+	return []string{workload, anyWorkload}
 }

@@ -14,7 +14,7 @@ import (
 // the API server has. Nothing is written.
 func Inspect(ctx context.Context, eyes workload.Eyes, set *appsv1beta1.StatefulSet) workload.Inspection {
 	r := NewReconciler(eyes.Client, eyes.Live, workload.SilentRecorder(), eyes.Clock)
-	r.Capabilities = eyes.Capabilities
+	r.LookWith(eyes)
 	s, failure := r.shell().Advance(ctx, set.DeepCopy())
 	return s.Inspection(failure)
 }

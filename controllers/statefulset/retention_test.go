@@ -437,6 +437,7 @@ var _ = Describe("A claim that a scale-down gave to its pod", func() {
 		w.manager.Forget()
 		later := &liveReader{Reader: w.live, mutate: func(live *metav1.PartialObjectMetadata) { live.Generation++ }}
 		w.reconciler = statefulset.NewReconciler(w.manager, later, w.recorder, w.clock)
+		w.reconciler.PullAs(stage.NoPulls())
 		Expect(w.tryReconcile()).To(HaveField("RequeueAfter", BeNumerically(">", 0)))
 		Expect(w.manager.Writes("delete")).To(BeEmpty())
 		Expect(w.owners()).To(Equal(three("", "", "")))

@@ -69,7 +69,7 @@ func (s *scope) workload(facts []inplace.PodFacts) inplace.Workload {
 
 // target is what the pods that are not kept at an earlier revision become.
 func (s *scope) target() inplace.Target {
-	target := workload.TargetOf(s.set.GetInPlaceUpdateStrategy())
+	target := workload.TargetOf(s.set.GetInPlaceUpdateStrategy(), s.set.Annotations, s.replicas)
 	target.Revision = s.Revisions.InPlace(s.Revisions.Update)
 	// Claims are the user's business otherwise, and pods get them when they are made.
 	target.IgnoresClaims = !s.set.Spec.VolumeClaimUpdateStrategy.FollowsTemplates()

@@ -81,6 +81,7 @@ func (w *world) startManager(view cluster.Cluster) {
 	w.manager = stage.NewManager(view.GetClient())
 	w.recorder = &stage.Recorder{Scheme: view.GetScheme()}
 	w.reconciler = statefulset.NewReconciler(w.manager, w.live, w.recorder, w.clock)
+	w.reconciler.PullAs(stage.NoPulls())
 }
 
 // create creates a set and brings it to rest.

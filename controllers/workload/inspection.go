@@ -7,6 +7,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/insitu-dev/insitu/controllers/executor"
 	"github.com/insitu-dev/insitu/controllers/history"
 	"github.com/insitu-dev/insitu/inplace"
 )
@@ -23,6 +24,9 @@ type Eyes struct {
 	Clock clock.PassiveClock
 	// Capabilities tells what the API server can do; everything, if it is nil.
 	Capabilities *Capabilities
+	// Pulling is how the operator pulls images before pods are updated. If it is nil, the
+	// inspection is as if all images were there.
+	Pulling *executor.Pulling
 }
 
 // Inspection is what a reconciliation of a workload decides.

@@ -4,7 +4,6 @@
 package workload
 
 import (
-	"cmp"
 	"time"
 
 	"k8s.io/utils/ptr"
@@ -14,27 +13,16 @@ import (
 	"github.com/insitu-dev/insitu/resize"
 )
 
-// TargetOf returns what the details of in-place updates say of a target. Revision,
-// policy and hooks are for the kind to add.
-func TargetOf(strategy appsv1beta1.InPlaceUpdateStrategy) inplace.Target {
+// TargetOf returns what the details of in-place updates, and the annotations of a workload with so
+// many pods, say of a target. Revision, policy and hooks are for the kind to add.
+func TargetOf(strategy appsv1beta1.InPlaceUpdateStrategy, annotations map[string]string, replicas int) inplace.Target {
 	return inplace.Target{
 		GracePeriod:    time.Duration(max(strategy.GracePeriodSeconds, 0)) * time.Second,
 		KeepReady:      strategy.KeepReady,
 		Deadline:       time.Duration(ptr.Deref(strategy.DeadlineSeconds, 0)) * time.Second,
 		RespectBudgets: strategy.PodDisruptionBudget == appsv1beta1.RespectPodDisruptionBudget,
 		Resize:         resizePolicy(strategy.Resize),
-		Pull:           pullPolicy(strategy.ImagePull),
-	}
-}
-
-func pullPolicy(policy *appsv1beta1.ImagePullPolicy) inplace.PullPolicy {
-	if policy == nil {
-		return inplace.PullPolicy{}
-	}
-	return inplace.PullPolicy{
-		Policy:      cmp.Or(policy.Policy, appsv1beta1.RequireImagePull),
-		Timeout:     time.Duration(ptr.Deref(policy.TimeoutSeconds, appsv1beta1.DefaultImagePullTimeoutSeconds)) * time.Second,
-		Parallelism: int(ptr.Deref(policy.Parallelism, 0)),
+		Pull:           PullPolicyOf(strategy, annotations, replicas),
 	}
 }
 

@@ -102,6 +102,8 @@ func configureOutside(ctx context.Context, config *configv1alpha1.InsituConfigur
 	var err error
 	config.LeaderElection.ResourceNamespace = systemNamespace
 	config.Metrics.Secure = ptr.To(false)
+	// Simulated nodes have all images, and list none.
+	config.ImagePull.Policy = configv1alpha1.NoImagePull
 	if config.Metrics.BindAddress, err = freeAddress(ctx); err != nil {
 		return err
 	}

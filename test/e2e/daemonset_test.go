@@ -288,7 +288,9 @@ var _ = Describe("A DaemonSet", func() {
 	})
 
 	It("stops at an image that does not exist, and undo brings the pod back in place", func(ctx context.Context) {
-		d := newDaemons(ctx, newDaemonSet(namespace, nginxAlpine), nodes...)
+		d := newDaemons(ctx, newDaemonSet(namespace, nginxAlpine, func(set *appsv1beta1.DaemonSet) {
+			set.Spec.UpdateStrategy.RollingUpdate.InPlaceUpdateStrategy = unpulled()
+		}), nodes...)
 		before := d.pods(ctx)
 		last := nodes[len(nodes)-1]
 		d.change(ctx, ofImage(nginxMissing))

@@ -77,7 +77,7 @@ var _ = Describe("An update in place", func() {
 	})
 
 	It("comes back from an image that does not exist", func(ctx context.Context) {
-		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine).MaxUnavailable(2))
+		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine).MaxUnavailable(2).With(unpulledSet))
 		before := pods(ctx, set)
 
 		setImage(ctx, set, nginxMissing)

@@ -87,6 +87,7 @@ var _ = forEachKind("A rollout", func(kind string) {
 
 	It("comes back from an image that does not exist", func(ctx context.Context) {
 		before := web.start(ctx, web.manifest(nginxAlpine))
+		web.annotate(ctx, native.ImagePullAnnotation, ptr.To(`{"policy":"None"}`))
 		web.setImage(ctx, nginxMissing)
 		web.tried(ctx, nginxMissing)
 		Eventually(ctx, web.annotation).WithArguments(native.StatusAnnotation).Should(Or(ContainSubstring("ImagePullBackOff"), ContainSubstring("ErrImagePull")))
@@ -101,7 +102,6 @@ var _ = forEachKind("A rollout", func(kind string) {
 
 	It("takes no pod out of service for an image that no node can pull", shortOfSets(kind), func(ctx context.Context) {
 		before := web.start(ctx, web.manifest(nginxAlpine))
-		web.annotate(ctx, native.ImagePullAnnotation, ptr.To("{}"))
 		web.setImage(ctx, nginxMissing)
 		var pullers []corev1.Pod
 		Eventually(ctx, func(g Gomega, ctx context.Context) {
@@ -126,6 +126,7 @@ var _ = forEachKind("A rollout", func(kind string) {
 
 	It("goes from an image that does not exist to a third one", func(ctx context.Context) {
 		before := web.start(ctx, web.manifest(nginxAlpine))
+		web.annotate(ctx, native.ImagePullAnnotation, ptr.To(`{"policy":"None"}`))
 		web.setImage(ctx, nginxMissing)
 		web.tried(ctx, nginxMissing)
 		web.setImage(ctx, nginxLatest)

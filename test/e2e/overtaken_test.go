@@ -300,7 +300,7 @@ var _ = Describe("An update that is overtaken", func() {
 			by: noEnvironment, sample0: untouched, sample1: recreated,
 		}),
 		Entry("with an image that does not exist, by one that recreates", overtaken{
-			given: args(), update: image(nginxMissing), when: HaveField("Reason", BeElementOf("ErrImagePull", "ImagePullBackOff")),
+			given: edits(args(), unpulledSet), update: image(nginxMissing), when: HaveField("Reason", BeElementOf("ErrImagePull", "ImagePullBackOff")),
 			by: edits(image(sleeperV2), environment), sample0: recreated, sample1: recreated,
 		}),
 		// The container is ready for a second each time: minReadySeconds is what stops

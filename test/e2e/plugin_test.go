@@ -60,9 +60,8 @@ func stuckRollouts() []stuck {
 	size := `{"op":"replace","path":"/spec/template/spec/containers/0/resources","value":` +
 		`{"requests":{"cpu":"10m","memory":"900Gi"},"limits":{"cpu":"100m","memory":"900Gi"}}}`
 	claim := `{"op":"replace","path":"/spec/volumeClaimTemplates/0/spec/resources/requests/storage","value":"4Gi"}`
-	deadline := `,{"op":"add","path":"/spec/updateStrategy/rollingUpdate/inPlaceUpdateStrategy","value":{"deadlineSeconds":10}}`
 	return []stuck{
-		{"statefulset.apps.kruise.io/image", image(nginxMissing) + deadline, "ImagePull", "kubectl insitu undo statefulset.apps.kruise.io/image"},
+		{"statefulset.apps.kruise.io/image", image(nginxMissing), inplace.ReasonImageNotPullable, "kubectl insitu undo statefulset.apps.kruise.io/image"},
 		{"cloneset.apps.kruise.io/hook", image(nginxLatest), inplace.ReasonInPlaceUpdateHook, "example.io/hold"},
 		{"deployment.apps/size", size, inplace.ReasonResizeInfeasible, "kubectl insitu undo deployment.apps/size"},
 		{"statefulset.apps.kruise.io/claim", claim, volumes.ReasonExpansionInfeasible, "smaller size"},

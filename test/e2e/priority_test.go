@@ -97,7 +97,7 @@ var _ = Describe("Containers with a launch priority", func() {
 				}
 			}
 		}
-		set := create(ctx, builders.StatefulSet(namespace, "sample", sleeperV1).Replicas(1).With(containers("64Mi", sleeperV1, sleeperV1, sleeperV1)))
+		set := create(ctx, builders.StatefulSet(namespace, "sample", sleeperV1).Replicas(1).With(containers("64Mi", sleeperV1, sleeperV1, sleeperV1)).With(unpulledSet))
 		before := getPod(ctx, set, 0)
 
 		change(ctx, set, containers("48Mi", sleeperV2, nginxMissing, sleeperV2)) // alpha, the first in line, does not start

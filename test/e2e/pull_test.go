@@ -14,6 +14,8 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
@@ -21,6 +23,25 @@ import (
 	"github.com/insitu-dev/insitu/test/builders"
 	"github.com/insitu-dev/insitu/test/short"
 )
+
+// onNodesOfTheirOwn keeps pods of a template off each other's nodes.
+func onNodesOfTheirOwn(template *corev1.PodTemplateSpec) {
+	template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: template.Labels},
+		}},
+	}}
+}
+
+// unpulled leaves it to the kubelets to pull images, after pods were taken out of service.
+func unpulled() *appsv1beta1.InPlaceUpdateStrategy {
+	return &appsv1beta1.InPlaceUpdateStrategy{ImagePull: &appsv1beta1.ImagePullPolicy{Policy: appsv1beta1.NoImagePull}}
+}
+
+// unpulledSet is an edit of a StatefulSet.
+func unpulledSet(s *appsv1beta1.StatefulSet) {
+	s.Spec.UpdateStrategy.RollingUpdate.InPlaceUpdateStrategy = unpulled()
+}
 
 var _ = Describe("An image that is pulled before", func() {
 	var namespace string
@@ -30,9 +51,6 @@ var _ = Describe("An image that is pulled before", func() {
 		set := create(ctx, builders.StatefulSet(namespace, "sample", nginxAlpine).With(func(s *appsv1beta1.StatefulSet) {
 			// With Always, the kubelet asks the registry also for an image that it has.
 			s.Spec.Template.Spec.Containers[0].ImagePullPolicy = corev1.PullAlways
-			s.Spec.UpdateStrategy.RollingUpdate.InPlaceUpdateStrategy = &appsv1beta1.InPlaceUpdateStrategy{
-				ImagePull: &appsv1beta1.ImagePullPolicy{},
-			}
 		}))
 		before := pods(ctx, set)
 
@@ -71,5 +89,34 @@ var _ = Describe("An image that is pulled before", func() {
 			}
 		}
 		Expect(ran).To(BeFalse(), "nothing of the image runs")
+	})
+
+	// No other spec can pull meanwhile.
+	It("is all that a pod needs of the registry", Serial, func(ctx context.Context) {
+		set := create(ctx, builders.StatefulSet(namespace, "sample", sleeperV1).Replicas(2).With(func(s *appsv1beta1.StatefulSet) {
+			onNodesOfTheirOwn(&s.Spec.Template)
+			// The image is on the second node when the pod of the first one is updated, and this is not over.
+			s.Spec.UpdateStrategy.RollingUpdate.MinReadySeconds = ptr.To[int32](15)
+		}))
+		before := pods(ctx, set)
+		image := "insitu-dev/sleeper:" + namespace // that no node has, also at a second attempt
+		lab(ctx, "load", image, "--go", "../lab/images/sleeper", "--padding", "1Mi")
+		setImage(ctx, set, image)
+		Eventually(ctx, func(ctx context.Context) map[string]string {
+			pulled := map[string]string{}
+			for _, event := range eventsOf(ctx, namespace) {
+				if event.Reason == "Pulled" && strings.HasPrefix(event.Regarding.Name, "sample-pull-") {
+					pulled[event.Regarding.Name] = event.Note
+				}
+			}
+			return pulled
+		}).Should(HaveLen(2))
+		Expect(getPod(ctx, set, 0).Spec.Containers[0].Image).To(Equal(sleeperV1), "not its turn")
+
+		DeferCleanup(func(ctx context.Context) { lab(ctx, "bandwidth", "full") })
+		lab(ctx, "bandwidth", "off")
+		waitSettled(ctx, set)
+		expectInPlace(before, pods(ctx, set), 1)
+		Expect(images(pods(ctx, set))).To(HaveEach(image))
 	})
 })

@@ -145,7 +145,7 @@ var _ = Describe("A native sidecar", func() {
 
 	// The kubelet does not show in the status that it cannot pull the image.
 	It("comes back from an image that does not exist", func(ctx context.Context) {
-		set := create(ctx, sidecarSet(namespace))
+		set := create(ctx, sidecarSet(namespace).With(unpulledSet))
 		before := getPods(ctx, set)
 		setInitImage(ctx, set, proxyContainer, nginxMissing)
 		expectEvent(ctx, namespace, "Pod", "Failed", "Failed to pull image")

@@ -17,6 +17,7 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/cloneset"
 	"github.com/insitu-dev/insitu/controllers/daemonset"
+	"github.com/insitu-dev/insitu/controllers/executor"
 	"github.com/insitu-dev/insitu/controllers/metrics"
 	"github.com/insitu-dev/insitu/controllers/statefulset"
 	"github.com/insitu-dev/insitu/inplace"
@@ -55,6 +56,7 @@ type reconciler interface {
 	reconcile.Reconciler
 	Measure(m metrics.Metrics)
 	WriteInOrder()
+	PullAs(pulling *executor.Pulling)
 }
 
 // kind returns the kind of the set.

@@ -81,6 +81,7 @@ func (m *manager) newReconciler() reconcile.Reconciler {
 	}
 	r.Measure(m.measured)
 	r.WriteInOrder()
+	r.PullAs(w.settings.pulling())
 	return r
 }
 

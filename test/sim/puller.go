@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/executor"
 	"github.com/insitu-dev/insitu/inplace"
 )
 
@@ -37,6 +38,15 @@ func RunNativePulls(choices *Choices) Result {
 	s, kind, first := chosenNative(choices)
 	s.ahead, s.pullTime, s.rejects = true, 1+choices.intN(20), pick(choices, []int{0, 0, 8, 3})
 	return runNative(choices, s, kind, first)
+}
+
+// pulling returns how the manager pulls images for a set that does not say it: those of the other
+// runs are where the kubelets get them.
+func (s settings) pulling() *executor.Pulling {
+	if s.ahead {
+		return &executor.Pulling{}
+	}
+	return &executor.Pulling{Policy: appsv1beta1.NoImagePull}
 }
 
 // imagePull returns what the set says of pulls: nothing goes on for want of an answer, in the time

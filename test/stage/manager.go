@@ -17,6 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/executor"
 )
 
 // ErrDead is what a manager gets that was killed: nothing it asks for happens
@@ -270,4 +273,10 @@ func (r *Recorder) Events(reason string) []RecordedEvent {
 		}
 	}
 	return found
+}
+
+// NoPulls is how a manager pulls images that leaves that to kubelets: there are no nodes that say
+// which they have.
+func NoPulls() *executor.Pulling {
+	return &executor.Pulling{Policy: appsv1beta1.NoImagePull}
 }

@@ -17,10 +17,9 @@ type InPlaceUpdateStrategy struct {
 	// +kubebuilder:validation:Minimum=0
 	GracePeriodSeconds int32 `json:"gracePeriodSeconds,omitempty"`
 
-	// imagePreDownloadParallelism is the number of nodes, or a percentage of
-	// them, that pull the new image at a time before the update. Accepted for
-	// compatibility; not acted on in this release: nodes pull when their pod
-	// is updated.
+	// imagePreDownloadParallelism is on how many nodes, or a percentage of the
+	// pods, images are pulled at a time, if imagePull.parallelism is absent.
+	// Absent, as imagePull.parallelism.
 	//
 	// +optional
 	// +kubebuilder:validation:XIntOrString
@@ -28,16 +27,17 @@ type InPlaceUpdateStrategy struct {
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 : self.matches('^([1-9][0-9]?|100)%$')",messageExpression="'imagePreDownloadParallelism must be a number from 1, or a percentage from \"1%\" to \"100%\"; found ' + (type(self) == int ? string(self) : '\"' + self + '\"')"
 	ImagePreDownloadParallelism *intstr.IntOrString `json:"imagePreDownloadParallelism,omitempty"`
 
-	// imagePreDownloadTimeoutSeconds is the time, in seconds, that one pull may
-	// take. Accepted for compatibility; not acted on in this release.
+	// imagePreDownloadTimeoutSeconds is how long, in seconds, is waited on each
+	// node, if imagePull.timeoutSeconds is absent. Absent, or 0, as
+	// imagePull.timeoutSeconds.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ImagePreDownloadTimeoutSeconds *int32 `json:"imagePreDownloadTimeoutSeconds,omitempty"`
 
 	// imagePreDownloadMinUpdatedReadyPods is the number of updated and ready
-	// pods from which on the other nodes pull the image. Accepted for
-	// compatibility; not acted on in this release.
+	// pods from which on nodes pull images whose pods are not the next ones.
+	// Absent, 0.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=0
@@ -86,7 +86,8 @@ type InPlaceUpdateStrategy struct {
 	DeadlineSeconds *int32 `json:"deadlineSeconds,omitempty"`
 
 	// imagePull says whether new images are pulled onto the node of a pod before
-	// the pod is taken out of service. Absent, they are not.
+	// the pod is taken out of service. Absent, as the manager is configured: by
+	// default they are required.
 	//
 	// +optional
 	ImagePull *ImagePullPolicy `json:"imagePull,omitempty"`

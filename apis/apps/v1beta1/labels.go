@@ -192,6 +192,9 @@ const (
 	// the UID of the workload.
 	PullerLabel = "insitu.dev/image-puller"
 
+	// PullerOfPlan is the value of PullerLabel of a pod that kubectl insitu plan --pull makes.
+	PullerOfPlan = "plan"
+
 	// UpdatePolicyLabel asks for in-place updates of a native Deployment,
 	// StatefulSet or DaemonSet, with InPlaceIfPossible or InPlaceOnly.
 	UpdatePolicyLabel = "insitu.dev/update-policy"

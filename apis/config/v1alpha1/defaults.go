@@ -13,6 +13,7 @@ import (
 // The defaults of absent fields.
 const (
 	DefaultMaxConcurrentReconciles = int32(10)
+	DefaultMaxConcurrentPulls      = int32(100)
 	DefaultLeaseDuration           = 15 * time.Second
 	DefaultRenewDeadline           = 10 * time.Second
 	DefaultRetryPeriod             = 2 * time.Second
@@ -36,6 +37,8 @@ func SetDefaults(c *InsituConfiguration) {
 	setDefault(&c.Controllers.StatefulSet.MaxConcurrentReconciles, DefaultMaxConcurrentReconciles)
 	setDefault(&c.Controllers.DaemonSet.MaxConcurrentReconciles, DefaultMaxConcurrentReconciles)
 	setDefault(&c.Controllers.Native.MaxConcurrentReconciles, DefaultMaxConcurrentReconciles)
+	setDefaultString(&c.ImagePull.Policy, RequireImagePull)
+	setDefault(&c.ImagePull.MaxConcurrent, DefaultMaxConcurrentPulls)
 	setLeaderElectionDefaults(&c.LeaderElection)
 	setDefault(&c.ClientConnection.QPS, NoLimit)
 	setDefault(&c.ClientConnection.Burst, *c.ClientConnection.QPS)

@@ -25,6 +25,8 @@ func TestDecodeSetsDefaults(t *testing.T) {
 	g.Expect(c.Namespaces).To(BeEmpty())
 	g.Expect(*c.Controllers.CloneSet.MaxConcurrentReconciles).To(BeEquivalentTo(10))
 	g.Expect(*c.Controllers.StatefulSet.MaxConcurrentReconciles).To(BeEquivalentTo(10))
+	g.Expect(c.ImagePull.Policy).To(Equal(configv1alpha1.RequireImagePull))
+	g.Expect(*c.ImagePull.MaxConcurrent).To(BeEquivalentTo(100))
 	g.Expect(*c.LeaderElection.Enabled).To(BeTrue())
 	g.Expect(c.LeaderElection.LeaseDuration.Duration).To(Equal(15 * time.Second))
 	g.Expect(c.LeaderElection.RenewDeadline.Duration).To(Equal(10 * time.Second))
@@ -47,6 +49,7 @@ func TestDecodeKeepsWhatIsSet(t *testing.T) {
 	c, err := configv1alpha1.Decode([]byte(header + `
 namespaces: [shop]
 controllers: {cloneSet: {maxConcurrentReconciles: 2}, statefulSet: {maxConcurrentReconciles: 3}}
+imagePull: {policy: None, maxConcurrent: 5}
 leaderElection: {enabled: false}
 clientConnection: {qps: 50}
 metrics: {bindAddress: "0", secure: false}
@@ -59,6 +62,8 @@ gracefulShutdownTimeout: 0s
 	g.Expect(c.Namespaces).To(Equal([]string{"shop"}))
 	g.Expect(*c.Controllers.CloneSet.MaxConcurrentReconciles).To(BeEquivalentTo(2))
 	g.Expect(*c.Controllers.StatefulSet.MaxConcurrentReconciles).To(BeEquivalentTo(3))
+	g.Expect(c.ImagePull.Policy).To(Equal(configv1alpha1.NoImagePull))
+	g.Expect(*c.ImagePull.MaxConcurrent).To(BeEquivalentTo(5))
 	g.Expect(*c.LeaderElection.Enabled).To(BeFalse())
 	g.Expect(*c.ClientConnection.QPS).To(BeEquivalentTo(50))
 	g.Expect(*c.ClientConnection.Burst).To(BeEquivalentTo(50), "burst defaults to qps")

@@ -35,6 +35,11 @@ type InsituConfiguration struct {
 	// +optional
 	Controllers ControllersConfiguration `json:"controllers,omitzero"`
 
+	// imagePull is how images are pulled onto nodes before pods are taken out of service
+	// for them.
+	// +optional
+	ImagePull ImagePullConfiguration `json:"imagePull,omitzero"`
+
 	// leaderElection elects the one replica of the manager that acts.
 	// +optional
 	LeaderElection LeaderElectionConfiguration `json:"leaderElection,omitzero"`
@@ -103,6 +108,34 @@ type ControllerConfiguration struct {
 	// +optional
 	MaxConcurrentReconciles *int32 `json:"maxConcurrentReconciles,omitempty"`
 }
+
+// ImagePullConfiguration is how images are pulled for all workloads.
+type ImagePullConfiguration struct {
+	// policy is for workloads that do not say it themselves, in imagePull of their
+	// inPlaceUpdateStrategy or in the annotation insitu.dev/imagePull: Require, Prefer or
+	// None, as there.
+	// Default: Require.
+	// +optional
+	Policy ImagePullPolicy `json:"policy,omitempty"`
+
+	// maxConcurrent is how many pods pull images at a time, for all workloads together.
+	// Default: 100.
+	// +optional
+	MaxConcurrent *int32 `json:"maxConcurrent,omitempty"`
+}
+
+// ImagePullPolicy says what an update waits for.
+type ImagePullPolicy string
+
+// The policies, as those of workloads.
+const (
+	// RequireImagePull waits until the images are on the node.
+	RequireImagePull ImagePullPolicy = "Require"
+	// PreferImagePull waits for that, for a time.
+	PreferImagePull ImagePullPolicy = "Prefer"
+	// NoImagePull does not wait.
+	NoImagePull ImagePullPolicy = "None"
+)
 
 // LeaderElectionConfiguration elects the one replica that acts, by a Lease.
 type LeaderElectionConfiguration struct {

@@ -5,6 +5,7 @@ package v1alpha1
 
 import (
 	"net"
+	"slices"
 	"strconv"
 	"time"
 
@@ -31,6 +32,7 @@ func Validate(c *InsituConfiguration) field.ErrorList {
 	errs = append(errs, validateController(c.Controllers.StatefulSet, field.NewPath("controllers", "statefulSet"))...)
 	errs = append(errs, validateController(c.Controllers.DaemonSet, field.NewPath("controllers", "daemonSet"))...)
 	errs = append(errs, validateController(c.Controllers.Native, field.NewPath("controllers", "native"))...)
+	errs = append(errs, validateImagePull(c.ImagePull, field.NewPath("imagePull"))...)
 	errs = append(errs, validateLeaderElection(c.LeaderElection, field.NewPath("leaderElection"))...)
 	errs = append(errs, validateClientConnection(c.ClientConnection, field.NewPath("clientConnection"))...)
 	errs = append(errs, validateMetrics(c.Metrics, field.NewPath("metrics"))...)
@@ -77,6 +79,18 @@ func validateController(c ControllerConfiguration, path *field.Path) field.Error
 	}
 
 	return field.ErrorList{field.Invalid(path.Child("maxConcurrentReconciles"), *c.MaxConcurrentReconciles, "must be at least 1")}
+}
+
+func validateImagePull(c ImagePullConfiguration, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	accepted := []ImagePullPolicy{RequireImagePull, PreferImagePull, NoImagePull}
+	if !slices.Contains(accepted, c.Policy) {
+		errs = append(errs, field.NotSupported(path.Child("policy"), c.Policy, accepted))
+	}
+	if *c.MaxConcurrent < 1 {
+		errs = append(errs, field.Invalid(path.Child("maxConcurrent"), *c.MaxConcurrent, "must be at least 1"))
+	}
+	return errs
 }
 
 func validateLeaderElection(l LeaderElectionConfiguration, path *field.Path) field.ErrorList {

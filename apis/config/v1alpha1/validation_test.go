@@ -66,6 +66,14 @@ func TestValidate(t *testing.T) {
 			},
 			want: "controllers.statefulSet.maxConcurrentReconciles: Invalid value: 0: must be at least 1",
 		},
+		"an unknown policy of pulls": {
+			change: func(c *configv1alpha1.InsituConfiguration) { c.ImagePull.Policy = "Always" },
+			want:   `imagePull.policy: Unsupported value: "Always": supported values: "Require", "Prefer", "None"`,
+		},
+		"no pull": {
+			change: func(c *configv1alpha1.InsituConfiguration) { c.ImagePull.MaxConcurrent = ptr.To[int32](0) },
+			want:   "imagePull.maxConcurrent: Invalid value: 0: must be at least 1",
+		},
 		"a lease of half seconds": {
 			change: func(c *configv1alpha1.InsituConfiguration) { c.LeaderElection.LeaseDuration = seconds(15.5) },
 			want:   `leaderElection.leaseDuration: Invalid value: "15.5s": must be whole seconds`,

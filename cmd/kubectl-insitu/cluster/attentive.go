@@ -7,11 +7,13 @@ import (
 	"context"
 	"sync/atomic"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // attentive reads, and remembers whether something could not be read. What is decided
-// without it says nothing of the operator, which has rights of its own.
+// without it says nothing of the operator, which has rights of its own. A node is no such thing:
+// it says only whether a pull of images is short.
 type attentive struct {
 	client.Reader
 	failed atomic.Bool
@@ -20,7 +22,9 @@ type attentive struct {
 // Get implements client.Reader.
 func (a *attentive) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 	err := a.Reader.Get(ctx, key, object, options...)
-	a.note(client.IgnoreNotFound(err))
+	if _, isNode := object.(*corev1.Node); !isNode {
+		a.note(client.IgnoreNotFound(err))
+	}
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -15,9 +16,11 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	nativeapi "github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/kinds"
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/report"
+	"github.com/insitu-dev/insitu/controllers/executor"
 	"github.com/insitu-dev/insitu/controllers/podcache"
 	"github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/inplace"
@@ -72,7 +75,23 @@ func (o observer) inspect(ctx context.Context, found Found, view kinds.View) wor
 	if found.Object.GetDeletionTimestamp() != nil {
 		return workload.Inspection{}
 	}
-	return view.Inspect(ctx, o.eyes)
+	eyes := o.eyes
+	eyes.Pulling = o.pulling(ctx, found, view)
+	return view.Inspect(ctx, eyes)
+}
+
+// pulling returns how the operator pulls images for a workload. What it is configured to do where a
+// workload does not say it shows by the pods that pull, and by what it has reported.
+func (o observer) pulling(ctx context.Context, found Found, view kinds.View) *executor.Pulling {
+	pulling, list := &executor.Pulling{Policy: appsv1beta1.NoImagePull}, &corev1.PodList{}
+	err := podcache.Pullers(ctx, o.reader, found.Object, list)
+	isReported := slices.ContainsFunc(view.Blockers, func(b appsv1beta1.Blocker) bool {
+		return b.Reason == inplace.ReasonImagePull || b.Reason == inplace.ReasonImageNotPullable
+	})
+	if err == nil && len(list.Items) > 0 || isReported {
+		pulling.Policy = appsv1beta1.RequireImagePull
+	}
+	return pulling
 }
 
 // pods returns the pods that a workload owns, itself or through ReplicaSets, but for those that

@@ -32,6 +32,7 @@ import (
 	"github.com/insitu-dev/insitu/cmd/kubectl-insitu/report"
 	"github.com/insitu-dev/insitu/controllers/cloneset"
 	"github.com/insitu-dev/insitu/controllers/daemonset"
+	"github.com/insitu-dev/insitu/controllers/executor"
 	"github.com/insitu-dev/insitu/controllers/native"
 	"github.com/insitu-dev/insitu/controllers/statefulset"
 	"github.com/insitu-dev/insitu/controllers/workload"
@@ -88,7 +89,10 @@ func (w *world) asUser(name string) (*cluster.Cluster, *audit) {
 func (w *world) reconcile(object client.Object) ctrl.Result {
 	GinkgoHelper()
 	live, recorder := shared.GetAPIReader(), workload.SilentRecorder()
-	var r reconcile.Reconciler
+	var r interface {
+		reconcile.Reconciler
+		PullAs(pulling *executor.Pulling)
+	}
 	switch object.(type) {
 	case *appsv1beta1.StatefulSet:
 		r = statefulset.NewReconciler(w.manager, live, recorder, w.clock)
@@ -99,6 +103,7 @@ func (w *world) reconcile(object client.Object) ctrl.Result {
 	default:
 		r = native.NewReconciler(nativeKind(object), w.manager, live, recorder, w.clock)
 	}
+	r.PullAs(stage.NoPulls())
 	result, err := r.Reconcile(w.ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(object)})
 	Expect(err).NotTo(HaveOccurred())
 	return result

@@ -19,15 +19,33 @@ var pullMutants = []mutant{
 	},
 	{
 		// What pulled images stays.
-		"pulls-left", "controllers/executor/pulls.go",
+		"pulls-left", "controllers/executor/pullers.go",
 		"case puller.DeletionTimestamp == nil:",
 		"case false:",
 	},
 	{
 		// An image that is on the node counts for pods that may not use it.
-		"pulls-secrets-ignored", "controllers/executor/pulls.go",
-		"if len(pod.Spec.ImagePullSecrets) > 0 {",
-		"if false {",
+		"pulls-secrets-ignored", "controllers/executor/pullwants.go",
+		"return len(pod.Spec.ImagePullSecrets) == 0 && needed.IsOn(node)",
+		"return needed.IsOn(node)",
+	},
+	{
+		// A pull whose pod was evicted is waited for, for ever.
+		"pulls-evicted", "controllers/executor/pullknowledge.go",
+		"if state == inplace.PullRejected && k.state == inplace.PullUnderWay &&",
+		"if false &&",
+	},
+	{
+		// A rollout that is stuck pulls onto all nodes, one after the other.
+		"pulls-walk", "controllers/executor/pullwants.go",
+		"farthest--",
+		"",
+	},
+	{
+		// Every node that is full is waited for.
+		"pulls-rejected-each", "controllers/executor/pullknowledge.go",
+		"return v.noPullers || v.noRejected && pull.state == inplace.PullRejected",
+		"return v.noPullers",
 	},
 	{
 		// Any image of the node is taken for the one that is needed.

@@ -120,7 +120,7 @@ func (r *Reconciler) scale(ctx context.Context, s *scope) error {
 }
 
 func (s *scope) target() inplace.Target {
-	target := workload.TargetOf(s.set.GetInPlaceUpdateStrategy())
+	target := workload.TargetOf(s.set.GetInPlaceUpdateStrategy(), s.set.Annotations, int(s.set.GetReplicas()))
 	target.Revision, target.Policy, target.CannotResize = s.Revisions.InPlace(s.Revisions.Update), s.set.GetPodUpdatePolicy(), s.CannotResize
 	return target
 }

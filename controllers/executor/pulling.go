@@ -1,0 +1,98 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package executor
+
+import (
+	"cmp"
+	"context"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/podcache"
+	"github.com/insitu-dev/insitu/inplace"
+)
+
+// pullPause is when a pull is tried again that is too much for the manager now.
+const pullPause = 5 * time.Second
+
+// Pulling is how images are pulled for all workloads of a manager: its controllers share it.
+type Pulling struct {
+	// Policy is that of workloads that do not say theirs; empty is Require.
+	Policy appsv1beta1.ImagePullPolicyType
+	// MaxConcurrent is how many pods pull at a time; 0 for any number. Those whose pulls fail, or
+	// take long, do not count.
+	MaxConcurrent int
+
+	// mu guards reserved, which is how many pods are being made.
+	mu       sync.Mutex
+	reserved int
+}
+
+// PullAs says how images are pulled before pods are taken out of service for them; with nil none are.
+func (e *Executor) PullAs(pulling *Pulling) {
+	if pulling == nil {
+		e.Puller = nil
+		return
+	}
+	e.Puller.Pulling = pulling
+}
+
+// PullPolicyOf returns the policy of a workload, which may have said none.
+func (e *Executor) PullPolicyOf(said inplace.PullPolicy) inplace.PullPolicy {
+	fallback := appsv1beta1.NoImagePull
+	if e.Puller != nil {
+		fallback = cmp.Or(e.Puller.Pulling.Policy, appsv1beta1.RequireImagePull)
+	}
+	said.Policy = cmp.Or(said.Policy, fallback)
+	return said
+}
+
+// begin makes the first of a number of pods, as many as may pull now, and returns how many those are.
+// The reader is of a cache that shows the manager's own writes.
+func (p *Pulling) begin(ctx context.Context, reader client.Reader, now time.Time, number int, makePod func(i int)) (int, error) {
+	number, err := p.reserve(ctx, reader, now, number)
+	for i := range number {
+		makePod(i)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reserved -= number
+	return number, err
+}
+
+// reserve returns how many of a number of pods may begin to pull. They count as if they did, until
+// their creation is over, when the reader shows them.
+func (p *Pulling) reserve(ctx context.Context, reader client.Reader, now time.Time, number int) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.MaxConcurrent > 0 {
+		pulling, err := countPulling(ctx, reader, now)
+		if err != nil {
+			return 0, err
+		}
+		number = min(number, max(p.MaxConcurrent-pulling-p.reserved, 0))
+	}
+	p.reserved += number
+	return number, nil
+}
+
+// countPulling returns how many pods pull now, for all workloads of the manager.
+func countPulling(ctx context.Context, reader client.Reader, now time.Time) (int, error) {
+	list := &corev1.PodList{}
+	if err := podcache.AllPullers(ctx, reader, list, client.UnsafeDisableDeepCopy); err != nil {
+		return 0, err
+	}
+	pulling := 0
+	for i := range list.Items {
+		state, _ := inplace.PullStateOf(&list.Items[i])
+		if (state == inplace.PullUnderWay || state == inplace.PullUnanswered) && !isSlow(&list.Items[i], now) {
+			pulling++
+		}
+	}
+	return pulling, nil
+}
