@@ -30,21 +30,35 @@ import (
 // returned it. The operator's own decision is made for it, and the API server is asked by
 // dry runs what it says to the changes of the pods, if the user may change them.
 func (c *Cluster) Plan(ctx context.Context, found Found, changed client.Object) (report.Plan, error) {
+	p, err := c.planned(ctx, found, changed)
+	if err != nil {
+		return report.Plan{}, err
+	}
+	return p.plan, nil
+}
+
+// planned returns a planner that is done.
+func (c *Cluster) planned(ctx context.Context, found Found, changed client.Object) (*planner, error) {
 	reads := newLenient(c.Client)
 	p := &planner{observer: c.observer(newSnapshot(reads)), found: found, changed: changed}
 	p.plan = report.Plan{
 		Workload: report.RefOf(found.Kind.GroupVersionKind, found.Object),
 		Changes:  changesOf(found.Kind.Kind, found.Object, changed), Pods: []report.PlannedPod{},
 	}
+	view, err := kinds.Read(found.Object)
+	if err != nil {
+		return nil, err
+	}
+	p.eyes.Pulling = p.pulling(ctx, found, view)
 	if err := p.askWithRights(ctx, c.Client); err != nil {
-		return report.Plan{}, err
+		return nil, err
 	}
 	if err := p.decide(ctx); err != nil {
-		return report.Plan{}, err
+		return nil, err
 	}
 	p.measure(ctx, c.Client)
 	p.plan.Notes = append(p.plan.Notes, reads.said()...)
-	return p.plan, nil
+	return p, nil
 }
 
 // planner collects what would come of a change.
@@ -55,6 +69,8 @@ type planner struct {
 	plan    report.Plan
 	// resized are the pods as they would be, with what they are.
 	resized []resizedPod
+	// pulls are those that pods need before they are changed in place.
+	pulls []neededPull
 	// drainsUnasked: the user may not ask whether pods can be drained. creationsUnasked: nor
 	// whether new pods would be accepted.
 	drainsUnasked, creationsUnasked bool
@@ -188,7 +204,7 @@ func (p *planner) refusals(plan inplace.Plan) {
 	}
 }
 
-// size notes the pods whose resources change.
+// size notes the pods whose resources change, and the images that they need on their nodes.
 func (p *planner) size(found workload.Inspection) {
 	for i, state := range found.Plan.Pods {
 		step := state.Step
@@ -197,6 +213,7 @@ func (p *planner) size(found workload.Inspection) {
 			facts.Claims = nil
 			step = inplace.Next(facts, found.Workload.Target, p.now)
 		}
+		p.need(state.Pod, step)
 		if change := step.Change.Resizes(); len(change) > 0 {
 			p.resized = append(p.resized, resizedPod{state.Pod, change.Applied(state.Pod)})
 		}

@@ -42,6 +42,8 @@ type planOptions struct {
 	fieldManager     string
 	forceConflicts   bool
 	detailedExitCode bool
+	pull             bool
+	pullTimeout      time.Duration
 }
 
 func newPlanCommand(env *environment) *cobra.Command {
@@ -55,13 +57,17 @@ func newPlanCommand(env *environment) *cobra.Command {
 			claims cannot grow, and who would refuse. Nothing is written: the API server is asked by dry
 			runs, and the operator's own decision is made on what it answers.
 
-			The exit code is 0; with --detailed-exitcode, 8 if pods would be recreated, or some of the
-			change is refused or cannot be made.`),
+			With --pull, the nodes of pods that would be changed in place pull the images that they do not
+			have: for that a pod is made on each, which runs nothing, and deleted.
+
+			The exit code is 0; with --detailed-exitcode, 8 if pods would be recreated, some of the
+			change is refused or cannot be made, or an image was not pulled.`),
 		Example: templates.Examples(`
 			# What kubectl apply -f would do
 			kubectl insitu plan -f web.yaml
 
 			kubectl insitu plan deployment/web --image main=nginx:1.29
+			kubectl insitu plan deployment/web --image main=nginx:1.29 --pull
 			kubectl insitu plan statefulset/db --container=main --limits=memory=2Gi`),
 		ValidArgsFunction: env.completeWorkloads,
 		RunE: func(command *cobra.Command, args []string) error {
@@ -78,11 +84,16 @@ func newPlanCommand(env *environment) *cobra.Command {
 	command.Flags().StringVar(&o.fieldManager, "field-manager", "",
 		"the name of the manager of the fields that are applied; without it, that of kubectl apply")
 	command.Flags().BoolVar(&o.forceConflicts, "force-conflicts", false, "with --server-side: take fields over that others manage")
-	command.Flags().BoolVar(&o.detailedExitCode, "detailed-exitcode", false, "exit with 8 if pods would be recreated, or the change is refused or cannot be made")
+	command.Flags().BoolVar(&o.pull, "pull", false, "have the nodes pull the images that they do not have, and say what comes of it")
+	command.Flags().DurationVar(&o.pullTimeout, "pull-timeout", 2*time.Minute, "how long each node may take to pull")
+	command.Flags().BoolVar(&o.detailedExitCode, "detailed-exitcode", false, "exit with 8 if pods would be recreated, the change is refused or cannot be made, or an image was not pulled")
 	return command
 }
 
 func (o *planOptions) run(ctx context.Context, args []string) error {
+	if o.pullTimeout < time.Second {
+		return fmt.Errorf("flag --pull-timeout: found %s, accepted is a time from 1s", o.pullTimeout)
+	}
 	isFile := len(o.files.Filenames) > 0 || o.files.Kustomize != ""
 	var plans []report.Plan
 	var err error
@@ -99,7 +110,7 @@ func (o *planOptions) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := o.show(plans); err != nil {
+	if err := errors.Join(o.show(plans), ctx.Err()); err != nil {
 		return err
 	}
 	if o.detailedExitCode && disrupts(plans) {
@@ -143,6 +154,12 @@ func disrupts(plans []report.Plan) bool {
 		if slices.ContainsFunc(plans[i].Claims, func(claim report.PlannedClaim) bool { return claim.Blocked }) {
 			return true
 		}
+		isMissing := func(pull report.TriedPull) bool {
+			return pull.Result != report.OnNode && pull.Result != report.Pulled && pull.Result != report.NotTried
+		}
+		if slices.ContainsFunc(plans[i].Pulls, isMissing) {
+			return true
+		}
 	}
 	return false
 }
@@ -157,12 +174,25 @@ func (o *planOptions) planChange(ctx context.Context, args []string) ([]report.P
 	if err != nil {
 		return nil, err
 	}
-	plan, err := planEdit(ctx, c, found, edit)
+	plan, err := planEdit(ctx, c, found, edit, o.planFor(c))
 	return []report.Plan{plan}, err
 }
 
+// planFunc plans a change of a workload that the API server accepts.
+type planFunc func(ctx context.Context, found cluster.Found, changed client.Object) (report.Plan, error)
+
+// planFor returns how the flags say that changes are planned.
+func (o *planOptions) planFor(c *cluster.Cluster) planFunc {
+	if !o.pull {
+		return c.Plan
+	}
+	return func(ctx context.Context, found cluster.Found, changed client.Object) (report.Plan, error) {
+		return c.PlanAndPull(ctx, found, changed, o.pullTimeout, func(words string) { fmt.Fprintln(o.ErrOut, words) })
+	}
+}
+
 // planEdit plans an edit of a workload.
-func planEdit(ctx context.Context, c *cluster.Cluster, found cluster.Found, edit change.Edit) (report.Plan, error) {
+func planEdit(ctx context.Context, c *cluster.Cluster, found cluster.Found, edit change.Edit, plan planFunc) (report.Plan, error) {
 	writer := change.Writer{Client: c.Client, FieldManager: fieldManager, DryRun: change.ServerDryRun}
 	result, err := writer.Write(ctx, found.Kind, client.ObjectKeyFromObject(found.Object), edit)
 	if err != nil {
@@ -172,7 +202,7 @@ func planEdit(ctx context.Context, c *cluster.Cluster, found cluster.Found, edit
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(result.Object.Object, changed); err != nil {
 		return report.Plan{}, fmt.Errorf("read %s: %w", found, err)
 	}
-	return c.Plan(ctx, found, changed)
+	return plan(ctx, found, changed)
 }
 
 // refusedPlan returns the plan of a change that the API server refuses. That the user may
@@ -307,5 +337,5 @@ func (o *planOptions) planInfo(
 	if err != nil {
 		return report.Plan{}, fmt.Errorf("read %s: %w", found, err)
 	}
-	return c.Plan(ctx, found, changed)
+	return o.planFor(c)(ctx, found, changed)
 }

@@ -134,7 +134,7 @@ func (s *source) Plan(ctx context.Context, ref report.Ref, wanted dashboard.Chan
 			}))
 		}
 	}
-	return planEdit(ctx, s.cluster, found, change.All(edits...))
+	return planEdit(ctx, s.cluster, found, change.All(edits...), s.cluster.Plan)
 }
 
 // find returns the workload that the page names.

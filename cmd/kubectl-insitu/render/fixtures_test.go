@@ -236,6 +236,11 @@ func plan() report.Plan {
 	p.Claims = append(p.Claims, report.PlannedClaim{
 		Name: "data-db-2", Pod: "db-2", Change: "1Gi -> 2Gi", Blocked: true, Reason: volumes.ReasonExpansionNotAllowed, Message: "storage class fast does not allow expansion",
 	})
+	p.Pulls = []report.TriedPull{
+		{Node: "node-1", Images: []string{newImage}, Result: report.Pulled, Seconds: 12.34},
+		{Node: "node-2", Images: []string{newImage}, Result: report.OnNode},
+		{Node: "node-3", Images: []string{newImage, "log:2"}, Result: report.PullFailed, Seconds: 1, Message: "ErrImagePull: log:2: not found"},
+	}
 	p.Refusals = []string{`pods "db-7": admission webhook "images.example.io" denied the request: no digest`}
 	p.Notes = []string{"nodes may not be listed by you: whether they have room was not asked"}
 	return p

@@ -25,6 +25,7 @@ func Plan(w io.Writer, plan report.Plan, options Options) error {
 		lines = append(append(lines, nil), plannedPods(plan.Pods, options)...)
 	}
 	section("Claims:", plannedClaims(plan.Claims, options))
+	section("Pulls:", triedPulls(plan.Pulls, options))
 	section("Refused:", sentences(bad, plan.Refusals, options))
 	section("Notes:", sentences(plain, plan.Notes, options))
 	lines = append(append(lines, nil), wrap(styled(bold, planSum(plan)), options.Width, 0)...)
@@ -134,6 +135,26 @@ func plannedClaims(claims []report.PlannedClaim, options Options) []line {
 			l = append(l, span{bad, list(" ", "  cannot:", claim.Reason)}, span{plain, "  " + oneLine(claim.Message)})
 		} else if claim.Message != "" {
 			l = append(l, span{plain, "  " + oneLine(claim.Message)})
+		}
+		lines = append(lines, wrap(l, options.Width, indent)...)
+	}
+	return lines
+}
+
+// triedPulls is a line for each pull that was tried.
+func triedPulls(pulls []report.TriedPull, options Options) []line {
+	var lines []line
+	for _, pull := range pulls {
+		l := line{{plain, fmt.Sprintf("  %s  %s  ", pull.Node, strings.Join(pull.Images, ", "))}}
+		switch pull.Result {
+		case report.OnNode:
+			l = append(l, span{good, "on the node"})
+		case report.NotTried:
+			l = append(l, span{plain, "not tried: " + oneLine(pull.Message)})
+		case report.Pulled:
+			l = append(l, span{good, fmt.Sprintf("pulled in %.1f s", pull.Seconds)})
+		default:
+			l = append(l, span{bad, string(pull.Result)}, span{plain, "  " + oneLine(pull.Message)})
 		}
 		lines = append(lines, wrap(l, options.Width, indent)...)
 	}

@@ -45,6 +45,8 @@ type Plan struct {
 	Changes []string       `json:"changes"`
 	Pods    []PlannedPod   `json:"pods"`
 	Claims  []PlannedClaim `json:"claims,omitempty"`
+	// Pulls are what came of pulls of images onto nodes; empty if none were tried.
+	Pulls []TriedPull `json:"pulls,omitempty"`
 	// Refusals say who would refuse what, in the words of the API server.
 	Refusals []string `json:"refusals,omitempty"`
 	// Notes are what else is to be known: what could not be asked, and why.
@@ -68,6 +70,41 @@ type PlannedPod struct {
 	// stay. FeasibilityMessage says why.
 	Feasibility        Feasibility `json:"feasibility,omitempty"`
 	FeasibilityMessage string      `json:"feasibilityMessage,omitempty"`
+}
+
+// PullResult is what came of a pull of images onto a node.
+type PullResult string
+
+// The results.
+const (
+	// OnNode: the node lists the images; none was pulled.
+	OnNode PullResult = "OnNode"
+	// Pulled: the images are on the node now.
+	Pulled PullResult = "Pulled"
+	// PullFailed: the kubelet cannot pull an image.
+	PullFailed PullResult = "Failed"
+	// PullRefused: the API server or the kubelet does not take the pod that pulls.
+	PullRefused PullResult = "Refused"
+	// NotTried: it would show nothing.
+	NotTried PullResult = "NotTried"
+	// PullUnanswered: the time was over before the kubelet had pulled or failed.
+	PullUnanswered PullResult = "Unanswered"
+)
+
+// TriedPull is a pull of images onto a node that was tried.
+type TriedPull struct {
+	Node   string     `json:"node"`
+	Images []string   `json:"images"`
+	Result PullResult `json:"result"`
+	// Seconds is how long it took, of those for which a pod was made. Message says why it failed.
+	Seconds float64 `json:"seconds,omitempty"`
+	Message string  `json:"message,omitempty"`
+}
+
+// With returns the pull with a result.
+func (p TriedPull) With(result PullResult, message string) TriedPull {
+	p.Result, p.Message = result, message
+	return p
 }
 
 // PlannedClaim is what would become of a claim.
