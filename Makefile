@@ -11,6 +11,7 @@ FIRST_SEED ?= 0# the seed of the first of them
 FUZZTIME ?= 5m# how long make sim-fuzz looks
 BENCH_PODS ?= 500 2000# how many pods make bench updates, once for each number
 BENCH_KINDS ?= StatefulSet# the kinds of their workloads
+BENCH_PULL_KINDS ?= StatefulSet CloneSet DaemonSet Deployment# the kinds whose pulls make bench-pulls measures
 BENCH_CHANGES ?= image resize# what of them is changed
 BENCH_FLAGS ?=# flags for the measurement, e.g. --service
 BENCH_FOREIGN ?=# beside how many pods that are not opted in make bench measures a manager at rest
@@ -118,6 +119,10 @@ sim-fuzz: ## Let the fuzzer look for a rollout that breaks, for FUZZTIME
 .PHONY: bench
 bench: ## Measure what a rollout costs, on simulated nodes, beside a minimal client
 	@hack/bench
+
+.PHONY: bench-pulls
+bench-pulls: ## Measure for how long pods are out of service for images that nodes lack (needs Linux and root)
+	@BENCH_KINDS='$(BENCH_PULL_KINDS)' hack/bench-pulls
 
 .PHONY: bench-go
 bench-go: ## Run Go's benchmarks

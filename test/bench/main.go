@@ -8,11 +8,13 @@
 //	bench measure --kind StatefulSet --pods 500 --out FILE
 //	bench report --out .out/bench.json FILE...
 //	bench foreign --pods 2000 --out .out/bench-foreign.json
+//	bench pulls --from IMAGE --images IMAGE,... --out .out/bench-pulls.json
 //
 // A measurement creates one workload, lets the manager update it in place, then
 // stops the manager and lets a minimal client do the same to the same pods. All
 // that both asked of the API server is read from its audit log. Foreign is another
-// measurement: the memory of a manager that has nothing to do.
+// measurement: the memory of a manager that has nothing to do. Pulls is one on real nodes: for
+// how long pods are out of service for images that their nodes do not have.
 //
 // Start reading at measure.go; minimal.go is what the manager is compared with.
 package main
@@ -43,7 +45,7 @@ func main() {
 }
 
 // usage is what is said when no verb, or an unknown one, is given.
-const usage = "want measure, report or foreign, see --help of each"
+const usage = "want measure, report, foreign or pulls, see --help of each"
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
@@ -56,6 +58,8 @@ func run(ctx context.Context, args []string) error {
 		return runReport(args[1:])
 	case "foreign":
 		return runForeign(ctx, args[1:])
+	case "pulls":
+		return runPulls(ctx, args[1:])
 	default:
 		return fmt.Errorf("unknown verb %q: %s", args[0], usage)
 	}
