@@ -18,7 +18,6 @@ import (
 	"github.com/insitu-dev/insitu/inplace"
 )
 
-// want notes what the pods of a plan need: first of those that move now, then of the others in
 // want finds out which pulls pods need: those that move now and those that are out of service, those
 // whose nodes have begun to pull, and so many more as may pull at a time. Of thousands of pods, the
 // others need not be looked at before it is their turn.
@@ -47,10 +46,11 @@ func (p *pulls) want(plan inplace.Plan) {
 	for i := range plan.Pods {
 		state := &plan.Pods[i]
 		node := state.Pod.Spec.NodeName
-		if isDue(state) || later == 0 && !begun.Has(node) || p.runs.Has(node) && !begun.Has(node) {
+		hasBegun := begun.Has(node)
+		if isDue(state) || !hasBegun && (later == 0 || p.runs.Has(node)) {
 			continue
 		}
-		if isNew := p.wantFor(state, byKey); isNew && !begun.Has(node) {
+		if isNew := p.wantFor(state, byKey); isNew && !hasBegun {
 			later--
 		}
 	}
