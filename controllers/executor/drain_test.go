@@ -86,7 +86,7 @@ func TestPlanAsksForADrainTwice(t *testing.T) {
 				a := newUngated(t, 2)
 				a.executor.DrainPause, a.keeps = DrainPause, corev1.ConditionTrue
 				if tc.comes {
-					time.AfterFunc(DrainPause/2, func() { a.keeps = corev1.ConditionFalse })
+					time.AfterFunc(DrainPause/2, func() { a.keep(corev1.ConditionFalse) })
 				}
 				moves, _, result := a.plan()
 				a.Expect(a.requests).To(Equal([]string{"try sample-1", "try to drain sample-1", "try to drain sample-1"}))

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -38,11 +39,33 @@ type admission struct {
 	says func(request string) error
 	// stores is what it makes of a pod.
 	stores func(pod *corev1.Pod)
-	// keeps is what it makes of the condition Ready of a drained pod.
+	// mu guards what follows: several requests are answered at a time.
+	mu sync.Mutex
+	// keeps is what the server makes of the condition Ready of a drained pod.
 	keeps corev1.ConditionStatus
 	// requests are those since the last look, and bodies what they said.
 	requests []string
 	bodies   map[string]string
+}
+
+// keep has the server make another thing of the condition Ready of a drained pod.
+func (a *admission) keep(status corev1.ConditionStatus) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.keeps = status
+}
+
+func (a *admission) kept() corev1.ConditionStatus {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.keeps
+}
+
+// note notes a request.
+func (a *admission) note(request string, body []byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.requests, a.bodies[request] = append(a.requests, request), string(body)
 }
 
 // newAdmission has pods at revision a to be updated to b, the highest first.
@@ -59,7 +82,7 @@ func newAdmission(t testing.TB, replicas int) *admission {
 				request = "try " + obj.GetName()
 			}
 			raw, err := patch.Data(obj)
-			a.requests, a.bodies[request] = append(a.requests, request), string(raw)
+			a.note(request, raw)
 			if pod, ok := obj.(*corev1.Pod); ok && a.stores != nil {
 				a.stores(pod)
 			}
@@ -72,9 +95,9 @@ func newAdmission(t testing.TB, replicas int) *admission {
 			}
 			request := "try to drain " + obj.GetName()
 			raw, err := patch.Data(obj)
-			a.requests, a.bodies[request] = append(a.requests, request), string(raw)
+			a.note(request, raw)
 			pod.UID, pod.Labels = "answered", map[string]string{appsv1beta1.DrainedLabel: appsv1beta1.DrainedForUpdate}
-			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: a.keeps}}
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: a.kept()}}
 			return errors.Join(err, a.says(request))
 		},
 	}).Build()
