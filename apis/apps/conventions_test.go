@@ -48,7 +48,9 @@ func jsonName(_ *api, f field) string {
 		return ""
 	}
 
-	if want := strings.ToLower(f.goName[:1]) + f.goName[1:]; f.name != want {
+	// Of the capitals that a name begins with, the last one begins the second word, if there is one.
+	capitals := max(len(f.goName)-len(strings.TrimLeft(f.goName, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"))-1, 1)
+	if want := strings.ToLower(f.goName[:capitals]) + f.goName[capitals:]; f.name != want {
 		return "must have the JSON name " + want + ", found " + f.name
 	}
 
@@ -208,11 +210,11 @@ func (f field) base() string {
 }
 
 // isStruct reports whether the field holds a struct, not a pointer to one. The
-// types of other packages whose name ends in Type or Status are strings.
+// types of other packages whose name ends in Type or Status are strings, and PullPolicy.
 func (a *api) isStruct(f field) bool {
 	switch t := f.typ.(type) {
 	case *ast.SelectorExpr:
-		return !strings.HasSuffix(t.Sel.Name, "Type") && !strings.HasSuffix(t.Sel.Name, "Status")
+		return !strings.HasSuffix(t.Sel.Name, "Type") && !strings.HasSuffix(t.Sel.Name, "Status") && t.Sel.Name != "PullPolicy"
 	case *ast.Ident:
 		return a.structs[t.Name]
 	default:

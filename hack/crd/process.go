@@ -4,7 +4,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
@@ -30,12 +29,7 @@ func process(crd *apiextensionsv1.CustomResourceDefinition) error {
 
 	root := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
 
-	err := errors.Join(
-		edit(root, template, embed),
-		edit(root, template+".metadata", acceptCreationTimestamp),
-		refine(root, crd.Spec.Names.Kind),
-	)
-	if err != nil {
+	if err := refine(root, crd.Spec.Names.Kind); err != nil {
 		return err
 	}
 

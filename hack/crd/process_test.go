@@ -24,9 +24,11 @@ import (
 // Kubernetes, which add fields to pods: a limit is a little above what is used, so
 // that each step nearer is noticed.
 var shipped = map[string]int{
-	"clonesets":    240 << 10,
-	"daemonsets":   179 << 10,
-	"statefulsets": 214 << 10,
+	"clonesets":         240 << 10,
+	"daemonsets":        179 << 10,
+	"imagelistpulljobs": 32 << 10,
+	"imagepulljobs":     32 << 10,
+	"statefulsets":      214 << 10,
 }
 
 func readShipped(t *testing.T, plural string) ([]byte, *apiextensionsv1.CustomResourceDefinition) {
@@ -131,6 +133,9 @@ func TestTemplatesHaveNoDefaults(t *testing.T) {
 		t.Run(plural, func(t *testing.T) {
 			_, crd := readShipped(t, plural)
 			root := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
+			if _, found := root.Properties["spec"].Properties["template"]; !found {
+				t.Skip("it has no template")
+			}
 
 			keys, others := 0, 0
 			count := func(node *schemaProps) {

@@ -60,7 +60,16 @@ var specials = map[string]special{
 // refine adds to the embedded types, which carry no markers of ours, what a
 // native workload checks when its template is written.
 func refine(root *schemaProps, kind string) error {
+	switch kind {
+	case "ImagePullJob":
+		return errors.Join(refineImage(root, "spec.image"), refinePullJob(root))
+	case "ImageListPullJob":
+		return errors.Join(refineImage(root, "spec.images.[]"), refinePullJob(root))
+	}
+
 	return errors.Join(
+		edit(root, template, embed),
+		edit(root, template+".metadata", acceptCreationTimestamp),
 		refineContainers(root),
 		refineClaims(root, kind),
 		refineClaimStrategy(root, kind),

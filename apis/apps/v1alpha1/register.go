@@ -23,7 +23,10 @@ var (
 )
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &StatefulSet{}, &StatefulSetList{}, &CloneSet{}, &CloneSetList{}, &DaemonSet{}, &DaemonSetList{})
+	scheme.AddKnownTypes(GroupVersion,
+		&StatefulSet{}, &StatefulSetList{}, &CloneSet{}, &CloneSetList{}, &DaemonSet{}, &DaemonSetList{},
+		&ImagePullJob{}, &ImagePullJobList{}, &ImageListPullJob{}, &ImageListPullJobList{},
+	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 
 	return nil

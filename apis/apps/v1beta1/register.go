@@ -28,6 +28,14 @@ var (
 	// references name it.
 	DaemonSetKind = GroupVersion.WithKind("DaemonSet")
 
+	// ImagePullJobKind is the group, version and kind of an ImagePullJob, as controller
+	// references name it.
+	ImagePullJobKind = GroupVersion.WithKind("ImagePullJob")
+
+	// ImageListPullJobKind is the group, version and kind of an ImageListPullJob, as controller
+	// references name it.
+	ImageListPullJobKind = GroupVersion.WithKind("ImageListPullJob")
+
 	// SchemeBuilder collects the functions that register these types.
 	SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
 
@@ -42,7 +50,10 @@ func Resource(resource string) schema.GroupResource {
 }
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &StatefulSet{}, &StatefulSetList{}, &CloneSet{}, &CloneSetList{}, &DaemonSet{}, &DaemonSetList{})
+	scheme.AddKnownTypes(GroupVersion,
+		&StatefulSet{}, &StatefulSetList{}, &CloneSet{}, &CloneSetList{}, &DaemonSet{}, &DaemonSetList{},
+		&ImagePullJob{}, &ImagePullJobList{}, &ImageListPullJob{}, &ImageListPullJobList{},
+	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 
 	return nil
