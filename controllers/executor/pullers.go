@@ -125,7 +125,8 @@ func (p *pulls) again() time.Time {
 
 // begin makes the pullers of pulls, of as many as the manager may make now.
 func (p *pulls) begin(ctx context.Context, due []*wantedPull) {
-	began, err := p.executor.Puller.Pulling.begin(ctx, p.executor.client, p.now, len(due), func(i int) { p.create(ctx, due[i]) })
+	request := PullRequest{Reader: p.executor.client, Now: p.now, Number: len(due)}
+	began, err := p.executor.Puller.Pulling.Begin(ctx, request, func(i int) { p.create(ctx, due[i]) })
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Failed to count the pods that pull images")
 	}

@@ -52,10 +52,21 @@ func (e *Executor) PullPolicyOf(said inplace.PullPolicy) inplace.PullPolicy {
 	return said
 }
 
-// begin makes the first of a number of pods, as many as may pull now, and returns how many those are.
-// The reader is of a cache that shows the manager's own writes.
-func (p *Pulling) begin(ctx context.Context, reader client.Reader, now time.Time, number int, makePod func(i int)) (int, error) {
-	number, err := p.reserve(ctx, reader, now, number)
+// PullRequest asks for pods that pull.
+type PullRequest struct {
+	// Reader is of a cache that shows the manager's own writes.
+	Reader client.Reader
+	Now    time.Time
+	// Number is how many pods there are to be.
+	Number int
+	// ForJob: nothing waits for them. They leave half of the manager's pods to those before updates.
+	ForJob bool
+}
+
+// Begin makes the first of a number of pods, as many as may pull now, one after the other, and returns
+// how many those are.
+func (p *Pulling) Begin(ctx context.Context, request PullRequest, makePod func(i int)) (int, error) {
+	number, err := p.reserve(ctx, request)
 	for i := range number {
 		makePod(i)
 	}
@@ -67,15 +78,20 @@ func (p *Pulling) begin(ctx context.Context, reader client.Reader, now time.Time
 
 // reserve returns how many of a number of pods may begin to pull. They count as if they did, until
 // their creation is over, when the reader shows them.
-func (p *Pulling) reserve(ctx context.Context, reader client.Reader, now time.Time, number int) (int, error) {
+func (p *Pulling) reserve(ctx context.Context, request PullRequest) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	number := request.Number
 	if p.MaxConcurrent > 0 {
-		pulling, err := countPulling(ctx, reader, now)
+		pulling, err := countPulling(ctx, request.Reader, request.Now)
 		if err != nil {
 			return 0, err
 		}
-		number = min(number, max(p.MaxConcurrent-pulling-p.reserved, 0))
+		most := p.MaxConcurrent
+		if request.ForJob {
+			most = max(most/2, 1)
+		}
+		number = min(number, max(most-pulling-p.reserved, 0))
 	}
 	p.reserved += number
 	return number, nil
