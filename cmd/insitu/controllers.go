@@ -15,12 +15,14 @@ import (
 	"github.com/insitu-dev/insitu/controllers/engine"
 	"github.com/insitu-dev/insitu/controllers/executor"
 	"github.com/insitu-dev/insitu/controllers/gates"
+	"github.com/insitu-dev/insitu/controllers/imagepull"
 	"github.com/insitu-dev/insitu/controllers/metrics"
 	"github.com/insitu-dev/insitu/controllers/workload"
 )
 
-// addControllers adds every controller to the manager.
-func addControllers(manager ctrl.Manager, all *configv1alpha1.InsituConfiguration, measured metrics.Metrics) error {
+// addControllers adds every controller to the manager; those of jobs that pull images where the API
+// server serves them.
+func addControllers(manager ctrl.Manager, all *configv1alpha1.InsituConfiguration, measured metrics.Metrics, servesPullJobs bool) error {
 	capabilities, err := newCapabilities(manager)
 	if err != nil {
 		return err
@@ -36,6 +38,11 @@ func addControllers(manager ctrl.Manager, all *configv1alpha1.InsituConfiguratio
 			Capabilities:            capabilities, Turns: turns, Pulling: pulling, Metrics: measured,
 		})
 		if err != nil {
+			return err
+		}
+	}
+	if servesPullJobs {
+		if err := imagepull.Add(manager, pulling, all.Scope == configv1alpha1.NamespaceScope); err != nil {
 			return err
 		}
 	}

@@ -22,7 +22,9 @@ func TestLoad(t *testing.T) {
 	rules, err := rbac.Load()
 
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(rules.Workloads).To(ContainElement(rule("apps.kruise.io", []string{"clonesets/status", "daemonsets/status", "statefulsets/status"}, []string{"patch"})))
+	g.Expect(rules.Workloads).To(ContainElement(rule("apps.kruise.io", []string{
+		"clonesets/status", "daemonsets/status", "imagelistpulljobs/status", "imagepulljobs/status", "statefulsets/status",
+	}, []string{"patch"})))
 	g.Expect(rules.Own).To(ContainElement(rule("coordination.k8s.io", []string{"leases"}, []string{"create", "get", "update"})))
 }
 

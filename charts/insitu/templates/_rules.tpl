@@ -117,6 +117,8 @@
   resources:
   - clonesets/finalizers
   - daemonsets/finalizers
+  - imagelistpulljobs/finalizers
+  - imagepulljobs/finalizers
   - statefulsets/finalizers
   verbs:
   - update
@@ -125,9 +127,31 @@
   resources:
   - clonesets/status
   - daemonsets/status
+  - imagelistpulljobs/status
+  - imagepulljobs/status
   - statefulsets/status
   verbs:
   - patch
+- apiGroups:
+  - apps.kruise.io
+  resources:
+  - imagelistpulljobs
+  verbs:
+  - delete
+  - get
+  - list
+  - watch
+- apiGroups:
+  - apps.kruise.io
+  resources:
+  - imagepulljobs
+  verbs:
+  - create
+  - delete
+  - get
+  - list
+  - patch
+  - watch
 - apiGroups:
   - authentication.k8s.io
   resources:
@@ -228,6 +252,10 @@
   - clonesets/status
   - daemonsets
   - daemonsets/status
+  - imagelistpulljobs
+  - imagelistpulljobs/status
+  - imagepulljobs
+  - imagepulljobs/status
   - statefulsets
   - statefulsets/scale
   - statefulsets/status
@@ -244,6 +272,8 @@
   - clonesets
   - clonesets/scale
   - daemonsets
+  - imagelistpulljobs
+  - imagepulljobs
   - statefulsets
   - statefulsets/scale
   verbs:
@@ -333,6 +363,8 @@
   resources:
   - clonesets/finalizers
   - daemonsets/finalizers
+  - imagelistpulljobs/finalizers
+  - imagepulljobs/finalizers
   - statefulsets/finalizers
   verbs:
   - update
@@ -341,9 +373,31 @@
   resources:
   - clonesets/status
   - daemonsets/status
+  - imagelistpulljobs/status
+  - imagepulljobs/status
   - statefulsets/status
   verbs:
   - patch
+- apiGroups:
+  - apps.kruise.io
+  resources:
+  - imagelistpulljobs
+  verbs:
+  - delete
+  - get
+  - list
+  - watch
+- apiGroups:
+  - apps.kruise.io
+  resources:
+  - imagepulljobs
+  verbs:
+  - create
+  - delete
+  - get
+  - list
+  - patch
+  - watch
 - apiGroups:
   - discovery.k8s.io
   resources:
@@ -448,6 +502,8 @@
   resources:
   - clonesets/finalizers
   - daemonsets/finalizers
+  - imagelistpulljobs/finalizers
+  - imagepulljobs/finalizers
   - statefulsets/finalizers
   verbs:
   - update
@@ -456,9 +512,31 @@
   resources:
   - clonesets/status
   - daemonsets/status
+  - imagelistpulljobs/status
+  - imagepulljobs/status
   - statefulsets/status
   verbs:
   - patch
+- apiGroups:
+  - apps.kruise.io
+  resources:
+  - imagelistpulljobs
+  verbs:
+  - delete
+  - get
+  - list
+  - watch
+- apiGroups:
+  - apps.kruise.io
+  resources:
+  - imagepulljobs
+  verbs:
+  - create
+  - delete
+  - get
+  - list
+  - patch
+  - watch
 - apiGroups:
   - discovery.k8s.io
   resources:

@@ -1,0 +1,304 @@
+// Copyright 2026 The Insitu Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package imagepull
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/inplace"
+)
+
+const (
+	// A try begins at least so long after the one before on its node: twice as long each time.
+	firstPause = time.Second
+	lastPause  = 30 * time.Second
+	// refusalPeriod is when the API server is asked again for a pod that it refused.
+	refusalPeriod = 30 * time.Second
+	// Nodes of a job that is never complete pull again after roundPeriod: kubelets delete images
+	// that nothing uses, and tags move. Those that have failed do so after failurePeriod.
+	roundPeriod   = 24 * time.Hour
+	failurePeriod = 10 * time.Minute
+)
+
+// target is a node that is to have the image.
+type target struct {
+	name    string
+	isReady bool
+	os      corev1.OSName
+}
+
+// attempt is a pod that is to be made: the try of that number on its node, which takes the place
+// of the one before.
+type attempt struct {
+	target
+	number int
+	before *corev1.Pod
+}
+
+// failure is a node that cannot pull the image, and why.
+type failure struct{ node, words string }
+
+// progress is how far a job is, and what comes next.
+type progress struct {
+	job  *appsv1beta1.ImagePullJob
+	know *memory
+	now  time.Time
+
+	desired int
+	// pulling is how many pods pull; active counts the nodes between two tries, too.
+	pulling, active int
+	// succeeded and failed are nodes; failures are those of failed that the status does not have.
+	succeeded, failed []string
+	failures          []failure
+	// due are the pods to make now, those of nodes that try again first. waiting are the nodes that
+	// have not begun.
+	due     []attempt
+	waiting []attempt
+	// isNewRound: all nodes begin to pull now.
+	isNewRound bool
+	// obsolete are pods that are not needed once the status is written.
+	obsolete []*corev1.Pod
+	// again is when to look again, if nothing is heard of the pods; zero if there is no such time.
+	again time.Time
+}
+
+// isDone reports whether each node has succeeded or failed.
+func (p *progress) isDone() bool { return p.desired == len(p.succeeded)+len(p.failed) }
+
+// within notes a time at which to look again.
+func (p *progress) within(at time.Time) {
+	if p.again.IsZero() || at.Before(p.again) {
+		p.again = at
+	}
+}
+
+// observe finds out how far a job is on its nodes, whose order is that in which they begin.
+func observe(job *appsv1beta1.ImagePullJob, know *memory, targets []target, pods []*corev1.Pod, now time.Time) progress {
+	seen := progress{job: job, know: know, now: now, desired: len(targets)}
+	succeeded, failed := seen.known()
+	onNode := map[string][]*corev1.Pod{}
+	for _, pod := range pods {
+		onNode[pod.Spec.NodeName] = append(onNode[pod.Spec.NodeName], pod)
+	}
+	for _, node := range targets {
+		name := node.name
+		tried, obsolete := triesOf(job, node, onNode[name])
+		delete(onNode, name)
+		seen.obsolete = append(seen.obsolete, obsolete...)
+		isPulled := tried.before != nil && stateOf(tried.before) == inplace.Pulled
+		isOver := isPulled || succeeded.Has(name) || failed.Has(name)
+		if isOver && tried.before != nil {
+			seen.obsolete = append(seen.obsolete, tried.before)
+		}
+		switch {
+		case isPulled, succeeded.Has(name):
+			seen.succeeded = append(seen.succeeded, name)
+		case failed.Has(name):
+			seen.failed = append(seen.failed, name)
+		case tried.before != nil:
+			seen.follow(tried)
+		case know.tries[name].number > 0:
+			last := know.tries[name]
+			tried.number = last.number + 1
+			seen.retry(tried, last.at, "its pod was deleted")
+		case node.isReady || !job.Spec.CompletionPolicy.IsEndless():
+			seen.waiting = append(seen.waiting, tried)
+		}
+	}
+	for _, left := range onNode {
+		seen.obsolete = append(seen.obsolete, left...)
+	}
+	know.keep(targets, succeeded)
+	seen.begin()
+	seen.giveUpRefused()
+	slices.Sort(seen.succeeded)
+	slices.Sort(seen.failed)
+	return seen
+}
+
+func stateOf(pod *corev1.Pod) inplace.PullState {
+	state, _ := inplace.PullStateOf(pod)
+	return state
+}
+
+// known returns the nodes that have succeeded and failed to do what the spec of a job says, and are
+// not to do it again yet.
+func (p *progress) known() (succeeded, failed sets.Set[string]) {
+	status := &p.job.Status
+	isEndless := p.job.Spec.CompletionPolicy.IsEndless()
+	if status.Image != p.job.Spec.Image || isEndless && p.isOver(roundOf(status), roundPeriod) {
+		p.isNewRound = true
+		clear(p.know.tries)
+		return nil, nil
+	}
+	succeeded, failed = sets.New(status.SucceededNodes...), sets.New(status.FailedNodes...)
+	canTryAgain := status.ObservedGeneration != p.job.Generation ||
+		isEndless && failed.Len() > 0 && status.LastFailureTime != nil && p.isOver(status.LastFailureTime.Time, failurePeriod)
+	if canTryAgain {
+		for node := range failed {
+			delete(p.know.tries, node)
+		}
+		failed = nil
+	}
+	return succeeded, failed
+}
+
+// roundOf returns when the nodes of a job began to pull, the last time that all were to; zero if
+// they have not.
+func roundOf(status *appsv1beta1.ImagePullJobStatus) time.Time {
+	if status.RoundTime == nil {
+		return time.Time{}
+	}
+	return status.RoundTime.Time
+}
+
+// isOver reports whether a period is over, and otherwise notes when it is.
+func (p *progress) isOver(began time.Time, period time.Duration) bool {
+	end := began.Add(period)
+	if !p.now.Before(end) {
+		return true
+	}
+	p.within(end)
+	return false
+}
+
+// pullOn returns the pull of a job on a node.
+func pullOn(job *appsv1beta1.ImagePullJob, node string) inplace.Pull {
+	return inplace.Pull{Node: node, Images: []inplace.Image{{Name: job.Spec.Image, PullPolicy: job.Spec.GetImagePullPolicy()}}}
+}
+
+// triesOf returns the next try of a node, with the pod of the one before it, and the other pods.
+func triesOf(job *appsv1beta1.ImagePullJob, node target, pods []*corev1.Pod) (attempt, []*corev1.Pod) {
+	next := attempt{target: node, number: 1}
+	if len(pods) == 0 {
+		return next, nil
+	}
+	prefix := pullOn(job, node.name).PullerName(job) + "-"
+	var obsolete []*corev1.Pod
+	for _, pod := range pods {
+		number, err := strconv.Atoi(strings.TrimPrefix(pod.Name, prefix))
+		if err != nil || number < next.number {
+			obsolete = append(obsolete, pod)
+			continue
+		}
+		if next.before != nil {
+			obsolete = append(obsolete, next.before)
+		}
+		next.before, next.number = pod, number+1
+	}
+	return next, obsolete
+}
+
+// follow notes how far a node is whose last try is a pod that has not pulled.
+func (p *progress) follow(next attempt) {
+	pod, timeout := next.before, p.job.Spec.GetTimeout()
+	began := pod.CreationTimestamp.Time
+	state, words := inplace.PullStateOf(pod)
+	switch ends := began.Add(timeout); {
+	case pod.DeletionTimestamp != nil:
+		p.retry(next, began, "its pod was deleted")
+	case state == inplace.PullFailed, state == inplace.PullRejected:
+		p.retry(next, began, words)
+	case p.now.Before(ends):
+		p.pulling++
+		p.active++
+		p.within(ends)
+	case state == inplace.PullUnderWay:
+		p.retry(next, began, fmt.Sprintf("the kubelet still pulls after %s", timeout))
+	default: // another pod would not be answered either
+		p.fail(next, fmt.Sprintf("no kubelet has answered for %s", timeout))
+	}
+}
+
+// retry has a node try again some time after its last try began, or lets it fail if that was the
+// last one.
+func (p *progress) retry(next attempt, began time.Time, words string) {
+	if next.number > p.job.Spec.GetBackoffLimit() {
+		p.fail(next, words)
+		return
+	}
+	p.active++
+	if p.isOver(began, min(firstPause<<min(next.number-1, 5), lastPause)) && !p.isRefused(next) {
+		p.due = append(p.due, next)
+	}
+}
+
+// isRefused reports whether the API server is not asked for a pod yet that it refused, or at all.
+func (p *progress) isRefused(next attempt) bool {
+	refused := p.know.tries[next.name].refused
+	return !refused.IsZero() && !p.isOver(refused, refusalPeriod) || !p.know.quiet.IsZero() && !p.isOver(p.know.quiet, 0)
+}
+
+func (p *progress) fail(last attempt, words string) {
+	p.failed = append(p.failed, last.name)
+	p.failures = append(p.failures, failure{last.name, words})
+	if last.before != nil {
+		p.obsolete = append(p.obsolete, last.before)
+	}
+}
+
+// begin lets as many nodes begin as may pull: those first that the API server has not refused, or
+// not for the longest time.
+func (p *progress) begin() {
+	room := max(p.job.Spec.GetParallelism()-p.active, 0)
+	slices.SortStableFunc(p.waiting, func(a, b attempt) int {
+		return p.know.tries[a.name].refused.Compare(p.know.tries[b.name].refused)
+	})
+	for _, next := range p.waiting {
+		if room == 0 {
+			return
+		}
+		if !p.isRefused(next) {
+			p.due = append(p.due, next)
+			room--
+		}
+	}
+}
+
+// giveUpRefused lets the nodes fail that wait, when for as long as a try may take no pod was
+// accepted, and none is under way.
+func (p *progress) giveUpRefused() {
+	if p.know.refusedSince.IsZero() || p.pulling > 0 || !p.isOver(p.know.refusedSince, p.job.Spec.GetTimeout()) {
+		return
+	}
+	for _, next := range p.waiting {
+		p.fail(next, p.know.words)
+	}
+	for _, next := range p.due {
+		if next.number > 1 {
+			p.fail(next, p.know.words)
+			p.active--
+		}
+	}
+	p.waiting, p.due = nil, nil
+}
+
+// giveUp lets all nodes fail that have not succeeded.
+func (p *progress) giveUp(targets []target, words string) {
+	succeeded, failed := sets.New(p.succeeded...), sets.New(p.failed...)
+	p.due, p.active = nil, 0
+	for _, node := range targets {
+		if !succeeded.Has(node.name) && !failed.Has(node.name) {
+			p.failed = append(p.failed, node.name)
+			p.failures = append(p.failures, failure{node.name, words})
+		}
+	}
+	slices.Sort(p.failed)
+}
+
+// inWords says how far the job is, in OpenKruise's words.
+func (p *progress) inWords() string {
+	if p.desired == 0 {
+		return "job is running, no progress"
+	}
+	return fmt.Sprintf("job is running, progress %.1f%%", 100*float64(len(p.succeeded)+len(p.failed))/float64(p.desired))
+}
