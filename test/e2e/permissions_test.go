@@ -27,10 +27,12 @@ var unasked = map[string]string{
 	// The admission plugin OwnerReferencesPermissionEnforcement, which not all clusters
 	// have, wants these for an owner reference that blocks the deletion of its owner.
 	// It asks the authorizer itself: there is no request.
-	"update clonesets/finalizers.apps.kruise.io":    "asked for by an admission plugin",
-	"update daemonsets/finalizers.apps.kruise.io":   "asked for by an admission plugin",
-	"update statefulsets/finalizers.apps.kruise.io": "asked for by an admission plugin",
-	"update deployments/finalizers.apps":            "asked for by an admission plugin",
+	"update clonesets/finalizers.apps.kruise.io":         "asked for by an admission plugin",
+	"update daemonsets/finalizers.apps.kruise.io":        "asked for by an admission plugin",
+	"update imagelistpulljobs/finalizers.apps.kruise.io": "asked for by an admission plugin",
+	"update imagepulljobs/finalizers.apps.kruise.io":     "asked for by an admission plugin",
+	"update statefulsets/finalizers.apps.kruise.io":      "asked for by an admission plugin",
+	"update deployments/finalizers.apps":                 "asked for by an admission plugin",
 	// The recorder of the leader's event patches one that repeats. This one names the
 	// process, which leads once.
 	"patch events": "nothing repeats",

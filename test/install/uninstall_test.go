@@ -72,7 +72,8 @@ var _ = Describe("An uninstall in the middle of rollouts", Ordered, func() {
 	It("leaves the workloads and their pods as they are, and the definitions of their kinds", short.Spec, func(ctx context.Context) {
 		settled.expectUntouched(ctx)
 		Expect(kubectl(ctx, "get", "crds", "-o", "name")).To(And(
-			ContainSubstring("/statefulsets.apps.kruise.io\n"), ContainSubstring("/clonesets.apps.kruise.io\n"), ContainSubstring("/daemonsets.apps.kruise.io\n")))
+			ContainSubstring("/statefulsets.apps.kruise.io\n"), ContainSubstring("/clonesets.apps.kruise.io\n"), ContainSubstring("/daemonsets.apps.kruise.io\n"),
+			ContainSubstring("/imagepulljobs.apps.kruise.io\n"), ContainSubstring("/imagelistpulljobs.apps.kruise.io\n")))
 	})
 
 	It("leaves nothing else of the chart", short.Spec, func(ctx context.Context) {
@@ -81,6 +82,8 @@ var _ = Describe("An uninstall in the middle of rollouts", Ordered, func() {
 			"customresourcedefinition.apiextensions.k8s.io/statefulsets.apps.kruise.io",
 			"customresourcedefinition.apiextensions.k8s.io/clonesets.apps.kruise.io",
 			"customresourcedefinition.apiextensions.k8s.io/daemonsets.apps.kruise.io",
+			"customresourcedefinition.apiextensions.k8s.io/imagelistpulljobs.apps.kruise.io",
+			"customresourcedefinition.apiextensions.k8s.io/imagepulljobs.apps.kruise.io",
 		}
 		for _, kind := range []string{"deployments", "statefulsets", "daemonsets"} { // what releases works without the rest
 			stay = append(stay, "mutatingadmissionpolicy.admissionregistration.k8s.io/insitu-release-"+kind,
