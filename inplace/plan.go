@@ -437,10 +437,7 @@ func (p Plan) RecheckedBy(at time.Time) Plan {
 
 // recheckAt asks for a new plan at a moment that is still to come.
 func (p *planner) recheckAt(at time.Time) {
-	if at.IsZero() || !at.After(p.now) {
-		return
-	}
-	if p.plan.Recheck.IsZero() || at.Before(p.plan.Recheck) {
-		p.plan.Recheck = at
+	if at.After(p.now) {
+		p.plan = p.plan.RecheckedBy(at)
 	}
 }

@@ -137,9 +137,11 @@ func IsVirtual(node *corev1.Node) bool {
 	return node.Labels["type"] == "virtual-kubelet" || node.Labels["eks.amazonaws.com/compute-type"] == "fargate"
 }
 
-// IsOn reports whether a node says that it has the images. It names those that it has by several names each, and at most 50.
-func (p Pull) IsOn(node *corev1.Node) bool {
-	return !slices.ContainsFunc(p.Images, func(image Image) bool {
+// IsOn reports whether a node says that it has the images, and a pod, which was read whole, may use
+// them: of one with pull secrets, the kubelet may ask the registry (KEP-2535). A node names the
+// images that it has by several names each, and at most 50.
+func (p Pull) IsOn(node *corev1.Node, pod *corev1.Pod) bool {
+	return len(pod.Spec.ImagePullSecrets) == 0 && !slices.ContainsFunc(p.Images, func(image Image) bool {
 		name := nameOnNode(image.Name)
 		return image.PullPolicy == corev1.PullAlways || !slices.ContainsFunc(node.Status.Images, func(known corev1.ContainerImage) bool {
 			return slices.Contains(known.Names, name)

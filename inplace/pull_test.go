@@ -77,11 +77,13 @@ func TestImagesOfANode(t *testing.T) {
 		"Not An Image": false,
 	} {
 		pull := Pull{Node: "node-1", Images: []Image{{Name: "nginx:alpine"}, {Name: image, PullPolicy: corev1.PullIfNotPresent}}}
-		NewWithT(t).Expect(pull.IsOn(node)).To(Equal(want), image)
+		NewWithT(t).Expect(pull.IsOn(node, &corev1.Pod{})).To(Equal(want), image)
 	}
 	g := NewWithT(t)
 	always := Pull{Images: []Image{{Name: "nginx:alpine", PullPolicy: corev1.PullAlways}}}
-	g.Expect(always.IsOn(node)).To(BeFalse(), "what the tag names now may be something else")
+	g.Expect(always.IsOn(node, &corev1.Pod{})).To(BeFalse(), "what the tag names now may be something else")
+	secret := &corev1.Pod{Spec: corev1.PodSpec{ImagePullSecrets: []corev1.LocalObjectReference{{Name: "mirror"}}}}
+	g.Expect(Pull{Images: []Image{{Name: "nginx:alpine"}}}.IsOn(node, secret)).To(BeFalse(), "the registry has a say")
 	g.Expect(IsVirtual(node)).To(BeFalse())
 	for label, value := range map[string]string{"type": "virtual-kubelet", "eks.amazonaws.com/compute-type": "fargate"} {
 		node.Labels = map[string]string{label: value}

@@ -188,13 +188,10 @@ func (p *pulls) readNode(ctx context.Context, needed *wantedPull) {
 	if p.executor.Puller.WithoutNodes {
 		return
 	}
-	// The kubelet asks the registry whether a pod that has secrets for it may use an image that is
-	// on the node already (KEP-2535).
-	isListed := func(node *corev1.Node) bool { return len(pod.Spec.ImagePullSecrets) == 0 && needed.IsOn(node) }
 	node := &corev1.Node{}
 	err := p.executor.Puller.Live.Get(ctx, client.ObjectKey{Name: needed.Node}, node)
 	switch {
-	case err == nil && (inplace.IsVirtual(node) || isListed(node)):
+	case err == nil && (inplace.IsVirtual(node) || needed.IsOn(node, pod)):
 		needed.prove(p.now)
 	case err == nil, apierrors.IsNotFound(err), apierrors.IsForbidden(err): // it may be a user who asks what the manager would do
 	default:

@@ -110,8 +110,7 @@ func (n neededPull) try(ctx context.Context, c client.Client, patience time.Dura
 		switch {
 		case inplace.IsVirtual(node):
 			return tried.With(report.NotTried, "a virtual node has no store of images"), nil
-		// The kubelet may ask the registry whether a pod with secrets for it may use an image.
-		case len(pod.Spec.ImagePullSecrets) == 0 && n.IsOn(node):
+		case n.IsOn(node, pod):
 			return tried.With(report.OnNode, ""), nil
 		}
 	}

@@ -25,9 +25,9 @@ var pullMutants = []mutant{
 	},
 	{
 		// An image that is on the node counts for pods that may not use it.
-		"pulls-secrets-ignored", "controllers/executor/pullwants.go",
-		"return len(pod.Spec.ImagePullSecrets) == 0 && needed.IsOn(node)",
-		"return needed.IsOn(node)",
+		"pulls-secrets-ignored", "inplace/pull.go",
+		"return len(pod.Spec.ImagePullSecrets) == 0 && !slices.ContainsFunc(",
+		"return !slices.ContainsFunc(",
 	},
 	{
 		// A pull whose pod was evicted is waited for, for ever.
