@@ -67,12 +67,14 @@ type PullRequest struct {
 // how many those are.
 func (p *Pulling) Begin(ctx context.Context, request PullRequest, makePod func(i int)) (int, error) {
 	number, err := p.reserve(ctx, request)
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.reserved -= number
+	}()
 	for i := range number {
 		makePod(i)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.reserved -= number
 	return number, err
 }
 

@@ -48,8 +48,8 @@ const (
 	// A job is looked at, and its status written, at most once in these times: each of thousands of
 	// nodes has several events.
 	passPeriod, reportPeriod = 250 * time.Millisecond, time.Second
-	// enoughRefusals is how many refused pods end an attempt to make some.
-	enoughRefusals = 3
+	// reportNodes is for how many nodes the status is written once more seldom: it has their names.
+	reportNodes = 500
 )
 
 // What the status of a job says when it is complete, in OpenKruise's words.
@@ -132,9 +132,10 @@ func (r *Reconciler) advance(ctx context.Context, job *appsv1beta1.ImagePullJob,
 		return err
 	}
 	seen := observe(job, know, targets, pods, now)
-	end := r.ending(job, &seen, targets, why != "")
+	seen.areUnknown = why != ""
+	isLate := seen.isLate(targets)
 	note, makeErr := r.begin(ctx, &seen, requeue)
-	if err := r.report(ctx, &seen, end, cmp.Or(why, note), requeue); err != nil {
+	if err := r.report(ctx, &seen, seen.ending(isLate), cmp.Or(why, note), requeue); err != nil {
 		return errors.Join(makeErr, err)
 	}
 	if !seen.again.IsZero() {
@@ -143,21 +144,31 @@ func (r *Reconciler) advance(ctx context.Context, job *appsv1beta1.ImagePullJob,
 	return makeErr
 }
 
+// isLate reports whether the time of a job is over that is not done, and lets the nodes fail then
+// that have not succeeded.
+func (p *progress) isLate(targets []target) bool {
+	deadline := p.job.Spec.CompletionPolicy.ActiveDeadlineSeconds
+	if deadline == nil || p.isDone() {
+		return false
+	}
+	start := ptr.Deref(p.job.Status.StartTime, metav1.NewTime(p.now))
+	if !p.isOver(start.Time, time.Duration(*deadline)*time.Second) {
+		return false
+	}
+	p.giveUp(targets, "not done at activeDeadlineSeconds")
+	return true
+}
+
 // ending returns what the status says of a job that is complete; it is empty if the job is not.
-// One whose nodes are not known can only come to its deadline.
-func (r *Reconciler) ending(job *appsv1beta1.ImagePullJob, seen *progress, targets []target, areUnknown bool) string {
-	isDone := seen.isDone() && !areUnknown
-	if deadline := job.Spec.CompletionPolicy.ActiveDeadlineSeconds; deadline != nil && !isDone {
-		start := ptr.Deref(job.Status.StartTime, metav1.NewTime(seen.now))
-		if seen.isOver(start.Time, time.Duration(*deadline)*time.Second) {
-			seen.giveUp(targets, "not done at activeDeadlineSeconds")
-			return deadlineMessage
-		}
-	}
-	if isDone && !job.Spec.CompletionPolicy.IsEndless() {
+func (p *progress) ending(isLate bool) string {
+	switch {
+	case isLate:
+		return deadlineMessage
+	case p.isDone() && !p.job.Spec.CompletionPolicy.IsEndless():
 		return completedMessage
+	default:
+		return ""
 	}
-	return ""
 }
 
 // pods returns the pods that pull for a job. They are only read.
@@ -175,34 +186,34 @@ func (r *Reconciler) pods(ctx context.Context, job *appsv1beta1.ImagePullJob) ([
 
 // begin makes the pods that are due, as many as may pull now. It returns what keeps others.
 func (r *Reconciler) begin(ctx context.Context, seen *progress, requeue *workload.Requeue) (note string, err error) {
-	if len(seen.due) == 0 {
-		return seen.know.words, nil
-	}
 	var errs []error
-	refusals := 0
+	hasRefused := false
 	request := executor.PullRequest{Reader: r.client, Now: seen.now, Number: len(seen.due), ForJob: true}
 	began, err := r.pulling.Begin(ctx, request, func(i int) {
-		if refusals == enoughRefusals {
+		if seen.now.Before(seen.know.quiet) || len(errs) >= enoughRefusals {
 			return
 		}
-		switch err := r.try(ctx, seen, seen.due[i]); {
+		due := seen.due[i]
+		switch err := r.try(ctx, seen, due); {
 		case err == nil:
 		case executor.IsRefusal(err):
-			refusals++
+			hasRefused = true
 			words := executor.Shorten("the API server does not take the pod that pulls: " + executor.ServerWords(err))
-			seen.know.refuse(seen.due[i].name, words, seen.now)
-			seen.within(seen.now.Add(refusalPeriod))
+			if seen.know.refuse(due.name, words, seen.now) {
+				seen.failRefused(due, words)
+			}
 		default:
 			errs = append(errs, err)
 		}
 	})
-	if refusals == enoughRefusals {
-		seen.know.quiet = seen.now.Add(refusalPeriod)
-	}
-	if refusals > 0 {
+	if hasRefused {
+		// Others may be accepted; when the server is not asked, the next look is later by itself.
+		seen.within(seen.now.Add(passPeriod))
 		r.recorder.Eventf(seen.job, nil, corev1.EventTypeWarning, appsv1beta1.ReasonFailedCreate, workload.ActionCreate, "%s", seen.know.words)
 	}
-	note = seen.know.words
+	if hasRefused || seen.isRefused {
+		note = seen.know.words
+	}
 	if began < len(seen.due) {
 		requeue.Within(limitPeriod)
 		note = cmp.Or(note, "it waits for others that pull: jobs have half of config.imagePull.maxConcurrent")
@@ -264,7 +275,8 @@ func withoutOurs(said, ours map[string]string) map[string]string {
 // report writes how far a job is, if that has changed, and deletes the pods then that are not
 // needed any more: they are what says so until then.
 func (r *Reconciler) report(ctx context.Context, seen *progress, end, note string, requeue *workload.Requeue) error {
-	if rest := seen.know.reported.Add(reportPeriod).Sub(seen.now); rest > 0 && end == "" {
+	period := reportPeriod * time.Duration(1+len(seen.succeeded)/reportNodes)
+	if rest := seen.know.reported.Add(period).Sub(seen.now); rest > 0 && end == "" {
 		requeue.Within(rest)
 		return nil
 	}
@@ -288,21 +300,28 @@ func (r *Reconciler) report(ctx context.Context, seen *progress, end, note strin
 func (p *progress) describe(status *appsv1beta1.ImagePullJobStatus, end, note string) {
 	now := metav1.NewTime(p.now)
 	status.ObservedGeneration, status.Image = p.job.Generation, p.job.Spec.Image
+	if p.areUnknown {
+		status.Image = ""
+	}
 	if status.StartTime == nil {
 		status.StartTime = &now
 	}
-	if p.isNewRound {
+	if p.isNewRound && !p.areUnknown {
 		status.RoundTime = &now
 	}
 	status.Desired, status.Active = int32(p.desired), int32(p.active)
 	status.Succeeded, status.Failed = int32(len(p.succeeded)), int32(len(p.failed))
 	status.SucceededNodes, status.FailedNodes = p.succeeded, p.failed
-	switch n := len(p.failures); {
-	case n > 0:
+	if n := len(p.failures); n > 0 {
 		status.LastFailure = executor.Shorten(p.failures[n-1].node + ": " + p.failures[n-1].words)
-		status.LastFailureTime = &now
+	}
+	switch hasTime := status.RetryTime != nil && p.now.Before(status.RetryTime.Time); {
 	case len(p.failed) == 0:
-		status.LastFailure, status.LastFailureTime = "", nil
+		status.LastFailure, status.RetryTime = "", nil
+	case !p.job.Spec.CompletionPolicy.IsEndless():
+		status.RetryTime = nil
+	case !hasTime:
+		status.RetryTime = ptr.To(metav1.NewTime(p.now.Add(failurePeriod)))
 	}
 	switch {
 	case end != "":

@@ -4,6 +4,7 @@
 package imagepull
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -147,9 +148,14 @@ func TestEndlessJobTriesAgain(t *testing.T) {
 	w.Expect(w.look("pull")).To(BeNumerically("~", roundPeriod, 15*time.Minute))
 
 	w.clock.Step(roundPeriod)
+	w.slow["b"] = true
 	w.run(5)
-	w.Expect(result(w.job("pull"))[:4]).To(Equal([]any{int32(2), int32(0), int32(2), int32(0)}))
+	w.Expect(result(w.job("pull"))[:4]).To(Equal([]any{int32(2), int32(1), int32(1), int32(0)}))
 	w.Expect([]int{w.triesOn("a"), w.triesOn("b")}).To(Equal([]int{2, 5}))
+	w.edit("pull", func(spec *appsv1beta1.ImagePullJobSpec) { spec.PullPolicy.TimeoutSeconds = ptr.To[int32](1e6) })
+	w.clock.Step(roundPeriod)
+	w.run(5)
+	w.Expect(w.triesOn("a")).To(Equal(2), "a day that has not ended goes on")
 }
 
 func TestChangedSpecLetsFailedNodesTryAgain(t *testing.T) {
@@ -306,10 +312,68 @@ func TestNodesThatAreRefused(t *testing.T) {
 	w.run(90)
 	w.Expect(w.job("pull").Status.SucceededNodes).To(Equal([]string{"e", "f", "g", "h"}))
 	w.Expect(w.refused).To(BeNumerically("<=", 16))
+	w.Expect(w.job("pull").Status.Message).To(ContainSubstring("exceeded quota"))
 	w.run(300)
+	w.Expect(result(w.job("pull"))[1:4]).To(Equal([]any{int32(0), int32(4), int32(0)}), "not given up yet")
+	w.run(330)
 	w.Expect(result(w.job("pull"))).To(Equal([]any{int32(8), int32(0), int32(4), int32(4), "a b c d", "job has completed", true}))
 	w.Expect(w.job("pull").Status.LastFailure).To(ContainSubstring("exceeded quota"))
-	w.Expect(w.refused).To(BeNumerically("<=", 60))
+	w.Expect(w.refused).To(BeNumerically("<=", 100))
+	for len(w.recorder.Events) > 0 {
+		w.Expect(<-w.recorder.Events).To(ContainSubstring("exceeded quota"))
+	}
+}
+
+// Nodes that are refused are asked for one after the other, so that none waits behind them.
+func TestNodesBehindThoseThatAreRefused(t *testing.T) {
+	w := newWorld(t, nodes("a", "b", "c", "d", "e", "f")...)
+	w.refuses, w.refusesOn = quota, map[string]bool{"a": true, "b": true}
+	w.addJob("pull", `{image: "web:2", parallelism: 1, pullPolicy: {timeoutSeconds: 1}}`)
+	w.run(12)
+	w.Expect(w.job("pull").Status.SucceededNodes).To(Equal([]string{"c", "d", "e", "f"}))
+	w.Expect(w.job("pull").Status.FailedNodes).To(BeEmpty())
+}
+
+// A job that has given up asks again: an endless one after ten minutes, one whose spec has changed at
+// once. Time in which it does not ask does not count.
+func TestRefusalsThatAreOver(t *testing.T) {
+	w := newWorld(t, nodes("a", "b", "c", "d")...)
+	w.refuses = quota
+	w.addJob("pull", `{image: "web:2", parallelism: 4, completionPolicy: {type: Never}}`)
+	w.run(650)
+	w.Expect(w.job("pull").Status.FailedNodes).To(HaveLen(4))
+	w.refuses = nil
+	w.run(500)
+	w.Expect(w.tries).To(BeEmpty())
+	w.run(120)
+	w.Expect(w.job("pull").Status.SucceededNodes).To(HaveLen(4))
+
+	w.refuses = quota
+	w.edit("pull", func(spec *appsv1beta1.ImagePullJobSpec) { spec.Image = "web:3" })
+	w.run(60)
+	w.edit("pull", func(spec *appsv1beta1.ImagePullJobSpec) { spec.Parallelism.IntVal = 0 })
+	w.run(700)
+	w.Expect(w.job("pull").Status.FailedNodes).To(BeEmpty(), "it is paused")
+	w.edit("pull", func(spec *appsv1beta1.ImagePullJobSpec) { spec.Parallelism.IntVal = 4 })
+	w.run(60)
+	w.Expect(w.job("pull").Status.FailedNodes).To(BeEmpty(), "it has asked for a minute")
+	w.refuses = nil
+	w.run(32)
+	w.Expect(w.job("pull").Status.SucceededNodes).To(HaveLen(4))
+}
+
+// A pull that is another one begins with the first try.
+func TestChangedPullPolicy(t *testing.T) {
+	w := newWorld(t, nodes("a")...)
+	w.slow["a"] = true
+	w.addJob("pull", `{image: "web:2", pullPolicy: {backoffLimit: 1}}`)
+	w.run(3)
+	w.edit("pull", func(spec *appsv1beta1.ImagePullJobSpec) { spec.ImagePullPolicy = corev1.PullAlways })
+	w.run(3)
+	w.Expect(w.nodesWithPods()).To(Equal([]string{"a"}))
+	w.slow["a"] = false
+	w.run(3)
+	w.Expect(result(w.job("pull"))[2:4]).To(Equal([]any{int32(1), int32(0)}))
 }
 
 // Three pods that are refused end an attempt: there may be thousands.
@@ -329,19 +393,30 @@ func TestNextLook(t *testing.T) {
 	w := newWorld(t, nodes("a", "b")...)
 	w.addJob("pull", `{image: "web:2", parallelism: 2, pullPolicy: {timeoutSeconds: 90}, completionPolicy: {ttlSecondsAfterFinished: 120}}`)
 	w.refuses = quota
-	w.Expect(w.look("pull")).To(Equal(refusalPeriod))
+	w.Expect(w.look("pull")).To(Equal(passPeriod), "other nodes may be accepted")
 	w.Expect(w.look("pull")).To(Equal(passPeriod), "what comes at the same time is looked at together")
+	w.clock.Step(time.Second)
+	w.Expect(w.look("pull")).To(Equal(refusalPeriod - time.Second))
 	w.clock.Step(refusalPeriod)
 	w.refuses, w.pulling.MaxConcurrent = nil, 3
 	w.Expect(w.look("pull")).To(Equal(limitPeriod))
 	w.Expect(w.nodesWithPods()).To(HaveLen(1), "the other half is for updates")
-	w.Expect(w.job("pull").Status.Message).To(HaveSuffix("; it waits for others that pull: jobs have half of config.imagePull.maxConcurrent"))
 	w.pulling.MaxConcurrent = 0
 	w.clock.Step(limitPeriod)
 	w.Expect(w.look("pull")).To(Equal(85*time.Second), "the first try ends then")
 	w.kubelets()
 	w.clock.Step(time.Second)
 	w.Expect(w.look("pull")).To(Equal(120 * time.Second))
+}
+
+func TestJobThatWaitsForOthersSaysSo(t *testing.T) {
+	w := newWorld(t, nodes("a", "b")...)
+	w.slow["a"] = true
+	w.pulling.MaxConcurrent = 3
+	w.addJob("pull", `{image: "web:2", parallelism: 2}`)
+	w.run(2)
+	w.Expect(w.nodesWithPods()).To(Equal([]string{"a"}))
+	w.Expect(w.job("pull").Status.Message).To(Equal("job is running, progress 0.0%; it waits for others that pull: jobs have half of config.imagePull.maxConcurrent"))
 }
 
 // Thousands of nodes change the status less than once for each.
@@ -428,6 +503,28 @@ func TestTriesThatAreRefused(t *testing.T) {
 	w.Expect(result(w.job("pull"))[3:]).To(Equal([]any{int32(1), "a", "job has completed", true}))
 }
 
+func TestTriesThatAreRefusedForLong(t *testing.T) {
+	w := newWorld(t, nodes("a")...)
+	w.lacks["a"] = true
+	w.addJob("pull", `{image: "web:2", completionPolicy: {type: Never}}`)
+	w.run(1)
+	w.refuses = quota
+	w.run(640)
+	w.Expect(result(w.job("pull"))[:4]).To(Equal([]any{int32(1), int32(0), int32(0), int32(1)}))
+}
+
+// While pods are accepted, those that are refused are not given up.
+func TestRefusalsBetweenPodsThatAreAccepted(t *testing.T) {
+	g, know := NewWithT(t), &memory{tries: map[string]try{}}
+	start := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	for at := time.Duration(0); at < 3*refusalEnd; at += refusalPeriod {
+		if at%(5*time.Minute) == 0 {
+			know.accept("b", 1, start.Add(at))
+		}
+		g.Expect(know.refuse("a", "no", start.Add(at))).To(BeFalse(), at.String())
+	}
+}
+
 // A client that deletes each pod that pulls cannot have them made for ever.
 func TestPodsThatAreDeletedAgainAndAgain(t *testing.T) {
 	w := newWorld(t, nodes("a", "b")...)
@@ -460,6 +557,21 @@ func TestPodsThatMoveWhileTheirNodesPull(t *testing.T) {
 	w.run(3)
 	w.Expect(w.job("pull").Status.CompletionTime).NotTo(BeNil())
 	w.Expect(w.triesOn("a")).To(Equal(1))
+}
+
+// That holds for the image that the spec has.
+func TestPodsThatAreGoneWhenTheImageChanges(t *testing.T) {
+	web := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web-0", Labels: map[string]string{"app": "web"}}}
+	web.Spec.NodeName = "a"
+	w := newWorld(t, node("a"), web)
+	w.slow["a"] = true
+	w.addJob("pull", `{image: "web:2", podSelector: {matchLabels: {app: web}}, completionPolicy: {type: Never}}`)
+	w.run(3)
+	w.Expect(w.client.Delete(t.Context(), web)).To(Succeed())
+	w.edit("pull", func(spec *appsv1beta1.ImagePullJobSpec) { spec.Image = "web:3" })
+	w.run(3)
+	w.Expect(w.pods()).To(BeEmpty())
+	w.Expect(w.job("pull").Status.Desired).To(BeZero())
 }
 
 // A node that is one of the job again begins with its first try.
@@ -497,7 +609,7 @@ func TestSelectorThatCannotBeRead(t *testing.T) {
 // have, and nothing is left.
 func TestManagerKilledAtAnyWrite(t *testing.T) {
 	for _, isDone := range []bool{false, true} {
-		for after := range 40 {
+		for after := range everyFew(40) {
 			t.Run(fmt.Sprintf("after %d done %t", after, isDone), func(t *testing.T) {
 				w := newWorld(t, nodes("a", "b", "c")...)
 				w.lacks["b"] = true
@@ -510,6 +622,26 @@ func TestManagerKilledAtAnyWrite(t *testing.T) {
 				w.Expect(w.pods()).To(BeEmpty())
 				w.Expect(w.most).To(BeNumerically("<=", 2))
 				w.Expect([]int{w.triesOn("a"), w.triesOn("c")}).To(Equal([]int{1, 1}))
+			})
+		}
+	}
+}
+
+// A write that fails, while the manager goes on with what it knows.
+func TestWriteThatFails(t *testing.T) {
+	conflict := apierrors.NewConflict(appsv1beta1.Resource("imagepulljobs"), "pull", errors.New("changed meanwhile"))
+	for _, fails := range []error{conflict, apierrors.NewInternalError(errors.New("etcd"))} {
+		for after := range everyFew(30) {
+			t.Run(fmt.Sprintf("%s after %d", apierrors.ReasonForError(fails), after), func(t *testing.T) {
+				w := newWorld(t, nodes("a", "b", "c")...)
+				w.lacks["b"] = true
+				w.left, w.fails = after, fails
+				w.addJob("pull", `{image: "web:2", parallelism: 2, pullPolicy: {backoffLimit: 2}}`)
+				w.run(40)
+
+				w.Expect(result(w.job("pull"))).To(Equal([]any{int32(3), int32(0), int32(2), int32(1), "b", "job has completed", true}))
+				w.Expect(w.pods()).To(BeEmpty())
+				w.Expect([]int{w.triesOn("a"), w.triesOn("b"), w.triesOn("c")}).To(Equal([]int{1, 2, 1}))
 			})
 		}
 	}

@@ -16,12 +16,15 @@ type memory struct {
 	job types.UID
 	// passed is when the manager looked last, reported when it wrote the status last.
 	passed, reported time.Time
-	// tries are the last ones on nodes, by node.
+	// pull is what the tries are about; tries are the last ones on nodes, by node.
+	pull  string
 	tries map[string]try
-	// refusedSince is since when the API server takes no pod; zero if it takes them. words are what
-	// it says, and quiet is until when it is not asked.
-	refusedSince, quiet time.Time
-	words               string
+	// refused is since when the API server takes no pod, and refusedLast when it refused the last
+	// one; both are zero if it takes them. inARow is how many it has refused since it was not asked,
+	// quiet until when it is not asked, and words what it says.
+	refused, refusedLast, quiet time.Time
+	inARow                      int
+	words                       string
 }
 
 // try is the last one on a node: its number, and when its pod was made; refused is when the API
@@ -31,20 +34,38 @@ type try struct {
 	at, refused time.Time
 }
 
+// about forgets tries that were about another pull.
+func (m *memory) about(pull string) {
+	if m.pull != pull {
+		m.pull = pull
+		clear(m.tries)
+	}
+}
+
 // accept notes that a pod was made.
 func (m *memory) accept(node string, number int, now time.Time) {
 	m.tries[node] = try{number: number, at: now}
-	m.refusedSince, m.quiet, m.words = time.Time{}, time.Time{}, ""
+	m.refused, m.refusedLast, m.quiet, m.inARow = time.Time{}, time.Time{}, time.Time{}, 0
 }
 
-// refuse notes that a pod was refused.
-func (m *memory) refuse(node, words string, now time.Time) {
+// refuse notes that a pod was refused, and reports whether none was accepted for so long that it is
+// not waited for. That time begins again when the manager has not asked for a while.
+func (m *memory) refuse(node, words string, now time.Time) (isOver bool) {
 	last := m.tries[node]
 	last.refused = now
 	m.tries[node], m.words = last, words
-	if m.refusedSince.IsZero() {
-		m.refusedSince = now
+	if m.refused.IsZero() || now.Sub(m.refusedLast) > 2*refusalPeriod {
+		m.refused = now
 	}
+	m.refusedLast = now
+	if now.Sub(m.refused) >= refusalEnd {
+		return true
+	}
+	m.inARow++
+	if m.inARow >= enoughRefusals {
+		m.inARow, m.quiet = 0, now.Add(refusalPeriod)
+	}
+	return false
 }
 
 // keep forgets the tries on nodes that are no targets, or have succeeded.

@@ -21,8 +21,12 @@ const (
 	// A try begins at least so long after the one before on its node: twice as long each time.
 	firstPause = time.Second
 	lastPause  = 30 * time.Second
-	// refusalPeriod is when the API server is asked again for a pod that it refused.
-	refusalPeriod = 30 * time.Second
+	// refusalPeriod is when the API server is asked again for a pod that it refused, or for any when
+	// it has refused enoughRefusals in a row. When it has taken none for refusalEnd, nodes fail for
+	// which it refuses one.
+	refusalPeriod  = 30 * time.Second
+	refusalEnd     = 10 * time.Minute
+	enoughRefusals = 3
 	// Nodes of a job that is never complete pull again after roundPeriod: kubelets delete images
 	// that nothing uses, and tags move. Those that have failed do so after failurePeriod.
 	roundPeriod   = 24 * time.Hour
@@ -54,15 +58,17 @@ type progress struct {
 	now  time.Time
 
 	desired int
+	// areUnknown: the spec does not tell which nodes are meant.
+	areUnknown bool
 	// pulling is how many pods pull; active counts the nodes between two tries, too.
 	pulling, active int
 	// succeeded and failed are nodes; failures are those of failed that the status does not have.
 	succeeded, failed []string
 	failures          []failure
-	// due are the pods to make now, those of nodes that try again first. waiting are the nodes that
-	// have not begun.
-	due     []attempt
-	waiting []attempt
+	// due are the pods to make now, those of nodes that try again first. isRefused: the API server
+	// has refused some.
+	due       []attempt
+	isRefused bool
 	// isNewRound: all nodes begin to pull now.
 	isNewRound bool
 	// obsolete are pods that are not needed once the status is written.
@@ -72,7 +78,9 @@ type progress struct {
 }
 
 // isDone reports whether each node has succeeded or failed.
-func (p *progress) isDone() bool { return p.desired == len(p.succeeded)+len(p.failed) }
+func (p *progress) isDone() bool {
+	return !p.areUnknown && p.desired == len(p.succeeded)+len(p.failed)
+}
 
 // within notes a time at which to look again.
 func (p *progress) within(at time.Time) {
@@ -84,7 +92,9 @@ func (p *progress) within(at time.Time) {
 // observe finds out how far a job is on its nodes, whose order is that in which they begin.
 func observe(job *appsv1beta1.ImagePullJob, know *memory, targets []target, pods []*corev1.Pod, now time.Time) progress {
 	seen := progress{job: job, know: know, now: now, desired: len(targets)}
+	know.about(pullOn(job, "").Key())
 	succeeded, failed := seen.known()
+	var waiting []attempt
 	onNode := map[string][]*corev1.Pod{}
 	for _, pod := range pods {
 		onNode[pod.Spec.NodeName] = append(onNode[pod.Spec.NodeName], pod)
@@ -111,15 +121,14 @@ func observe(job *appsv1beta1.ImagePullJob, know *memory, targets []target, pods
 			tried.number = last.number + 1
 			seen.retry(tried, last.at, "its pod was deleted")
 		case node.isReady || !job.Spec.CompletionPolicy.IsEndless():
-			seen.waiting = append(seen.waiting, tried)
+			waiting = append(waiting, tried)
 		}
 	}
 	for _, left := range onNode {
 		seen.obsolete = append(seen.obsolete, left...)
 	}
 	know.keep(targets, succeeded)
-	seen.begin()
-	seen.giveUpRefused()
+	seen.begin(waiting)
 	slices.Sort(seen.succeeded)
 	slices.Sort(seen.failed)
 	return seen
@@ -135,14 +144,15 @@ func stateOf(pod *corev1.Pod) inplace.PullState {
 func (p *progress) known() (succeeded, failed sets.Set[string]) {
 	status := &p.job.Status
 	isEndless := p.job.Spec.CompletionPolicy.IsEndless()
-	if status.Image != p.job.Spec.Image || isEndless && p.isOver(roundOf(status), roundPeriod) {
+	hasEnded := status.Desired == status.Succeeded+status.Failed
+	if status.Image != p.job.Spec.Image || isEndless && hasEnded && p.isOver(roundOf(status), roundPeriod) {
 		p.isNewRound = true
 		clear(p.know.tries)
 		return nil, nil
 	}
 	succeeded, failed = sets.New(status.SucceededNodes...), sets.New(status.FailedNodes...)
 	canTryAgain := status.ObservedGeneration != p.job.Generation ||
-		isEndless && failed.Len() > 0 && status.LastFailureTime != nil && p.isOver(status.LastFailureTime.Time, failurePeriod)
+		isEndless && failed.Len() > 0 && status.RetryTime != nil && p.isOver(status.RetryTime.Time, 0)
 	if canTryAgain {
 		for node := range failed {
 			delete(p.know.tries, node)
@@ -227,15 +237,17 @@ func (p *progress) retry(next attempt, began time.Time, words string) {
 		return
 	}
 	p.active++
-	if p.isOver(began, min(firstPause<<min(next.number-1, 5), lastPause)) && !p.isRefused(next) {
+	if p.isOver(began, min(firstPause<<min(next.number-1, 5), lastPause)) && p.mayAsk(next) {
 		p.due = append(p.due, next)
 	}
 }
 
-// isRefused reports whether the API server is not asked for a pod yet that it refused, or at all.
-func (p *progress) isRefused(next attempt) bool {
+// mayAsk reports whether the API server is asked for a pod now: some time after it has refused that
+// one, or several.
+func (p *progress) mayAsk(next attempt) bool {
 	refused := p.know.tries[next.name].refused
-	return !refused.IsZero() && !p.isOver(refused, refusalPeriod) || !p.know.quiet.IsZero() && !p.isOver(p.know.quiet, 0)
+	p.isRefused = p.isRefused || !refused.IsZero()
+	return p.isOver(refused, refusalPeriod) && p.isOver(p.know.quiet, 0)
 }
 
 func (p *progress) fail(last attempt, words string) {
@@ -246,40 +258,28 @@ func (p *progress) fail(last attempt, words string) {
 	}
 }
 
-// begin lets as many nodes begin as may pull: those first that the API server has not refused, or
-// not for the longest time.
-func (p *progress) begin() {
+// begin lets as many of the nodes that wait begin as may pull: those first that the API server has
+// not refused, or not for the longest time.
+func (p *progress) begin(waiting []attempt) {
 	room := max(p.job.Spec.GetParallelism()-p.active, 0)
-	slices.SortStableFunc(p.waiting, func(a, b attempt) int {
+	slices.SortStableFunc(waiting, func(a, b attempt) int {
 		return p.know.tries[a.name].refused.Compare(p.know.tries[b.name].refused)
 	})
-	for _, next := range p.waiting {
-		if room == 0 {
-			return
-		}
-		if !p.isRefused(next) {
+	for _, next := range waiting {
+		if p.mayAsk(next) && room > 0 {
 			p.due = append(p.due, next)
 			room--
 		}
 	}
 }
 
-// giveUpRefused lets the nodes fail that wait, when for as long as a try may take no pod was
-// accepted, and none is under way.
-func (p *progress) giveUpRefused() {
-	if p.know.refusedSince.IsZero() || p.pulling > 0 || !p.isOver(p.know.refusedSince, p.job.Spec.GetTimeout()) {
-		return
+// failRefused lets a node fail for which no pod is accepted.
+func (p *progress) failRefused(next attempt, words string) {
+	if next.number > 1 {
+		p.active-- // it was between two tries
 	}
-	for _, next := range p.waiting {
-		p.fail(next, p.know.words)
-	}
-	for _, next := range p.due {
-		if next.number > 1 {
-			p.fail(next, p.know.words)
-			p.active--
-		}
-	}
-	p.waiting, p.due = nil, nil
+	p.fail(next, words)
+	slices.Sort(p.failed)
 }
 
 // giveUp lets all nodes fail that have not succeeded.

@@ -71,7 +71,8 @@ func (r *Reconciler) selection(ctx context.Context, job *appsv1beta1.ImagePullJo
 		}
 		named, err := r.nodesOfPods(ctx, job.Namespace, selector)
 		for _, pod := range pods {
-			if state := stateOf(pod); state == inplace.PullUnderWay || state == inplace.PullUnanswered {
+			isOurs := strings.HasPrefix(pod.Name, pullOn(job, pod.Spec.NodeName).PullerName(job)+"-")
+			if state := stateOf(pod); isOurs && (state == inplace.PullUnderWay || state == inplace.PullUnanswered) {
 				named.Insert(pod.Spec.NodeName)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -61,12 +63,19 @@ type world struct {
 	// refuses is what the API server says to new pods, of some nodes only if refusesOn names any.
 	// refused is how many it has refused, made how many objects it was to make.
 	refuses       error
+	refusesJobs   error
 	refusesOn     map[string]bool
 	refused, made int
+	// seen is the state that the manager has heard of, next when each job and list is to be looked
+	// at again.
+	seen string
+	next map[types.UID]time.Time
 	// left is after how many writes the manager is killed; negative for never. The write that it is
 	// killed by may be done or not: isDone.
 	left   int
 	isDone bool
+	// fails is what that write comes to instead, while the manager lives.
+	fails error
 }
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
@@ -92,12 +101,16 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 func (w *world) create(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
 	object.SetCreationTimestamp(metav1.NewTime(w.clock.Now()))
 	w.made++
+	object.SetGeneration(1)
 	object.SetUID(types.UID(fmt.Sprintf("%s-uid-%d", object.GetName(), w.made)))
 	pod, isPod := object.(*corev1.Pod)
 	isPuller := isPod && inplace.IsPuller(pod)
 	if isPuller && w.refuses != nil && (len(w.refusesOn) == 0 || w.refusesOn[pod.Spec.NodeName]) {
 		w.refused++
 		return w.refuses
+	}
+	if job, isJob := object.(*appsv1beta1.ImagePullJob); isJob && w.refusesJobs != nil && len(job.OwnerReferences) > 0 {
+		return w.refusesJobs
 	}
 	err := c.Create(ctx, object, options...)
 	if isPuller && err == nil {
@@ -109,6 +122,10 @@ func (w *world) create(ctx context.Context, c client.WithWatch, object client.Ob
 // restart is what becomes of a manager that is killed: another one, which knows nothing.
 func (w *world) restart() {
 	die := func(write func() error) error {
+		if w.left == 0 && w.fails != nil {
+			w.left = -1
+			return w.fails
+		}
 		if w.left == 0 && !w.isDone {
 			return errKilled
 		}
@@ -124,6 +141,9 @@ func (w *world) restart() {
 			return die(func() error { return c.Create(ctx, o, options...) })
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.DeleteOption) error {
+			if apierrors.IsConflict(w.fails) { // it would be another pod
+				return c.Delete(ctx, o, options...)
+			}
 			return die(func() error { return c.Delete(ctx, o, options...) })
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, options ...client.PatchOption) error {
@@ -133,6 +153,7 @@ func (w *world) restart() {
 			return die(func() error { return c.SubResource(sub).Patch(ctx, o, patch, options...) })
 		},
 	})
+	w.seen, w.next = "", map[types.UID]time.Time{}
 	w.jobs = NewReconciler(mortal, w.recorder, w.clock, w.pulling)
 	w.lists = NewListReconciler(mortal, w.recorder, w.clock)
 }
@@ -223,25 +244,72 @@ func (w *world) kubelets() {
 	w.most = max(w.most, working)
 }
 
-// reconcile reconciles all jobs and lists once. It reports whether the manager is alive.
+// versions tells the state of the cluster: what changes it makes events.
+func (w *world) versions() string {
+	versions := &strings.Builder{}
+	fmt.Fprintln(versions, w.made, "made, also if they are gone")
+	for _, list := range []client.ObjectList{&corev1.PodList{}, &corev1.NodeList{}, &appsv1beta1.ImagePullJobList{}, &appsv1beta1.ImageListPullJobList{}} {
+		w.Expect(w.client.List(context.Background(), list)).To(Succeed())
+		objects, err := meta.ExtractList(list)
+		w.Expect(err).NotTo(HaveOccurred())
+		for _, object := range objects {
+			o := object.(client.Object)
+			fmt.Fprintln(versions, o.GetName(), o.GetUID(), o.GetResourceVersion())
+		}
+	}
+	return versions.String()
+}
+
+// reconcile reconciles the jobs and lists that are due, all if something has changed. It reports
+// whether the manager is alive.
 func (w *world) reconcile() bool {
+	hasEvents := false
+	if seen := w.versions(); seen != w.seen {
+		w.seen, hasEvents = seen, true
+	}
+	isDue := func(o client.Object) bool {
+		next, isKnown := w.next[o.GetUID()]
+		return hasEvents || !isKnown || !next.IsZero() && !w.clock.Now().Before(next)
+	}
+	note := func(o client.Object, result ctrl.Result) {
+		w.next[o.GetUID()] = time.Time{}
+		if result.RequeueAfter > 0 {
+			w.next[o.GetUID()] = w.clock.Now().Add(result.RequeueAfter)
+		}
+	}
 	ctx := context.Background()
 	lists, jobs := &appsv1beta1.ImageListPullJobList{}, &appsv1beta1.ImagePullJobList{}
 	w.Expect(w.client.List(ctx, lists)).To(Succeed())
 	for i := range lists.Items {
-		_, err := w.lists.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&lists.Items[i])})
+		if !isDue(&lists.Items[i]) {
+			continue
+		}
+		result, err := w.lists.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&lists.Items[i])})
 		if errors.Is(err, errKilled) {
 			return false
 		}
+		if err != nil && errors.Is(err, w.fails) {
+			delete(w.next, lists.Items[i].UID) // the queue has it again
+			continue
+		}
 		w.Expect(err).NotTo(HaveOccurred())
+		note(&lists.Items[i], result)
 	}
 	w.Expect(w.client.List(ctx, jobs)).To(Succeed())
 	for i := range jobs.Items {
-		_, err := w.jobs.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&jobs.Items[i])})
+		if !isDue(&jobs.Items[i]) {
+			continue
+		}
+		result, err := w.jobs.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&jobs.Items[i])})
 		if errors.Is(err, errKilled) {
 			return false
 		}
+		if err != nil && errors.Is(err, w.fails) {
+			delete(w.next, jobs.Items[i].UID) // the queue has it again
+			continue
+		}
 		w.Expect(err).NotTo(HaveOccurred())
+		note(&jobs.Items[i], result)
 	}
 	return true
 }
@@ -303,4 +371,16 @@ func (w *world) look(name string) time.Duration {
 
 func requestFor(name string) ctrl.Request {
 	return ctrl.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
+}
+
+// everyFew counts to a number; with go test -short, in steps of three.
+func everyFew(number int) iter.Seq[int] {
+	step := 1
+	if testing.Short() {
+		step = 3
+	}
+	return func(yield func(int) bool) {
+		for i := 0; i < number && yield(i); i += step {
+		}
+	}
 }

@@ -16,7 +16,7 @@ type ImagePullJobStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// image is the image that this status is about. When the spec has another one,
-	// all nodes pull that.
+	// all nodes pull that. Absent, the operator cannot tell which nodes are meant.
 	//
 	// +optional
 	Image string `json:"image,omitempty"`
@@ -74,14 +74,14 @@ type ImagePullJobStatus struct {
 	// +optional
 	LastFailure string `json:"lastFailure,omitempty"`
 
-	// lastFailureTime is when that was. Nodes of a job that is never complete try
-	// again after ten minutes.
+	// retryTime is when nodes that have failed try again, if the job is never
+	// complete: ten minutes after the first of them failed.
 	//
 	// +optional
-	LastFailureTime *metav1.Time `json:"lastFailureTime,omitempty"`
+	RetryTime *metav1.Time `json:"retryTime,omitempty"`
 
 	// roundTime is when all nodes began to pull, the last time. Those of a job that
-	// is never complete do so each day.
+	// is never complete do so each day, when all have ended.
 	//
 	// +optional
 	RoundTime *metav1.Time `json:"roundTime,omitempty"`

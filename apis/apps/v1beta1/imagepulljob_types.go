@@ -196,8 +196,8 @@ type CompletionPolicy struct {
 	//
 	//   - Always: when each node has succeeded or failed, at once where none is selected.
 	//   - Never: it goes on, and pulls onto nodes that come later, when they are
-	//     ready. Nodes that have failed try again after ten minutes, and all nodes
-	//     pull again each day.
+	//     ready. Nodes that have failed try again ten minutes after the first of
+	//     them failed, and all nodes pull again each day.
 	//
 	// Defaults to Always.
 	//

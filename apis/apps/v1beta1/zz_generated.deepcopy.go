@@ -853,8 +853,8 @@ func (in *ImagePullJobStatus) DeepCopyInto(out *ImagePullJobStatus) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
-	if in.LastFailureTime != nil {
-		in, out := &in.LastFailureTime, &out.LastFailureTime
+	if in.RetryTime != nil {
+		in, out := &in.RetryTime, &out.RetryTime
 		*out = (*in).DeepCopy()
 	}
 	if in.RoundTime != nil {
