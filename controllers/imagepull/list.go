@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -41,6 +42,7 @@ type ListReconciler struct {
 	client   client.Client
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
+	known    memories
 }
 
 // NewListReconciler returns a ListReconciler, see [NewReconciler].
@@ -52,6 +54,9 @@ func NewListReconciler(c client.Client, recorder events.EventRecorder, clock clo
 func (r *ListReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	list := &appsv1beta1.ImageListPullJob{}
 	if err := r.client.Get(ctx, request.NamespacedName, list); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.known.forget(request.NamespacedName)
+		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if list.DeletionTimestamp != nil { // its jobs go with it
@@ -72,89 +77,120 @@ func (r *ListReconciler) Reconcile(ctx context.Context, request ctrl.Request) (c
 }
 
 // advance makes the jobs that there are not, deletes those that do not do what the list says, and
-// writes how far the others are.
+// writes how far the others are, once in a second.
 func (r *ListReconciler) advance(ctx context.Context, list *appsv1beta1.ImageListPullJob, requeue *workload.Requeue) error {
+	know, now := r.known.of(client.ObjectKeyFromObject(list), list.UID), r.clock.Now()
+	if rest := know.passed.Add(reportPeriod).Sub(now); rest > 0 {
+		requeue.Within(rest)
+		return nil
+	}
+	know.passed = now
 	jobs := &appsv1beta1.ImagePullJobList{}
 	if err := r.client.List(ctx, jobs, client.InNamespace(list.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list ImagePullJobs in namespace %s: %w", list.Namespace, err)
 	}
-	template := templateOf(list)
-	byImage, others := assign(list, template, jobs.Items)
+	wanted, err := newWanted(list)
+	if err != nil {
+		return err
+	}
+	others := wanted.assign(jobs.Items)
 	var errs []error
 	for _, job := range others {
 		errs = append(errs, client.IgnoreNotFound(r.client.Delete(ctx, job.DeepCopy(), client.Preconditions{UID: &job.UID})))
 	}
-	refused := ""
-	for _, image := range list.Spec.Images {
-		if byImage[image] != nil || refused != "" {
+	errs = append(errs, r.create(ctx, wanted))
+	if wanted.refused != "" {
+		requeue.Within(refusalPeriod)
+	}
+	return errors.Join(append(errs, r.patchStatus(ctx, wanted, requeue))...)
+}
+
+// create makes the jobs that there are not, up to the first that the API server does not take.
+func (r *ListReconciler) create(ctx context.Context, w *wanted) error {
+	var errs []error
+	for _, image := range w.list.Spec.Images {
+		if w.byImage[image] != nil || w.refused != "" {
 			continue
 		}
-		job, err := newJob(list, template, image)
-		if err == nil {
-			err = r.client.Create(ctx, job)
-		}
-		switch {
-		case err == nil, apierrors.IsAlreadyExists(err):
-		case executor.IsRefusal(err):
-			refused = executor.Shorten(fmt.Sprintf("the API server does not take the job for %s: %s", image, executor.ServerWords(err)))
-			requeue.Within(refusalPeriod)
+		switch err := r.client.Create(ctx, w.newJob(image)); {
+		case err == nil:
+		case apierrors.IsAlreadyExists(err), executor.IsRefusal(err):
+			w.refused = executor.Shorten(fmt.Sprintf("the API server does not take its job: %s", executor.ServerWords(err)))
 		default:
 			errs = append(errs, fmt.Errorf("create ImagePullJob for %s: %w", image, err))
 		}
 	}
-	if refused != "" {
-		r.recorder.Eventf(list, nil, corev1.EventTypeWarning, appsv1beta1.ReasonFailedCreate, workload.ActionCreate, "%s", refused)
+	if w.refused != "" {
+		r.recorder.Eventf(w.list, nil, corev1.EventTypeWarning, appsv1beta1.ReasonFailedCreate, workload.ActionCreate, "%s", w.refused)
 	}
-	return errors.Join(append(errs, r.patchStatus(ctx, list, byImage))...)
+	return errors.Join(errs...)
 }
 
-// templateOf returns what the jobs of a list have beside their image. They go with the list.
-func templateOf(list *appsv1beta1.ImageListPullJob) *appsv1beta1.ImagePullJobTemplate {
+// wanted are the jobs that a list is to have.
+type wanted struct {
+	list *appsv1beta1.ImageListPullJob
+	// template is what the jobs have beside their image, and text the same as JSON.
+	template *appsv1beta1.ImagePullJobTemplate
+	text     string
+	// byImage are those that there are. refused is why one cannot be made.
+	byImage map[string]*appsv1beta1.ImagePullJob
+	refused string
+}
+
+func newWanted(list *appsv1beta1.ImageListPullJob) (*wanted, error) {
 	template := list.Spec.ImagePullJobTemplate.DeepCopy()
-	template.CompletionPolicy.TTLSecondsAfterFinished = nil
-	return template
-}
-
-// assign returns the jobs that do what a list says, by image, and those of the list that do not.
-// Both may be of OpenKruise, whose jobs have other names.
-func assign(
-	list *appsv1beta1.ImageListPullJob, template *appsv1beta1.ImagePullJobTemplate, jobs []appsv1beta1.ImagePullJob,
-) (byImage map[string]*appsv1beta1.ImagePullJob, others []*appsv1beta1.ImagePullJob) {
-	byImage = make(map[string]*appsv1beta1.ImagePullJob, len(list.Spec.Images))
-	images := sets.New(list.Spec.Images...)
-	for i := range jobs {
-		job := &jobs[i]
-		if !metav1.IsControlledBy(job, list) || job.DeletionTimestamp != nil {
-			continue
-		}
-		does := job.Spec.ImagePullJobTemplate
-		does.CompletionPolicy.TTLSecondsAfterFinished = nil
-		if image := job.Spec.Image; images.Has(image) && byImage[image] == nil && apiequality.Semantic.DeepEqual(&does, template) {
-			byImage[image] = job
-		} else {
-			others = append(others, job)
-		}
-	}
-	return byImage, others
-}
-
-// newJob returns the job of an image. Its name tells what it does, so that it is made once, and
-// another template makes another job.
-func newJob(list *appsv1beta1.ImageListPullJob, template *appsv1beta1.ImagePullJobTemplate, image string) (*appsv1beta1.ImagePullJob, error) {
+	template.CompletionPolicy.TTLSecondsAfterFinished = nil // they go with the list
 	text, err := json.Marshal(template)
 	if err != nil {
 		return nil, fmt.Errorf("write template of ImageListPullJob %s/%s: %w", list.Namespace, list.Name, err)
 	}
+	return &wanted{list: list, template: template, text: string(text), byImage: map[string]*appsv1beta1.ImagePullJob{}}, nil
+}
+
+// nameFor returns the name of the job of an image. It tells what the job does, so that it is made
+// once, and another template makes another job.
+func (w *wanted) nameFor(image string) string {
 	const longest = 240
-	prefix := strings.TrimRight(list.Name[:min(len(list.Name), longest)], "-.")
+	prefix := strings.TrimRight(w.list.Name[:min(len(w.list.Name), longest)], "-.")
+	return prefix + "-" + shortHash(string(w.list.UID), image, w.text)
+}
+
+// assign finds the jobs of the list that do what it says, one for each image, and returns the others
+// of the list. They may be of OpenKruise, whose jobs have other names; a name of ours that another
+// image has is to be free.
+func (w *wanted) assign(jobs []appsv1beta1.ImagePullJob) (others []*appsv1beta1.ImagePullJob) {
+	names := make(map[string]string, len(w.list.Spec.Images))
+	for _, image := range w.list.Spec.Images {
+		names[w.nameFor(image)] = image
+	}
+	images := sets.New(w.list.Spec.Images...)
+	for i := range jobs {
+		job := &jobs[i]
+		if !metav1.IsControlledBy(job, w.list) || job.DeletionTimestamp != nil {
+			continue
+		}
+		does, image := job.Spec.ImagePullJobTemplate, job.Spec.Image
+		does.CompletionPolicy.TTLSecondsAfterFinished = nil
+		of, isOurs := names[job.Name]
+		isWanted := images.Has(image) && apiequality.Semantic.DeepEqual(&does, w.template) && (!isOurs || of == image)
+		if isWanted && w.byImage[image] == nil {
+			w.byImage[image] = job
+		} else {
+			others = append(others, job)
+		}
+	}
+	return others
+}
+
+func (w *wanted) newJob(image string) *appsv1beta1.ImagePullJob {
 	return &appsv1beta1.ImagePullJob{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: list.Namespace, Name: prefix + "-" + shortHash(string(list.UID), image, string(text)),
-			Labels:          map[string]string{appsv1.ControllerRevisionHashLabelKey: shortHash(string(text))},
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(list, appsv1beta1.ImageListPullJobKind)},
+			Namespace: w.list.Namespace, Name: w.nameFor(image),
+			Labels:          map[string]string{appsv1.ControllerRevisionHashLabelKey: shortHash(w.text)},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(w.list, appsv1beta1.ImageListPullJobKind)},
 		},
-		Spec: appsv1beta1.ImagePullJobSpec{Image: image, ImagePullJobTemplate: *template.DeepCopy()},
-	}, nil
+		Spec: appsv1beta1.ImagePullJobSpec{Image: image, ImagePullJobTemplate: *w.template.DeepCopy()},
+	}
 }
 
 // shortHash tells texts apart in names and labels.
@@ -163,14 +199,21 @@ func shortHash(texts ...string) string {
 	return hex.EncodeToString(hash[:])[:10]
 }
 
-// patchStatus writes how far the jobs of a list are.
-func (r *ListReconciler) patchStatus(ctx context.Context, list *appsv1beta1.ImageListPullJob, byImage map[string]*appsv1beta1.ImagePullJob) error {
+// patchStatus writes how far the jobs of a list are. Images that have no job at the deadline have
+// failed.
+func (r *ListReconciler) patchStatus(ctx context.Context, w *wanted, requeue *workload.Requeue) error {
+	list, now := w.list, metav1.NewTime(r.clock.Now())
 	before := list.DeepCopy()
-	sum(list, byImage)
-	now := metav1.NewTime(r.clock.Now())
 	if list.Status.StartTime == nil {
 		list.Status.StartTime = &now
 	}
+	isLate := false
+	if deadline := list.Spec.CompletionPolicy.ActiveDeadlineSeconds; deadline != nil {
+		left := list.Status.StartTime.Add(time.Duration(*deadline) * time.Second).Sub(now.Time)
+		isLate = left <= 0
+		requeue.Within(left)
+	}
+	w.sum(isLate)
 	if list.Status.Completed == list.Status.Desired && !list.Spec.CompletionPolicy.IsEndless() {
 		list.Status.CompletionTime = &now
 	}
@@ -185,33 +228,51 @@ func (r *ListReconciler) patchStatus(ctx context.Context, list *appsv1beta1.Imag
 }
 
 // sum counts the jobs of a list in its status, in the order of the images.
-func sum(list *appsv1beta1.ImageListPullJob, byImage map[string]*appsv1beta1.ImagePullJob) {
+func (w *wanted) sum(isLate bool) {
 	status := appsv1beta1.ImageListPullJobStatus{
-		ObservedGeneration: list.Generation, StartTime: list.Status.StartTime, CompletionTime: list.Status.CompletionTime,
-		Desired: int32(len(list.Spec.Images)),
+		ObservedGeneration: w.list.Generation, StartTime: w.list.Status.StartTime, CompletionTime: w.list.Status.CompletionTime,
+		Desired: int32(len(w.list.Spec.Images)),
 	}
-	for _, image := range list.Spec.Images {
-		job := byImage[image]
-		if job == nil || job.Status.StartTime == nil { // not seen yet
-			continue
+	for _, image := range w.list.Spec.Images {
+		job := w.byImage[image]
+		failed := appsv1beta1.FailedImageStatus{Name: image, Message: w.refused}
+		isOver := isLate
+		if job != nil {
+			failed.ImagePullJob, failed.Message = job.Name, whyFailed(&job.Status)
+			isOver = isEnded(job)
+			if job.Status.Active > 0 {
+				status.Active++
+			}
 		}
-		count := &job.Status
-		if count.Active > 0 {
-			status.Active++
+		if failed.Message != "" {
+			status.FailedImageStatuses = append(status.FailedImageStatuses, failed)
 		}
-		if count.Failed > 0 {
-			status.FailedImageStatuses = append(status.FailedImageStatuses, appsv1beta1.FailedImageStatus{
-				ImagePullJob: job.Name, Name: image,
-				Message: fmt.Sprintf("%d of %d nodes cannot pull it, %s", count.Failed, count.Desired, cmp.Or(count.LastFailure, count.Message)),
-			})
-		}
-		isOver := count.CompletionTime != nil || job.Spec.CompletionPolicy.IsEndless() && count.Desired == count.Failed+count.Succeeded
 		if isOver {
 			status.Completed++
 		}
-		if isOver && count.Desired == count.Succeeded {
+		if isOver && job != nil && job.Status.Desired == job.Status.Succeeded && job.Status.Message != deadlineMessage {
 			status.Succeeded++
 		}
 	}
-	list.Status = status
+	w.list.Status = status
+}
+
+// isEnded reports whether each node of a job has succeeded or failed.
+func isEnded(job *appsv1beta1.ImagePullJob) bool {
+	status := &job.Status
+	return status.CompletionTime != nil ||
+		job.Spec.CompletionPolicy.IsEndless() && status.Image == job.Spec.Image && status.Desired == status.Failed+status.Succeeded
+}
+
+// whyFailed says which nodes have not pulled an image, or that it cannot be told which are to; it is
+// empty if nothing is amiss.
+func whyFailed(status *appsv1beta1.ImagePullJobStatus) string {
+	switch {
+	case status.Failed > 0:
+		return fmt.Sprintf("%d of %d nodes cannot pull it, %s", status.Failed, status.Desired, cmp.Or(status.LastFailure, status.Message))
+	case status.StartTime != nil && status.Image == "" && status.ObservedGeneration > 0:
+		return status.Message
+	default:
+		return ""
+	}
 }

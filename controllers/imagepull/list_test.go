@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -105,6 +106,49 @@ func TestEditedList(t *testing.T) {
 	w.Expect(w.byImage()).To(HaveLen(2))
 }
 
+// What no job can be made for is in the status, and does not keep the list beyond its deadline.
+func TestListWhoseJobsAreRefused(t *testing.T) {
+	w := newWorld(t, nodes("a")...)
+	w.refusesJobs = quota
+	w.addList(`{images: [web:2, db:5], completionPolicy: {activeDeadlineSeconds: 600}}`)
+	w.run(3)
+	w.Expect(w.list().Status.FailedImageStatuses).To(HaveEach(HaveField("Message", ContainSubstring("the API server does not take its job: "))))
+	w.Expect(w.list().Status.Completed).To(BeZero())
+	w.clock.Step(600 * time.Second)
+	w.run(3)
+	status := w.list().Status
+	w.Expect([]int32{status.Desired, status.Completed, status.Succeeded}).To(Equal([]int32{2, 2, 0}))
+	w.Expect(status.CompletionTime).NotTo(BeNil())
+}
+
+// A list does not count images that no node was asked to pull.
+func TestListWhoseNodesAreUnknown(t *testing.T) {
+	for _, policy := range []string{`{type: Never}`, `{activeDeadlineSeconds: 600}`} {
+		w := newWorld(t, nodes("a")...)
+		w.jobs.namespaceScope = true
+		w.addList(`{images: [web:2], completionPolicy: ` + policy + `}`)
+		w.run(5)
+		w.Expect(w.list().Status.FailedImageStatuses).To(HaveExactElements(HaveField("Message", ContainSubstring("no right to read nodes"))))
+		w.clock.Step(600 * time.Second)
+		w.run(3)
+		w.Expect(w.list().Status.Succeeded).To(BeZero(), policy)
+	}
+}
+
+// A job of the list that others change is made again, also if it becomes that of another image.
+func TestJobsOfAListThatOthersChange(t *testing.T) {
+	w := newWorld(t, nodes("a")...)
+	w.addList(`{images: [web:2, db:5], completionPolicy: {type: Never}}`)
+	w.run(4)
+	names := map[string]string{"web:2": w.byImage()["web:2"].Name, "db:5": w.byImage()["db:5"].Name}
+	w.edit(names["web:2"], func(spec *appsv1beta1.ImagePullJobSpec) { spec.Image = "db:5" })
+	w.run(5)
+	for image, name := range names {
+		w.Expect(w.byImage()[image].Name).To(Equal(name))
+	}
+	w.Expect(w.list().Status.Succeeded).To(Equal(int32(2)))
+}
+
 // The jobs of a list that OpenKruise has begun have other names, and go on.
 func TestListOfOpenKruise(t *testing.T) {
 	w := newWorld(t, nodes("a", "b")...)
@@ -133,7 +177,7 @@ func TestListLeavesOtherJobsAlone(t *testing.T) {
 
 func TestManagerKilledWhileItServesAList(t *testing.T) {
 	for _, isDone := range []bool{false, true} {
-		for after := range 20 {
+		for after := range everyFew(20) {
 			t.Run(fmt.Sprintf("after %d done %t", after, isDone), func(t *testing.T) {
 				w := newWorld(t, nodes("a", "b")...)
 				w.left, w.isDone = after, isDone
