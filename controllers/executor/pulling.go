@@ -6,10 +6,12 @@ package executor
 import (
 	"cmp"
 	"context"
+	"maps"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
@@ -17,8 +19,13 @@ import (
 	"github.com/insitu-dev/insitu/inplace"
 )
 
-// pullPause is when a pull is tried again that is too much for the manager now.
-const pullPause = 5 * time.Second
+const (
+	// pullPause is when a pull is tried again that is too much for the manager now.
+	pullPause = 5 * time.Second
+	// jobPatience is for how long a job that has not got all its pods has a share of them, if it does
+	// not ask again.
+	jobPatience = 30 * time.Second
+)
 
 // Pulling is how images are pulled for all workloads of a manager: its controllers share it.
 type Pulling struct {
@@ -28,9 +35,11 @@ type Pulling struct {
 	// take long, do not count.
 	MaxConcurrent int
 
-	// mu guards reserved, which is how many pods are being made.
+	// mu guards what follows: how many pods are being made, and when the jobs that have not got all
+	// their pods asked for them last.
 	mu       sync.Mutex
 	reserved int
+	waiting  map[types.UID]time.Time
 }
 
 // PullAs says how images are pulled before pods are taken out of service for them; with nil none are.
@@ -59,8 +68,11 @@ type PullRequest struct {
 	Now    time.Time
 	// Number is how many pods there are to be.
 	Number int
-	// ForJob: nothing waits for them. They leave half of the manager's pods to those before updates.
-	ForJob bool
+	// Job is the one that they are for; empty for an update. Nothing waits for jobs: together they
+	// leave half of the manager's pods to updates, and share the others.
+	Job types.UID
+	// OfJob is how many pods of the job pull already.
+	OfJob int
 }
 
 // Begin makes the first of a number of pods, as many as may pull now, one after the other, and returns
@@ -89,14 +101,35 @@ func (p *Pulling) reserve(ctx context.Context, request PullRequest) (int, error)
 		if err != nil {
 			return 0, err
 		}
-		most := p.MaxConcurrent
-		if request.ForJob {
+		most, own := p.MaxConcurrent, p.MaxConcurrent
+		if request.Job != "" {
 			most = max(most/2, 1)
+			own = p.shareOf(request, most) - request.OfJob
 		}
-		number = min(number, max(most-pulling-p.reserved, 0))
+		number = min(number, max(min(most-pulling-p.reserved, own), 0))
+		if number < request.Number {
+			p.noteWaiting(request)
+		}
 	}
 	p.reserved += number
 	return number, nil
+}
+
+// shareOf returns how many of a number of pods a job may have: as many as each other one that waits.
+func (p *Pulling) shareOf(request PullRequest, most int) int {
+	maps.DeleteFunc(p.waiting, func(job types.UID, at time.Time) bool { return job == request.Job || request.Now.Sub(at) > jobPatience })
+	return max(most/(1+len(p.waiting)), 1)
+}
+
+// noteWaiting notes that a job has not got all its pods.
+func (p *Pulling) noteWaiting(request PullRequest) {
+	if request.Job == "" {
+		return
+	}
+	if p.waiting == nil {
+		p.waiting = map[types.UID]time.Time{}
+	}
+	p.waiting[request.Job] = request.Now
 }
 
 // countPulling returns how many pods pull now, for all workloads of the manager.

@@ -188,7 +188,7 @@ func (r *Reconciler) pods(ctx context.Context, job *appsv1beta1.ImagePullJob) ([
 func (r *Reconciler) begin(ctx context.Context, seen *progress, requeue *workload.Requeue) (note string, err error) {
 	var errs []error
 	hasRefused := false
-	request := executor.PullRequest{Reader: r.client, Now: seen.now, Number: len(seen.due), ForJob: true}
+	request := executor.PullRequest{Reader: r.client, Now: seen.now, Number: len(seen.due), Job: seen.job.UID, OfJob: seen.pulling}
 	began, err := r.pulling.Begin(ctx, request, func(i int) {
 		if seen.now.Before(seen.know.quiet) || len(errs) >= enoughRefusals {
 			return

@@ -4,6 +4,7 @@
 package imagepull
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -417,6 +418,26 @@ func TestJobThatWaitsForOthersSaysSo(t *testing.T) {
 	w.run(2)
 	w.Expect(w.nodesWithPods()).To(Equal([]string{"a"}))
 	w.Expect(w.job("pull").Status.Message).To(Equal("job is running, progress 0.0%; it waits for others that pull: jobs have half of config.imagePull.maxConcurrent"))
+}
+
+// A job of many nodes does not keep others from beginning.
+func TestJobsShareWhatTheManagerPulls(t *testing.T) {
+	var many []string
+	for i := range 80 {
+		many = append(many, fmt.Sprintf("node-%02d", i))
+	}
+	w := newWorld(t, append(nodes(many...), nodes("z-1", "z-2")...)...)
+	w.pulling.MaxConcurrent = 8
+	names, err := json.Marshal(many)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.addJob("a-large", `{image: "web:2", parallelism: 80, selector: {names: `+string(names)+`}}`)
+	w.run(2)
+	w.addJob("small", `{image: "db:5", parallelism: 2, selector: {names: [z-1, z-2]}}`)
+	w.run(10)
+	w.Expect(w.job("small").Status.CompletionTime).NotTo(BeNil())
+	w.Expect(w.job("a-large").Status.CompletionTime).To(BeNil())
+	w.run(40)
+	w.Expect(w.job("a-large").Status.Succeeded).To(Equal(int32(80)), "it has all for itself in the end")
 }
 
 // Thousands of nodes change the status less than once for each.
