@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -50,14 +49,8 @@ func (c *Core) PatchStatus(ctx context.Context, r *Round, status Status, failure
 		*status.ObservedGeneration = object.GetGeneration()
 	}
 	set()
-	if apiequality.Semantic.DeepEqual(before, object) {
-		return nil
-	}
-	// With the resource version, a workload of the same name that was made meanwhile
-	// does not get the status of the one before.
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := c.Client.Status().Patch(ctx, object, patch); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("patch status of %s: %w", r.Owner, err)
+	if differs, err := workload.PatchStatus(ctx, c.Client, before, object); !differs || err != nil {
+		return err
 	}
 	workload.ReportStuck(c.Recorder, object, r.Plan, blockers, *status.Blockers)
 	if !r.Planned {

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
@@ -144,33 +143,6 @@ func (r *Reconciler) advance(ctx context.Context, job *appsv1beta1.ImagePullJob,
 	return makeErr
 }
 
-// isLate reports whether the time of a job is over that is not done, and lets the nodes fail then
-// that have not succeeded.
-func (p *progress) isLate(targets []target) bool {
-	deadline := p.job.Spec.CompletionPolicy.ActiveDeadlineSeconds
-	if deadline == nil || p.isDone() {
-		return false
-	}
-	start := ptr.Deref(p.job.Status.StartTime, metav1.NewTime(p.now))
-	if !p.isOver(start.Time, time.Duration(*deadline)*time.Second) {
-		return false
-	}
-	p.giveUp(targets, "not done at activeDeadlineSeconds")
-	return true
-}
-
-// ending returns what the status says of a job that is complete; it is empty if the job is not.
-func (p *progress) ending(isLate bool) string {
-	switch {
-	case isLate:
-		return deadlineMessage
-	case p.isDone() && !p.job.Spec.CompletionPolicy.IsEndless():
-		return completedMessage
-	default:
-		return ""
-	}
-}
-
 // pods returns the pods that pull for a job. They are only read.
 func (r *Reconciler) pods(ctx context.Context, job *appsv1beta1.ImagePullJob) ([]*corev1.Pod, error) {
 	list := &corev1.PodList{}
@@ -283,54 +255,15 @@ func (r *Reconciler) report(ctx context.Context, seen *progress, end, note strin
 	job := seen.job
 	before := job.DeepCopy()
 	seen.describe(&job.Status, end, note)
-	if !apiequality.Semantic.DeepEqual(before, job) {
-		// With the resource version, a job of the same name that was made meanwhile does not get the
-		// status of the one before.
-		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-		if err := r.client.Status().Patch(ctx, job, patch); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("patch status of ImagePullJob %s/%s: %w", job.Namespace, job.Name, err)
-		}
+	differs, err := workload.PatchStatus(ctx, r.client, before, job)
+	if err != nil {
+		return err
+	}
+	if differs {
 		seen.know.reported = seen.now
 	}
 	r.tell(job, seen.failures)
 	return r.deleteAll(ctx, seen.obsolete)
-}
-
-// describe writes into a status how far a job is.
-func (p *progress) describe(status *appsv1beta1.ImagePullJobStatus, end, note string) {
-	now := metav1.NewTime(p.now)
-	status.ObservedGeneration, status.Image = p.job.Generation, p.job.Spec.Image
-	if p.areUnknown {
-		status.Image = ""
-	}
-	if status.StartTime == nil {
-		status.StartTime = &now
-	}
-	if p.isNewRound && !p.areUnknown {
-		status.RoundTime = &now
-	}
-	status.Desired, status.Active = int32(p.desired), int32(p.active)
-	status.Succeeded, status.Failed = int32(len(p.succeeded)), int32(len(p.failed))
-	status.SucceededNodes, status.FailedNodes = p.succeeded, p.failed
-	if n := len(p.failures); n > 0 {
-		status.LastFailure = executor.Shorten(p.failures[n-1].node + ": " + p.failures[n-1].words)
-	}
-	switch hasTime := status.RetryTime != nil && p.now.Before(status.RetryTime.Time); {
-	case len(p.failed) == 0:
-		status.LastFailure, status.RetryTime = "", nil
-	case !p.job.Spec.CompletionPolicy.IsEndless():
-		status.RetryTime = nil
-	case !hasTime:
-		status.RetryTime = ptr.To(metav1.NewTime(p.now.Add(failurePeriod)))
-	}
-	switch {
-	case end != "":
-		status.Message, status.CompletionTime, status.SucceededNodes = end, &now, nil
-	case note != "":
-		status.Message = p.inWords() + "; " + note
-	default:
-		status.Message = p.inWords()
-	}
 }
 
 // tell says in an event which nodes have failed.

@@ -690,3 +690,31 @@ func TestJobsOfOpenKruise(t *testing.T) {
 		w.Expect(w.job(name).Finalizers).To(BeEmpty(), "nothing would take it off when the job is deleted")
 	}
 }
+
+// A job that has nothing to do costs no write, whatever happens around it, and neither does a manager
+// that is new.
+func TestAJobAtRestCostsNoWrite(t *testing.T) {
+	w := newWorld(t, nodes("a", "b")...)
+	w.addJob("endless", "{image: web:1, parallelism: 2, completionPolicy: {type: Never}}")
+	w.run(20)
+	before := w.job("endless")
+	w.Expect(before.Status.SucceededNodes).To(Equal([]string{"a", "b"}))
+
+	for second := range 120 {
+		beat := &corev1.Node{}
+		w.Expect(w.client.Get(t.Context(), client.ObjectKey{Name: "a"}, beat)).To(Succeed())
+		beat.Status.Conditions[0].LastHeartbeatTime = metav1.NewTime(w.clock.Now())
+		if second == 60 { // its kubelet does not answer for a while
+			beat.Status.Conditions[0].Status = corev1.ConditionUnknown
+		}
+		if second == 80 {
+			beat.Status.Conditions[0].Status = corev1.ConditionTrue
+			w.restart()
+		}
+		w.Expect(w.client.Status().Update(t.Context(), beat)).To(Succeed())
+		w.run(1)
+	}
+
+	w.Expect(w.job("endless").ResourceVersion).To(Equal(before.ResourceVersion))
+	w.Expect(w.triesOn("a") + w.triesOn("b")).To(Equal(2))
+}

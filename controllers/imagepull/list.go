@@ -217,14 +217,8 @@ func (r *ListReconciler) patchStatus(ctx context.Context, w *wanted, requeue *wo
 	if list.Status.Completed == list.Status.Desired && !list.Spec.CompletionPolicy.IsEndless() {
 		list.Status.CompletionTime = &now
 	}
-	if apiequality.Semantic.DeepEqual(before, list) {
-		return nil
-	}
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.client.Status().Patch(ctx, list, patch); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("patch status of ImageListPullJob %s/%s: %w", list.Namespace, list.Name, err)
-	}
-	return nil
+	_, err := workload.PatchStatus(ctx, r.client, before, list)
+	return err
 }
 
 // sum counts the jobs of a list in its status, in the order of the images.

@@ -11,9 +11,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/executor"
 	"github.com/insitu-dev/insitu/inplace"
 )
 
@@ -301,4 +304,68 @@ func (p *progress) inWords() string {
 		return "job is running, no progress"
 	}
 	return fmt.Sprintf("job is running, progress %.1f%%", 100*float64(len(p.succeeded)+len(p.failed))/float64(p.desired))
+}
+
+// isLate reports whether the time of a job is over that is not done, and lets the nodes fail then
+// that have not succeeded.
+func (p *progress) isLate(targets []target) bool {
+	deadline := p.job.Spec.CompletionPolicy.ActiveDeadlineSeconds
+	if deadline == nil || p.isDone() {
+		return false
+	}
+	start := ptr.Deref(p.job.Status.StartTime, metav1.NewTime(p.now))
+	if !p.isOver(start.Time, time.Duration(*deadline)*time.Second) {
+		return false
+	}
+	p.giveUp(targets, "not done at activeDeadlineSeconds")
+	return true
+}
+
+// ending returns what the status says of a job that is complete; it is empty if the job is not.
+func (p *progress) ending(isLate bool) string {
+	switch {
+	case isLate:
+		return deadlineMessage
+	case p.isDone() && !p.job.Spec.CompletionPolicy.IsEndless():
+		return completedMessage
+	default:
+		return ""
+	}
+}
+
+// describe writes into a status how far a job is.
+func (p *progress) describe(status *appsv1beta1.ImagePullJobStatus, end, note string) {
+	now := metav1.NewTime(p.now)
+	status.ObservedGeneration, status.Image = p.job.Generation, p.job.Spec.Image
+	if p.areUnknown {
+		status.Image = ""
+	}
+	if status.StartTime == nil {
+		status.StartTime = &now
+	}
+	if p.isNewRound && !p.areUnknown {
+		status.RoundTime = &now
+	}
+	status.Desired, status.Active = int32(p.desired), int32(p.active)
+	status.Succeeded, status.Failed = int32(len(p.succeeded)), int32(len(p.failed))
+	status.SucceededNodes, status.FailedNodes = p.succeeded, p.failed
+	if n := len(p.failures); n > 0 {
+		status.LastFailure = executor.Shorten(p.failures[n-1].node + ": " + p.failures[n-1].words)
+	}
+	switch hasTime := status.RetryTime != nil && p.now.Before(status.RetryTime.Time); {
+	case len(p.failed) == 0:
+		status.LastFailure, status.RetryTime = "", nil
+	case !p.job.Spec.CompletionPolicy.IsEndless():
+		status.RetryTime = nil
+	case !hasTime:
+		status.RetryTime = ptr.To(metav1.NewTime(p.now.Add(failurePeriod)))
+	}
+	switch {
+	case end != "":
+		status.Message, status.CompletionTime, status.SucceededNodes = end, &now, nil
+	case note != "":
+		status.Message = p.inWords() + "; " + note
+	default:
+		status.Message = p.inWords()
+	}
 }
