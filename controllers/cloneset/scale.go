@@ -5,10 +5,13 @@ package cloneset
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/insitu-dev/insitu/controllers/history"
 	"github.com/insitu-dev/insitu/controllers/workload"
@@ -180,7 +183,24 @@ func (r *Reconciler) newIDs(ctx context.Context, s *scope) (*idSource, error) {
 	if s.set.ReusesClaims() {
 		reused = free
 	}
-	ids.free = sets.List(reused.Difference(dying).Difference(ids.taken).Difference(s.awaited))
+	ids.free, err = r.withFreeNames(ctx, s, reused.Difference(dying).Difference(ids.taken).Difference(s.awaited))
 	ids.taken = ids.taken.Union(free).Union(dying)
-	return ids, nil
+	return ids, err
+}
+
+// withFreeNames returns those instance IDs, sorted, of which no pod has the name. Where one has that is
+// not of the set, the claims stay without a pod: no other can have them.
+func (r *Reconciler) withFreeNames(ctx context.Context, s *scope, ids sets.Set[string]) ([]string, error) {
+	var free []string
+	for _, id := range sets.List(ids) {
+		name := podName(s.set.Name, id)
+		err := r.Client.Get(ctx, client.ObjectKey{Namespace: s.set.Namespace, Name: name}, &corev1.Pod{})
+		switch {
+		case apierrors.IsNotFound(err):
+			free = append(free, id)
+		case err != nil:
+			return nil, fmt.Errorf("look for pod %s/%s: %w", s.set.Namespace, name, err)
+		}
+	}
+	return free, nil
 }
