@@ -61,6 +61,8 @@ var specials = map[string]special{
 // native workload checks when its template is written.
 func refine(root *schemaProps, kind string) error {
 	switch kind {
+	case "ContainerRecreateRequest":
+		return nil
 	case "ImagePullJob":
 		return errors.Join(refineImage(root, "spec.image"), refinePullJob(root))
 	case "ImageListPullJob":

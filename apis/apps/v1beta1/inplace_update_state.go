@@ -51,10 +51,15 @@ type InPlaceUpdateState struct {
 	// equivalentImages holds, per container that was or is to be restarted by
 	// spelling its image otherwise, the image as it was spelled before.
 	EquivalentImages map[string]string `json:"equivalentImages,omitempty"`
+	// recreateRequest says which containers were restarted for the ContainerRecreateRequest
+	// that the pod was asked by last. Absent, there was none.
+	RecreateRequest *InPlaceUpdateRecreateRequest `json:"recreateRequest,omitempty"`
 }
 
 // InPlaceUpdateContainerStatus is what was known of one container when its
 // restart was requested.
+//
+// +kubebuilder:object:generate=true
 type InPlaceUpdateContainerStatus struct {
 	// imageID is the image ID that the container status showed; empty if the
 	// container had never started.
@@ -78,6 +83,8 @@ type InPlaceUpdateContainerStatus struct {
 	// resizing is true when the change restarts the container for its size, too, so
 	// that the kubelet may start one from the earlier reference after it.
 	Resizing bool `json:"resizing,omitempty"`
+	// changed is when the change was written, where that was before updateTimestamp.
+	Changed *metav1.Time `json:"changed,omitempty"`
 	// superseding is true when an earlier change had not been seen to complete,
 	// so that the kubelet may still start a container from the earlier reference
 	// before it starts one from the present one.

@@ -36,6 +36,9 @@ var (
 	// references name it.
 	ImageListPullJobKind = GroupVersion.WithKind("ImageListPullJob")
 
+	// ContainerRecreateRequestKind is the group, version and kind of a ContainerRecreateRequest.
+	ContainerRecreateRequestKind = GroupVersion.WithKind("ContainerRecreateRequest")
+
 	// SchemeBuilder collects the functions that register these types.
 	SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
 
@@ -53,6 +56,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,
 		&StatefulSet{}, &StatefulSetList{}, &CloneSet{}, &CloneSetList{}, &DaemonSet{}, &DaemonSetList{},
 		&ImagePullJob{}, &ImagePullJobList{}, &ImageListPullJob{}, &ImageListPullJobList{},
+		&ContainerRecreateRequest{}, &ContainerRecreateRequestList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 
