@@ -115,7 +115,7 @@ func (o *observed) next() []ImageChange {
 		base, alias := o.state.EquivalentImages[name]
 		changes = append(changes, ImageChange{
 			Container: name, Sidecar: live.sidecar, From: live.image, To: o.state.NextContainerImages[name],
-			Restart: alias, StandsFor: base, Reads: o.state.NextContainerReads[name],
+			Restart: alias, StandsFor: base, Reads: o.state.NextContainerReads[name], Requested: o.isRequested(name),
 		})
 	}
 	return changes

@@ -68,6 +68,9 @@ type ImageChange struct {
 	// Reads is the field of the pod which the container's environment is read
 	// from, and which changes, too; empty if there is none.
 	Reads string
+	// Requested is true when a ContainerRecreateRequest asks for the restart of the container, and
+	// this restarts it.
+	Requested bool
 	// Asked is true when the environment is not read from that field: its change asks
 	// for the restart.
 	Asked bool
@@ -237,6 +240,7 @@ var ownedKeys = sets.New(
 	appsv1beta1.PodTemplateHashLabel, appsv1beta1.CloneSetInstanceIDKey,
 	appsv1beta1.InPlaceUpdateStateKey, appsv1beta1.RestartCountKey, appsv1beta1.PodRestartCountKey,
 	appsv1beta1.LifecycleStateKey, appsv1beta1.LifecycleTimestampKey, appsv1beta1.PendingUpdateKey,
+	appsv1beta1.RecreateRequestAnnotation,
 )
 
 // keyChanges returns what to set and remove on live, so that what was added,

@@ -105,15 +105,15 @@ func isAskedFor(claims volumes.Claims) bool {
 // finishWithClaims returns the step of a pod at its revision, whose claims may follow
 // later: when they have become able to.
 func (s *situation) finishWithClaims() Step {
-	if step := s.first((*situation).gone, (*situation).detachForClaims); step != nil {
+	if step := s.first((*situation).gone, (*situation).detachForClaims, (*situation).restartOnRequest); step != nil {
 		return s.noteDetached(*step)
 	}
 	step := s.finishUnlessRefused()
 	if step.State != Settled {
 		return s.noteDetached(step)
 	}
-	if first := s.claimsFirst(); first != nil {
-		return *first
+	if waits := s.first((*situation).claimsFirst, (*situation).awaitRequest); waits != nil {
+		return *waits
 	}
 	return step
 }

@@ -117,6 +117,9 @@ func (s *situation) serve() *Step {
 	if !needsMarkReady(pod) || s.target.awaitsNode(pod) {
 		return nil
 	}
+	if step := s.stayOut(); step != nil {
+		return step
+	}
 	step := &Step{Action: MarkReady, State: Verifying, Since: s.observed.progress().Since, Message: "every container runs what it should"}
 	if state := s.target.stateAtRest(pod); state != lifecycleState(pod) {
 		step.Lifecycle = state

@@ -4,13 +4,16 @@
 package inplace
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/test/builders"
@@ -49,6 +52,11 @@ type node struct {
 
 	// keptReady: the user wanted the pod to serve during its last change.
 	keptReady bool
+
+	// request is the last that asked for a restart, of the pod with the UID askedOf, whose container
+	// was number askedAt then.
+	request, askedOf types.UID
+	askedAt          int
 
 	// listed: an EndpointSlice sends traffic to the pod. unequally is since
 	// when that differs from its readiness.
@@ -198,6 +206,32 @@ func (n *node) crash() {
 	}
 	n.written()
 	n.publishReadiness()
+}
+
+// ask has a ContainerRecreateRequest ask for a restart of the container.
+func (n *node) ask() {
+	n.t.Helper()
+	if n.pod == nil || n.pod.DeletionTimestamp != nil {
+		return
+	}
+	n.version++
+	n.request, n.askedOf, n.askedAt = types.UID(fmt.Sprintf("request-%d", n.version)), n.pod.UID, n.containers
+	raw, err := json.Marshal(appsv1beta1.PodRecreateRequest{Name: "again", UID: n.request, Containers: []string{"main"}})
+	n.Expect(err).NotTo(HaveOccurred())
+	n.pod = n.pod.DeepCopy()
+	n.pod.Annotations = withValues(n.pod.Annotations, map[string]string{appsv1beta1.RecreateRequestAnnotation: string(raw)})
+	n.say("user: restart %s, %s", n.pod.Name, n.request)
+	n.written()
+}
+
+// isGiven reports whether the container was restarted for the last request, if the pod that it was
+// about is still there.
+func (n *node) isGiven() bool {
+	if n.pod == nil || n.askedOf != n.pod.UID {
+		return true
+	}
+	done := RestartedOnRequest(n.pod)
+	return done != nil && done.UID == n.request && n.containers > n.askedAt
 }
 
 // publishReadiness sets the Ready condition to what containers and gate say, as far as the

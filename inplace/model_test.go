@@ -223,7 +223,8 @@ func (m *model) carryOut(move Move) {
 	if moved := RevisionOf(n.pod) != wasRevision || recreates; moved && i < m.partition {
 		m.fail("invariant 2: %s, which the partition holds", move.Note)
 	}
-	if image := m.revisions[RevisionOf(n.pod)].Template.Containers()[0].Image; n.pod.Spec.Containers[0].Image != image {
+	image := m.revisions[RevisionOf(n.pod)].Template.Containers()[0].Image
+	if runs := n.pod.Spec.Containers[0].Image; runs != image && observedOf(n.pod, m.now).state.EquivalentImages["main"] != image {
 		m.fail("invariant 3: %s is labeled %s and runs %s", n.pod.Name, RevisionOf(n.pod), n.pod.Spec.Containers[0].Image)
 	}
 }
@@ -263,6 +264,9 @@ func (m *model) patchPod(n *node, move Move) {
 	result := m.merge(n, patch)
 	if result == nil {
 		return
+	}
+	if done := RestartedOnRequest(n.pod); move.Step.OnRequest && done != nil && done.UID == n.request {
+		m.fail("%s was restarted for %s before", n.pod.Name, n.request)
 	}
 	if !apiequality.Semantic.DeepEqual(result.Status, n.pod.Status) {
 		m.fail("a patch of the pod changed the status: %s", patch)

@@ -172,6 +172,9 @@ func (s *situation) recreateIfAllowed(refused *Refusal) Step {
 
 // stayAsIs keeps a pod in service as it is, and says what the user can do.
 func (s *situation) stayAsIs(refused *Refusal, advice string) Step {
+	if step := s.restartOnRequest(); step != nil {
+		return *step
+	}
 	if step := s.finish(); step.State != Settled {
 		return step
 	}

@@ -31,6 +31,9 @@ const (
 	notReadyKeyDelete = "preDeleteHook"
 )
 
+// requestAgent is the agent of OpenKruise's entries for ContainerRecreateRequests.
+const requestAgent = "ContainerRecreateRequest"
+
 // notReadyList returns who keeps a pod out of service. What cannot be read was
 // written by a client that wants it out of service, and is kept as one entry.
 func notReadyList(pod *corev1.Pod) []notReadyEntry {
@@ -59,6 +62,26 @@ func withNotReady(pod *corev1.Pod, key string, now metav1.Time) conditionPatch {
 	if key != "" {
 		list = append(list, notReadyEntry{notReadyAgent, key})
 	}
+	return withNotReadyList(pod, list, now)
+}
+
+// ReleaseFromRequest returns the strategic merge patch of pods/status that takes the entry of a
+// ContainerRecreateRequest, as namespace/name, off the list of those who keep a pod out of service.
+// OpenKruise adds such entries. It is nil if there is none.
+func ReleaseFromRequest(pod *corev1.Pod, request string, now metav1.Time) ([]byte, error) {
+	list := notReadyList(pod)
+	left := slices.DeleteFunc(slices.Clone(list), func(n notReadyEntry) bool { return n == notReadyEntry{requestAgent, request} })
+	if len(left) == len(list) {
+		return nil, nil
+	}
+	return json.Marshal(objectPatch{
+		Metadata: metadataPatch{UID: string(pod.UID), ResourceVersion: pod.ResourceVersion},
+		Status:   &statusPatch{Conditions: []conditionPatch{withNotReadyList(pod, left, now)}},
+	})
+}
+
+// withNotReadyList returns the condition with a list of those who keep a pod out of service.
+func withNotReadyList(pod *corev1.Pod, list []notReadyEntry, now metav1.Time) conditionPatch {
 	slices.SortFunc(list, func(a, b notReadyEntry) int {
 		return cmp.Or(cmp.Compare(a.UserAgent, b.UserAgent), cmp.Compare(a.Key, b.Key))
 	})

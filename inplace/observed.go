@@ -31,6 +31,10 @@ type observed struct {
 	// of them on the node.
 	own     sets.Set[resize.Field]
 	resized resize.Progress
+	// request is what a ContainerRecreateRequest asks of the pod; nil if none does.
+	request *appsv1beta1.PodRecreateRequest
+	// requestWaits is true while the request cannot be given together with an update.
+	requestWaits bool
 	// template is that of the revision that the pod's label names; nil if it is not
 	// known.
 	template *Template
@@ -39,7 +43,7 @@ type observed struct {
 }
 
 func observedOf(pod *corev1.Pod, now time.Time) *observed {
-	o := &observed{pod: pod, containers: liveContainers(pod)}
+	o := &observed{pod: pod, containers: liveContainers(pod), request: RecreateRequestOf(pod)}
 	var written time.Time
 	o.own, written = resize.Written(pod)
 	o.resized = resize.Observe(pod, o.own, written, now)
@@ -54,7 +58,7 @@ func observedOf(pod *corev1.Pod, now time.Time) *observed {
 			continue
 		}
 		e := evidence{liveContainer: container, node: pod.Spec.NodeName, entry: entry}
-		e.judge(pod, state.UpdateTimestamp.Time, now)
+		e.judge(pod, ptr.Deref(entry.Changed, state.UpdateTimestamp).Time, now)
 		o.evidence = append(o.evidence, e)
 	}
 	slices.SortFunc(o.evidence, func(a, b evidence) int { return strings.Compare(a.name, b.name) })

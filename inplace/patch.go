@@ -84,7 +84,9 @@ func RevisionPatch(pod *corev1.Pod, step Step) ([]byte, error) {
 	}
 	metadata.ResourceVersion = pod.ResourceVersion
 	metadata.Labels = withKeys(step.Change.Labels, metadata.Labels)
-	metadata.Labels[appsv1beta1.ControllerRevisionHashLabel] = &revision
+	if revision != "" { // a pod that no revision was made for has no such label
+		metadata.Labels[appsv1beta1.ControllerRevisionHashLabel] = &revision
+	}
 	if step.Hash != "" {
 		metadata.Labels[appsv1beta1.PodTemplateHashLabel] = &step.Hash
 	}

@@ -194,10 +194,12 @@ type planner struct {
 
 // situationOf returns the situation of a pod of the workload.
 func (p *planner) situationOf(facts PodFacts) situation {
-	return situation{
+	s := situation{
 		facts: facts, observed: facts.observedAt(p.now), target: &p.workload.Target, now: p.now,
 		frozen: p.workload.Stopped, judged: p.judged,
 	}
+	s.asRequested()
+	return s
 }
 
 // count takes stock before any pod moves. In work is what must come to rest

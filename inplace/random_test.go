@@ -144,6 +144,9 @@ func (c *chaos) run() {
 		if !n.available() || !n.listed {
 			c.fail("%s does not serve", n.pod.Name)
 		}
+		if !n.isGiven() {
+			c.fail("%s was not restarted for %s", n.pod.Name, n.request)
+		}
 	}
 }
 
@@ -176,6 +179,8 @@ func (c *chaos) disturb() {
 	case 12:
 		c.denied = []string{"", c.workload.Target.Name}[c.random.IntN(2)]
 		c.say("user: a policy denies %q", c.denied)
+	case 13, 14:
+		n.ask()
 	default:
 	}
 }

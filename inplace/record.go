@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/lru"
+	"k8s.io/utils/ptr"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/resize"
@@ -59,7 +60,11 @@ func newState(o *observed, change Change, revision string, now time.Time) *appsv
 	entries := map[string]appsv1beta1.InPlaceUpdateContainerStatus{}
 	for i := range o.evidence {
 		if e := &o.evidence[i]; !e.proved() || e.isOpen() {
-			entries[e.name] = e.entry
+			entry := e.entry
+			if entry.Changed == nil {
+				entry.Changed = ptr.To(o.state.UpdateTimestamp)
+			}
+			entries[e.name] = entry
 		}
 	}
 	for _, image := range change.Images {
@@ -74,6 +79,7 @@ func newState(o *observed, change Change, revision string, now time.Time) *appsv
 		EquivalentImages:      spelledOtherwise(o.state.EquivalentImages, change),
 	}
 	recordBatches(state, o.state, change)
+	recordRequest(state, o, change)
 	state.NextContainerResources = change.Shrink.Amounts().Requirements()
 	state.Resized, state.ResizedFrom = stillAnswered(o, change.Resizes())
 	return state

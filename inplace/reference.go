@@ -44,6 +44,33 @@ func equivalentImages(image, imageID string, policy corev1.PullPolicy) []string 
 	return slices.Compact(others)
 }
 
+// spells reports whether a reference may be another spelling of an image: it has the repository, and
+// the tag if it has one.
+func spells(other, image string) bool {
+	a, errA := reference.ParseNormalizedNamed(other)
+	b, errB := reference.ParseNormalizedNamed(image)
+	if errA != nil || errB != nil {
+		return other == image
+	}
+	if a.Name() != b.Name() {
+		return false
+	}
+	digest, isDigested := a.(reference.Digested)
+	if with, isToo := b.(reference.Digested); isDigested && isToo && digest.Digest() != with.Digest() {
+		return false
+	}
+	_, isTagged := a.(reference.Tagged)
+	return isDigested && !isTagged || tagOf(a) == tagOf(b)
+}
+
+// tagOf returns the tag of a reference: latest, if it has none.
+func tagOf(named reference.Named) string {
+	if tagged, ok := named.(reference.Tagged); ok {
+		return tagged.Tag()
+	}
+	return "latest"
+}
+
 // spelling is an image reference in its parts. tag and digest hold their
 // separators; they are empty for a part that there is not.
 type spelling struct {

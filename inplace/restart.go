@@ -17,10 +17,15 @@ func (o *observed) imageChanges(from, to *Template) ([]ImageChange, *Refusal) {
 	for _, wanted := range to.Containers() {
 		c := newContainerChange(o, wanted, from, to)
 		image, refused := c.decide()
+		if refused != nil && c.isAsked {
+			c.isAsked = false // a request holds up no update
+			image, refused = c.decide()
+		}
 		if refused != nil {
 			return nil, refused
 		}
 		if image != nil {
+			image.Requested = c.isAsked
 			changes = append(changes, *image)
 		}
 	}
@@ -46,8 +51,14 @@ type containerChange struct {
 	// base is the image to spell otherwise for a restart: the present one, or what
 	// that stands for.
 	base string
-	// alias is true when the image that the record names is spelled otherwise.
-	alias bool
+	// recorded is the image that the record names as spelled otherwise, alias is true when there is
+	// one.
+	recorded string
+	alias    bool
+	// isAsked is true when a restart is asked for whatever changes; request names the
+	// ContainerRecreateRequest that asks.
+	isAsked bool
+	request string
 }
 
 func newContainerChange(o *observed, wanted Container, from, to *Template) containerChange {
@@ -60,7 +71,12 @@ func newContainerChange(o *observed, wanted Container, from, to *Template) conta
 	}
 	_, c.pending = o.state.NextContainerImages[wanted.Name]
 	c.pendingReads = o.state.NextContainerReads[wanted.Name]
-	if c.base, c.alias = o.state.EquivalentImages[wanted.Name]; !c.alias || c.wanted.Image != c.before {
+	if o.isRequested(wanted.Name) && !o.requestWaits && (!o.request.Ordered || wanted.Image != c.before) {
+		c.isAsked, c.request = true, o.requestName()
+	}
+	c.recorded, c.alias = o.state.EquivalentImages[wanted.Name]
+	c.base = c.recorded
+	if !c.alias || c.wanted.Image != c.before || !c.pending && !spells(c.live.image, c.base) {
 		c.base = c.live.image
 	}
 	return c
@@ -73,9 +89,12 @@ func (c containerChange) decide() (*ImageChange, *Refusal) {
 	if c.stale != nil {
 		change.Reads, change.Asked = c.stale.field, c.stale.env == ""
 	}
+	if c.isAsked && change.Reads == "" {
+		change.Reads, change.Asked = c.request, true
+	}
 	// A restart that was to come for an earlier change of its environment is not
 	// forgotten, whatever overtakes it.
-	restart := change.Reads != "" || c.pending && c.alias
+	restart := c.isAsked || change.Reads != "" || c.pending && c.alias
 	differs := c.wanted.Image != c.live.image && (c.wanted.Image != c.before || c.pending && !c.alias)
 	switch {
 	case differs && !c.wouldKeepEnv():
@@ -101,7 +120,7 @@ func (c containerChange) decide() (*ImageChange, *Refusal) {
 // is wanted, with an environment that is out of date: given that reference, the
 // kubelet would leave it alone.
 func (c containerChange) wouldKeepEnv() bool {
-	return c.evidence.isOpen() && c.evidence.mayRun().Has(c.wanted.Image) && (c.stale != nil || c.pendingReads != "" || c.evidence.entry.EnvChanged)
+	return c.evidence.isOpen() && c.evidence.mayRun().Has(c.wanted.Image) && (c.isAsked || c.stale != nil || c.pendingReads != "" || c.evidence.entry.EnvChanged)
 }
 
 // otherName returns a reference for the content of an image that the container
@@ -127,13 +146,23 @@ func (c containerChange) imageIDOf(image string) string {
 	switch {
 	case e == nil:
 		return c.live.status.ImageID
-	case e.entry.SameContent, e.entry.Image == image && e.isOpen():
+	case e.entry.SameContent && c.hadContentOf(image), e.entry.Image == image && e.isOpen():
 		return e.entry.ImageID
 	case e.isOpen() || e.imageFailed:
 		return ""
 	default:
 		return c.live.status.ImageID
 	}
+}
+
+// hadContentOf reports whether an image is the one that the container was only restarted with, and
+// not one that another client has given it since.
+func (c containerChange) hadContentOf(image string) bool {
+	if c.recorded != "" {
+		return spells(image, c.recorded)
+	}
+	ran := append(slices.Clone(c.evidence.entry.EarlierImages), c.evidence.entry.Image)
+	return slices.ContainsFunc(ran, func(other string) bool { return spells(image, other) || spells(other, image) })
 }
 
 // cannotRestart says why the container cannot be restarted in place, or not yet.

@@ -26,7 +26,9 @@ type situation struct {
 }
 
 func situationOf(facts PodFacts, target *Target, now time.Time) *situation {
-	return &situation{facts: facts, observed: facts.observedAt(now), target: target, now: now}
+	s := &situation{facts: facts, observed: facts.observedAt(now), target: target, now: now}
+	s.asRequested()
+	return s
 }
 
 // with returns the situation with another change.

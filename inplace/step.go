@@ -162,6 +162,9 @@ type Step struct {
 	// LeadsToPatch is true when Change is what the pod needs, and the step is Patch, the Resize
 	// that is made in its place, or one before them. It is false when the pod is stuck.
 	LeadsToPatch bool
+	// OnRequest is true when Change is what a ContainerRecreateRequest asks of a pod that stays at its
+	// revision.
+	OnRequest bool
 	// Record is set for Patch: what ran before, and that the pod was updated in
 	// place.
 	Record *appsv1beta1.InPlaceUpdateState

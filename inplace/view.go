@@ -77,14 +77,17 @@ func (p *planner) newView(facts PodFacts) *view {
 		v.Step = s.keepIrreplaceable()
 	}
 	v.reserved = v.wants && s.hasGrown() || resized.State == resize.Deferred && resized.Restarts
-	v.wants = v.wants || takesOutForSizes(v.Step)
+	v.wants = v.wants || takesOut(v.Step)
 	v.between = !v.wants && progress.Reason == ReasonNextBatch && v.Step.LeadsToPatch && v.Serves
 	return v
 }
 
-// takesOutForSizes reports whether a step takes a pod out of service that stays at
-// its revision: because of its sizes, or to be made again.
-func takesOutForSizes(step Step) bool {
+// takesOut reports whether a step takes a pod out of service that stays at its revision: because of
+// its sizes, on request, or to be made again.
+func takesOut(step Step) bool {
+	if step.OnRequest {
+		return true
+	}
 	switch step.Action {
 	case Recreate:
 		return true

@@ -12,8 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/controllers/history"
+	workloads "github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/inplace"
 )
 
@@ -60,5 +62,45 @@ func TestHoldsEndWhenKubernetesCountsTheUpdatedPods(t *testing.T) {
 				NewWithT(t).Expect(concluded).To(Equal(isSeen), "%T: by the annotation, %q is seen of 7", w, kept)
 			}
 		}
+	}
+}
+
+// What nothing but a ContainerRecreateRequest asks for keeps no hold, and has no pod recreated: it is
+// done after the hold. A pod that is out of service for it comes back first.
+func TestRequestsKeepNoHold(t *testing.T) {
+	asked := func(change func(*inplace.Step, *corev1.Pod)) *scope {
+		pod := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "web-0", UID: "web-0", Labels: map[string]string{appsv1.ControllerRevisionHashLabelKey: "new"}},
+			Spec: corev1.PodSpec{
+				NodeName: "node-1", ReadinessGates: []corev1.PodReadinessGate{{ConditionType: appsv1beta1.InPlaceUpdateReady}},
+			},
+			Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: appsv1beta1.InPlaceUpdateReady, Status: corev1.ConditionTrue}}},
+		}
+		step := inplace.Step{
+			Action: inplace.MarkNotReady, OnRequest: true, LeadsToPatch: true, Change: inplace.Change{Images: []inplace.ImageChange{{Container: "main"}}},
+		}
+		change(&step, pod)
+		s := &scope{kind: StatefulSet, target: &inplace.Revision{Name: "new"}, pods: []inplace.PodFacts{{Pod: pod}}}
+		s.Owner = workloads.Owner{Object: &appsv1.StatefulSet{}}
+		s.Plan = inplace.Plan{
+			Pods: []inplace.PodState{{Pod: pod, Proved: pod.Name != "unproved", Updated: true, Step: step}}, Moves: []inplace.Move{{Pod: pod, Step: step}},
+		}
+		return s
+	}
+	for name, test := range map[string]struct {
+		change              func(*inplace.Step, *corev1.Pod)
+		isDone, isRecreated bool
+	}{
+		"it serves":                 {change: func(*inplace.Step, *corev1.Pod) {}, isDone: true},
+		"it is at another revision": {change: func(_ *inplace.Step, pod *corev1.Pod) { pod.Labels[appsv1.ControllerRevisionHashLabelKey] = "old" }},
+		"it is not proved":          {change: func(_ *inplace.Step, pod *corev1.Pod) { pod.Name = "unproved" }},
+		"it is out of service":      {change: func(_ *inplace.Step, pod *corev1.Pod) { pod.Status.Conditions[0].Status = corev1.ConditionFalse }},
+		"its revision asks, too":    {change: func(step *inplace.Step, _ *corev1.Pod) { step.OnRequest = false }, isRecreated: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			g.Expect(asked(test.change).isDone()).To(Equal(test.isDone))
+			g.Expect(asked(test.change).recreation() != nil).To(Equal(test.isRecreated))
+		})
 	}
 }

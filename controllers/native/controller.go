@@ -25,6 +25,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -196,13 +198,14 @@ func (s *scope) isDone() bool {
 	goes := func(pod *corev1.Pod) bool {
 		return s.spec.surges && s.keeper != nil && !metav1.IsControlledBy(pod, s.keeper)
 	}
-	if slices.ContainsFunc(s.Plan.Moves, func(m inplace.Move) bool { return !goes(m.Pod) }) || s.isKeptBack() {
+	requested := s.onlyRequested()
+	if slices.ContainsFunc(s.Plan.Moves, func(m inplace.Move) bool { return !goes(m.Pod) && !requested.Has(m.Pod.UID) }) || s.isKeptBack() {
 		return false
 	}
 	for i, pod := range s.Plan.Pods {
 		isOther := s.pods[i].Held
 		switch {
-		case goes(pod.Pod):
+		case goes(pod.Pod), requested.Has(pod.Pod.UID):
 		case inplace.IsMarkedNotReady(pod.Pod), !isOther && inplace.RevisionOf(pod.Pod) != s.target.Name:
 			return false
 		case !pod.Proved && pod.Pod.Spec.NodeName != "":
@@ -212,6 +215,20 @@ func (s *scope) isDone() bool {
 		}
 	}
 	return true
+}
+
+// onlyRequested returns the UIDs of the pods that serve where they are to be, and that nothing but a
+// ContainerRecreateRequest has restarted. No hold is needed for that: package recreaterequest goes on
+// after it.
+func (s *scope) onlyRequested() sets.Set[types.UID] {
+	found := sets.New[types.UID]()
+	for i, pod := range s.Plan.Pods {
+		isThere := pod.Proved && (s.pods[i].Held || inplace.RevisionOf(pod.Pod) == s.target.Name)
+		if pod.Step.OnRequest && isThere && !inplace.IsMarkedNotReady(pod.Pod) {
+			found.Insert(pod.Pod.UID)
+		}
+	}
+	return found
 }
 
 // keeps returns how many pods the option partition keeps at their revision.
@@ -270,7 +287,7 @@ func (s *scope) recreation() *ending {
 			return undrained(s, step.Message) // Kubernetes deletes a pod only when others serve
 		case step.Action == inplace.Recreate && step.Reason != inplace.ReasonSpecifiedDelete:
 			refused = &step
-		case s.maxUnavailable() == 0 && !s.spec.surges && step.LeadsToPatch && step.Change.Restarts():
+		case s.maxUnavailable() == 0 && !s.spec.surges && step.LeadsToPatch && !step.OnRequest && step.Change.Restarts():
 			return recreated(s, "maxUnavailable is 0, and containers are to be restarted: "+step.Message)
 		default:
 			others++

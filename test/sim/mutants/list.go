@@ -183,8 +183,8 @@ var mutants = []mutant{
 	{
 		// A container that reads what changed keeps the old value.
 		"environment-left-alone", "inplace/restart.go",
-		"restart := change.Reads != \"\" || c.pending && c.alias",
-		"restart := c.pending && c.alias",
+		"restart := c.isAsked || change.Reads != \"\" || c.pending && c.alias",
+		"restart := c.isAsked || c.pending && c.alias",
 	},
 	{
 		// A container gets the spelling that it was started from, and is not restarted.
