@@ -121,7 +121,13 @@ func (e *evidence) proved() bool {
 // image, by itself, before the kubelet saw the change: then the kubelet is about
 // to restart it again, or has been told to go back and never will.
 func (e *evidence) isCertain() bool {
-	return e.verdict == kept || e.verdict == restarted && e.status.ImageID != e.entry.ImageID
+	return e.verdict == kept || e.verdict == restarted && e.hasOtherImage()
+}
+
+// hasOtherImage reports whether the container has another image ID than the one that ran before the
+// change. Where none did, as far as the status said by then, one of the old image may have started.
+func (e *evidence) hasOtherImage() bool {
+	return e.entry.ImageID != "" && e.status.ImageID != e.entry.ImageID
 }
 
 // isOpen reports whether the container may still run from another reference than
@@ -188,7 +194,7 @@ func (e *evidence) missing() (reason, message string) {
 // match the spec which the kubelet has seen is stopped within the pod's
 // termination grace period.
 //
-// One thing is taken for what it is not: a container that restarts by itself,
+// One thing is taken for what it is not: a container that ran, and restarts by itself,
 // from the old image, after the change was written and before the kubelet sees
 // it, or in the second before it was written, for that is how exact the times are.
 // It counts as done until the kubelet stops it, a moment later. To exclude it,
@@ -263,7 +269,7 @@ func (e *evidence) provesRestart(started, changed time.Time) bool {
 	if e.entry.Superseding {
 		return false
 	}
-	return e.status.ImageID != e.entry.ImageID || !e.entry.Resizing && !started.Before(changed)
+	return e.hasOtherImage() || !e.entry.Resizing && !e.entry.Restarting && !started.Before(changed)
 }
 
 // imageFailures are the kubelet's reasons of a container that waits for its image in vain.

@@ -57,6 +57,8 @@ func TestObserve(t *testing.T) {
 	superseding.Superseding = true
 	supersedingKnown := entry(latestImage)
 	supersedingKnown.Superseding = true
+	restarting := entry(alpineImage)
+	restarting.Restarting = true
 	foreign := appsv1beta1.InPlaceUpdateContainerStatus{ImageID: builders.ImageID(alpineImage)}
 
 	// The pods run image nginx:latest by their spec; the settle time is 30 s of
@@ -70,6 +72,22 @@ func TestObserve(t *testing.T) {
 		reason         string
 		recheck        time.Time
 	}{
+		"of the same content, started by the kubelet that was about to": {
+			entry: restarting, status: sameDigest("main-2", after(2)),
+			live: 3, observed: 3, now: after(10), reason: ReasonSettling, recheck: after(47),
+		},
+		"of other content, started by the kubelet that was about to": {
+			entry: restarting, status: builders.RunningContainer("main", "main-2", latestImage, after(2)),
+			live: 3, observed: 3, now: after(10), complete: true,
+		},
+		"started before the change, and said so after it": {
+			entry: appsv1beta1.InPlaceUpdateContainerStatus{Image: alpineImage}, status: builders.RunningContainer("main", "main-1", alpineImage, after(-1)),
+			live: 3, observed: 3, now: after(10), reason: ReasonSettling, recheck: after(45),
+		},
+		"started for the first time after the change": {
+			entry: appsv1beta1.InPlaceUpdateContainerStatus{Image: alpineImage}, status: builders.RunningContainer("main", "main-1", latestImage, after(1)),
+			live: 3, observed: 3, now: after(10), complete: true,
+		},
 		"not seen by the kubelet": {
 			entry: entry(alpineImage), status: builders.RunningContainer("main", "main-2", latestImage, after(2)),
 			live: 3, observed: 2, now: after(100), reason: ReasonNotObserved,
@@ -246,6 +264,29 @@ func TestNewStateAfterAFailedPull(t *testing.T) {
 	pod := builders.Pod("sample-0", "b", "nginx:missing").Record(record(entry(alpineImage))).Generation(3, 3).Status(status).Build()
 	state := newState(observedOf(pod, after(60)), Change{Images: []ImageChange{{Container: "main", To: alpineImage}}}, "a", after(60))
 	g.Expect(state.LastContainerStatuses["main"]).To(Equal(entry(alpineImage)))
+}
+
+// The kubelet is about to start a container that has ended, and may do so once more from the image that
+// it had; but not one whose image it cannot get, or one that runs.
+func TestNewStateOfAContainerThatIsAboutToStart(t *testing.T) {
+	ended := waitingContainer("containerd://main-1", crashLoopBackOff)
+	lacking := waitingContainer("containerd://main-1", "ImagePullBackOff")
+	creating := corev1.ContainerStatus{Name: "main", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}}
+	for name, test := range map[string]struct {
+		status corev1.ContainerStatus
+		is     bool
+	}{
+		"it has ended":         {ended, true},
+		"its image is missing": {lacking, false},
+		"it is created":        {creating, false},
+		"it runs":              {builders.RunningContainer("main", "main-1", alpineImage, builders.Start), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := builders.Pod("sample-0", "a", alpineImage).Status(test.status).Build()
+			state := newState(observedOf(pod, after(5)), Change{Images: []ImageChange{{Container: "main", To: latestImage}}}, "b", after(5))
+			NewWithT(t).Expect(state.LastContainerStatuses["main"].Restarting).To(Equal(test.is))
+		})
+	}
 }
 
 // beEarlier matches an entry of a container that was changed before the last update.

@@ -31,6 +31,12 @@ type liveContainer struct {
 	status *corev1.ContainerStatus
 }
 
+// isAboutToStart reports whether the container ran, and the kubelet is to start it again, for which
+// it has the image.
+func (c liveContainer) isAboutToStart() bool {
+	return c.status.State.Running == nil && lastContainerID(c.status) != "" && !LacksImage(*c.status)
+}
+
 var noStatus = &corev1.ContainerStatus{}
 
 // liveContainers returns the containers of a pod, then its sidecars.

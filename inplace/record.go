@@ -70,6 +70,7 @@ func newState(o *observed, change Change, revision string, now time.Time) *appsv
 	for _, image := range change.Images {
 		entry := newEntry(o.container(image.Container), image, o.evidenceOf(image.Container))
 		entry.Resizing = slices.Contains(change.Resize.Restarted(), image.Container)
+		entry.Restarting = o.container(image.Container).isAboutToStart() || o.resized.Restarts && o.resized.IsUnderWay()
 		entries[image.Container] = entry
 	}
 	state := &appsv1beta1.InPlaceUpdateState{

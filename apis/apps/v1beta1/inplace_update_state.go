@@ -83,6 +83,9 @@ type InPlaceUpdateContainerStatus struct {
 	// resizing is true when the change restarts the container for its size, too, so
 	// that the kubelet may start one from the earlier reference after it.
 	Resizing bool `json:"resizing,omitempty"`
+	// restarting is true when the kubelet was about to start the container anyway, and may have done
+	// so from the earlier reference after the change: it did not run, or its size was being changed.
+	Restarting bool `json:"restarting,omitempty"`
 	// changed is when the change was written, where that was before updateTimestamp.
 	Changed *metav1.Time `json:"changed,omitempty"`
 	// superseding is true when an earlier change had not been seen to complete,
