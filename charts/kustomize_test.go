@@ -32,11 +32,11 @@ func TestSameAsKustomize(t *testing.T) {
 		flags  []string
 		count  int
 	}{
-		"default":        {folder: "config/default", flags: []string{withPolicies}, count: 48},
-		"network policy": {folder: "charts/testdata/network-policy", flags: []string{withPolicies, "--set=networkPolicy.enabled=true"}, count: 49},
+		"default":        {folder: "config/default", flags: []string{withPolicies}, count: 49},
+		"network policy": {folder: "charts/testdata/network-policy", flags: []string{withPolicies, "--set=networkPolicy.enabled=true"}, count: 50},
 		"namespaced":     {folder: "config/namespaced", flags: []string{withPolicies, "--set=rbac.scope=Namespace,metrics.secure=false"}, count: 10},
 		"cluster parts": {
-			folder: "config/cluster-parts", count: 36,
+			folder: "config/cluster-parts", count: 37,
 			flags: []string{withPolicies, "--set=manager.enabled=false", `--set=holdPolicies.namespaceSelector.matchLabels.insitu\.dev/manager=tenant`},
 		},
 	} {

@@ -33,7 +33,8 @@ const namespace = "insitu-system"
 
 // definitions are the names of the definitions that the chart installs.
 var definitions = []string{
-	"clonesets.apps.kruise.io", "daemonsets.apps.kruise.io", "imagelistpulljobs.apps.kruise.io", "imagepulljobs.apps.kruise.io", "statefulsets.apps.kruise.io",
+	"clonesets.apps.kruise.io", "containerrecreaterequests.apps.kruise.io", "daemonsets.apps.kruise.io",
+	"imagelistpulljobs.apps.kruise.io", "imagepulljobs.apps.kruise.io", "statefulsets.apps.kruise.io",
 }
 
 // admin is the connection of an administrator to the API server of the tests.

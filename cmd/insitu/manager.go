@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	snapshotv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
@@ -24,7 +25,6 @@ import (
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	configv1alpha1 "github.com/insitu-dev/insitu/apis/config/v1alpha1"
-	"github.com/insitu-dev/insitu/controllers/imagepull"
 	"github.com/insitu-dev/insitu/controllers/metrics"
 	"github.com/insitu-dev/insitu/controllers/podcache"
 	"github.com/insitu-dev/insitu/resize"
@@ -102,21 +102,21 @@ func newManagerWith(
 	if err := podcache.AddIndexes(ctx, manager.GetFieldIndexer()); err != nil {
 		return nil, err
 	}
-	pullJobs, err := imagepull.Served(manager.GetRESTMapper())
+	served, err := servedOf(manager.GetRESTMapper())
 	if err != nil {
 		return nil, err
 	}
-	if len(pullJobs) == 0 {
-		klog.FromContext(ctx).Info("Not serving ImagePullJobs: their definitions are not there; install them and restart the manager")
+	for _, kind := range served.lacking() {
+		klog.FromContext(ctx).Info("Not serving " + kind + ": their definitions are not there; install them and restart the manager")
 	}
 	// Watched from the start, as what is indexed: a replica that is not the
 	// leader is ready only when it could take over.
-	for _, object := range append(watched(config.Scope), pullJobs...) {
+	for _, object := range slices.Concat(watched(config.Scope), served.pullJobs, served.recreateRequests) {
 		if _, err := manager.GetCache().GetInformer(ctx, object, cache.BlockUntilSynced(false)); err != nil {
 			return nil, fmt.Errorf("watch %T: %w", object, err)
 		}
 	}
-	if err := addControllers(manager, config, measured, len(pullJobs) > 0); err != nil {
+	if err := addControllers(ctx, manager, config, measured, served); err != nil {
 		return nil, err
 	}
 	if err := manager.Add(measured.Rollouts); err != nil {

@@ -23,7 +23,7 @@ func TestLoad(t *testing.T) {
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(rules.Workloads).To(ContainElement(rule("apps.kruise.io", []string{
-		"clonesets/status", "daemonsets/status", "imagelistpulljobs/status", "imagepulljobs/status", "statefulsets/status",
+		"clonesets/status", "containerrecreaterequests/status", "daemonsets/status", "imagelistpulljobs/status", "imagepulljobs/status", "statefulsets/status",
 	}, []string{"patch"})))
 	g.Expect(rules.Own).To(ContainElement(rule("coordination.k8s.io", []string{"leases"}, []string{"create", "get", "update"})))
 }

@@ -111,6 +111,19 @@ func EndDrain(ctx context.Context, c client.Client, pod *corev1.Pod, keepOwn boo
 	return true, nil
 }
 
+// ReleaseFromRequest takes off a pod what OpenKruise keeps it out of service by for a
+// ContainerRecreateRequest, if the pod is still the one that this was decided on.
+func ReleaseFromRequest(ctx context.Context, c client.Client, pod *corev1.Pod, request client.Object, now time.Time) error {
+	body, err := inplace.ReleaseFromRequest(pod, request.GetNamespace()+"/"+request.GetName(), metav1.NewTime(now))
+	if body == nil || err != nil {
+		return err
+	}
+	if err := c.Status().Patch(ctx, reference(pod), client.RawPatch(types.StrategicMergePatchType, body)); err != nil {
+		return fmt.Errorf("let pod %s/%s serve: %w", pod.Namespace, pod.Name, err)
+	}
+	return nil
+}
+
 // keepsDrained has the API server say by a dry run whether it keeps a pod out of service.
 func (e *Executor) keepsDrained(ctx context.Context, pod *corev1.Pod) (bool, error) {
 	body, err := inplace.TrialDrain(pod, metav1.NewTime(e.clock.Now()))

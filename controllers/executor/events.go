@@ -49,10 +49,11 @@ func doneEvent(revision string, move inplace.Move) *event {
 	step := move.Step
 	switch step.Action {
 	case inplace.Patch:
-		return &event{
-			corev1.EventTypeNormal, appsv1beta1.ReasonUpdatingPodInPlace, actionUpdateInPlace,
-			"update to revision " + revision + " in place: " + step.Message,
+		note := "update to revision " + revision + " in place: " + step.Message
+		if step.OnRequest {
+			note = step.Message
 		}
+		return &event{corev1.EventTypeNormal, appsv1beta1.ReasonUpdatingPodInPlace, actionUpdateInPlace, note}
 	case inplace.Resize:
 		return resizeEvent(revision, step)
 	case inplace.Recreate:
@@ -65,10 +66,11 @@ func doneEvent(revision string, move inplace.Move) *event {
 		if step.Since.IsZero() || inplace.RevisionOf(move.Pod) != revision {
 			return nil // a new pod goes into service, or one that was not updated goes back
 		}
-		return &event{
-			corev1.EventTypeNormal, appsv1beta1.ReasonSuccessfulUpdatePodInPlace, actionUpdateInPlace,
-			"runs revision " + revision + ", back in service",
+		note := "back in service"
+		if revision != "" {
+			note = "runs revision " + revision + ", back in service"
 		}
+		return &event{corev1.EventTypeNormal, appsv1beta1.ReasonSuccessfulUpdatePodInPlace, actionUpdateInPlace, note}
 	case inplace.SetLifecycle:
 		return holdEvent(step)
 	case inplace.ChangeClaims:

@@ -154,6 +154,23 @@ func (e *Executor) dryRun(ctx context.Context, revision string, move inplace.Mov
 	}
 }
 
+// TryRestarts asks the API server by a dry run whether it lets containers of a pod be restarted. It
+// returns why not, in the words of the server; nothing, if it does, or takes no part in dry runs. An
+// error says that there was no answer, also that of a webhook that does not answer.
+func (e *Executor) TryRestarts(ctx context.Context, pod *corev1.Pod, containers []inplace.ImageChange) (refusal string, err error) {
+	move := inplace.Move{Pod: pod, Step: inplace.Step{Change: inplace.Change{Images: containers}}}
+	err = e.dryRun(ctx, inplace.RevisionOf(pod), move)
+	unrestarted := unrestartedError("")
+	switch {
+	case errors.As(err, &unrestarted):
+		return err.Error(), nil
+	case IsRefusal(err) && !apierrors.IsInternalError(err):
+		return newRefusal(pod, err).Message, nil
+	default:
+		return "", err
+	}
+}
+
 // unrestartedError is why a container would not be restarted.
 type unrestartedError string
 

@@ -48,6 +48,10 @@ const heldPatience = time.Minute
 
 // Reconciler opens gates of pods.
 type Reconciler struct {
+	// ServesRequests is true where the manager has the controller of ContainerRecreateRequests,
+	// which lets the pods serve that it has taken out of service.
+	ServesRequests bool
+
 	// client reads from the cache, which shows our own writes, see Add.
 	client client.Client
 	// live reads from the API server.
@@ -67,6 +71,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	pod := &corev1.Pod{}
 	if err := r.client.Get(ctx, request.NamespacedName, pod); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if r.ServesRequests && inplace.IsMarkedNotReady(pod) && inplace.RecreateRequestOf(pod) != nil {
+		return ctrl.Result{}, nil // package recreaterequest lets it serve
 	}
 	var requeue workload.Requeue
 	step := nextStep(pod)

@@ -8,10 +8,8 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/controllers/executor"
 	"github.com/insitu-dev/insitu/controllers/workload"
 	"github.com/insitu-dev/insitu/inplace"
@@ -24,10 +22,12 @@ func (r *Reconciler) endDrain(ctx context.Context, pod *corev1.Pod) (ctrl.Result
 	if !inplace.HasDrainedLabel(pod) || pod.DeletionTimestamp != nil || inplace.HasEnded(pod) {
 		return ctrl.Result{}, nil
 	}
-	isUpdated, err := r.isOfOurs(ctx, pod)
+	// It is asked of drained pods only, which are few, so it is read where it is certain.
+	owner, err := ownWorkload(ctx, r.live, pod)
 	if err != nil {
-		return ctrl.Result{}, err
+		return ctrl.Result{}, fmt.Errorf("end the drain of pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
+	isUpdated := owner != nil
 	if !isUpdated && inplace.IsMarkedNotReady(pod) && !inplace.Observe(pod, r.clock.Now()).Complete {
 		return ctrl.Result{RequeueAfter: unfinishedDelay}, nil
 	}
@@ -40,24 +40,4 @@ func (r *Reconciler) endDrain(ctx context.Context, pod *corev1.Pod) (ctrl.Result
 		requeue.AfterConflict()
 	}
 	return requeue.Result(), workload.IgnoreConflict(err)
-}
-
-// isOfOurs reports whether the controller of a pod is a workload of our own kinds that is
-// there. It is asked of drained pods only, which are few, so it is read where it is certain.
-func (r *Reconciler) isOfOurs(ctx context.Context, pod *corev1.Pod) (bool, error) {
-	owner := metav1.GetControllerOfNoCopy(pod)
-	if owner == nil {
-		return false, nil
-	}
-	kind := appsv1beta1.GroupVersion.WithKind(owner.Kind)
-	if !workload.IsKind(owner, kind) || !r.client.Scheme().Recognizes(kind) {
-		return false, nil
-	}
-	object := &metav1.PartialObjectMetadata{}
-	object.SetGroupVersionKind(kind)
-	found, err := readOwner(ctx, r.live, pod.Namespace, owner, object)
-	if err != nil {
-		return false, fmt.Errorf("end the drain of pod %s/%s: %w", pod.Namespace, pod.Name, err)
-	}
-	return found, nil
 }

@@ -98,6 +98,21 @@ var _ = Describe("drains", func() {
 		Expect(w.manager.Writes("")).To(ConsistOf("patch Pod/status sample"))
 	})
 
+	It("of a pod that a ContainerRecreateRequest asks are left to its controller, where there is one", func() {
+		pod := w.labeled(nil, "update")
+		before := pod.DeepCopy()
+		pod.Annotations = map[string]string{appsv1beta1.RecreateRequestAnnotation: `{"name":"again","uid":"1","containers":["main"]}`}
+		Expect(w.api.Patch(w.ctx, pod, client.MergeFrom(before))).To(Succeed())
+		w.reconciler.ServesRequests = true
+
+		w.reconcile()
+		Expect(w.drainers()).To(Equal("update"))
+
+		w.reconciler.ServesRequests = false
+		w.reconcile()
+		Expect(w.drainers()).To(BeEmpty())
+	})
+
 	It("of a pod whose containers are about to be stopped are ended when they run again", func() {
 		pod := w.labeled(nil, "update")
 		record, err := json.Marshal(appsv1beta1.InPlaceUpdateState{

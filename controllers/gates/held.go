@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/apis/native"
 	"github.com/insitu-dev/insitu/controllers/workload"
 )
@@ -34,24 +35,61 @@ func isOfKubernetes(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(kinds, func(kind schema.GroupVersionKind) bool { return workload.IsKind(owner, kind) })
 }
 
-// isHeld reports whether the workload of a pod is held, by what a reader returns. A
-// workload that is not found is not held: the cache has none that is not opted in, and
-// the pods of one that is gone are released or deleted.
+// isHeld reports whether the workload of a pod is held, by what a reader returns.
 func isHeld(ctx context.Context, reader client.Reader, pod *corev1.Pod) (bool, error) {
+	held, err := heldWorkload(ctx, reader, pod)
+	return held != nil, err
+}
+
+// heldWorkload returns the workload of a pod if it is held, by what a reader returns; else nil. A
+// workload that is not found is not held: the cache has none that is not opted in, and the pods of
+// one that is gone are released or deleted.
+func heldWorkload(ctx context.Context, reader client.Reader, pod *corev1.Pod) (client.Object, error) {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if workload.IsKind(owner, replicaSetKind) {
 		replicaSet := &appsv1.ReplicaSet{}
 		if found, err := readOwner(ctx, reader, pod.Namespace, owner, replicaSet); !found {
-			return false, err
+			return nil, err
 		}
 		owner = metav1.GetControllerOfNoCopy(replicaSet)
 	}
 	object := newWorkload(owner)
 	if object == nil {
-		return false, nil
+		return nil, nil
 	}
-	found, err := readOwner(ctx, reader, pod.Namespace, owner, object)
-	return found && hasHold(object), err
+	if found, err := readOwner(ctx, reader, pod.Namespace, owner, object); !found || !hasHold(object) {
+		return nil, err
+	}
+	return object, nil
+}
+
+// WorkloadOf returns the workload whose controller of ours updates a pod now: one of our own kinds,
+// or one that is held; nil if there is none.
+func WorkloadOf(ctx context.Context, reader client.Reader, pod *corev1.Pod) (client.Object, error) {
+	if own, err := ownWorkload(ctx, reader, pod); own != nil || err != nil {
+		return own, err
+	}
+	return heldWorkload(ctx, reader, pod)
+}
+
+// ownWorkload returns the workload of our own kinds that controls a pod; nil if there is none.
+func ownWorkload(ctx context.Context, reader client.Reader, pod *corev1.Pod) (client.Object, error) {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	var object client.Object
+	switch {
+	case workload.IsKind(owner, appsv1beta1.StatefulSetKind):
+		object = &appsv1beta1.StatefulSet{}
+	case workload.IsKind(owner, appsv1beta1.CloneSetKind):
+		object = &appsv1beta1.CloneSet{}
+	case workload.IsKind(owner, appsv1beta1.DaemonSetKind):
+		object = &appsv1beta1.DaemonSet{}
+	default:
+		return nil, nil
+	}
+	if found, err := readOwner(ctx, reader, pod.Namespace, owner, object); !found {
+		return nil, err
+	}
+	return object, nil
 }
 
 // newWorkload returns an empty object of the kind of a reference; nil if it is no kind

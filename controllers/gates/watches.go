@@ -32,9 +32,11 @@ import (
 const controllerName = "gates"
 
 // Add adds the controller to a manager, whose client must show its own writes and
-// whose cache must have the options and indexes of package podcache.
-func Add(mgr ctrl.Manager) error {
+// whose cache must have the options and indexes of package podcache. servesRequests says whether
+// the manager has the controller of ContainerRecreateRequests.
+func Add(mgr ctrl.Manager, servesRequests bool) error {
 	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), clock.RealClock{})
+	r.ServesRequests = servesRequests
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
 		For(&corev1.Pod{}, builder.WithPredicates(closed())).
@@ -66,6 +68,7 @@ func closed() predicate.Predicate {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			isAnother := e.ObjectOld.GetUID() != e.ObjectNew.GetUID() || controllerUID(e.ObjectOld) != controllerUID(e.ObjectNew) ||
 				e.ObjectOld.GetLabels()[appsv1beta1.DrainedLabel] != e.ObjectNew.GetLabels()[appsv1beta1.DrainedLabel] ||
+				e.ObjectOld.GetAnnotations()[appsv1beta1.RecreateRequestAnnotation] != e.ObjectNew.GetAnnotations()[appsv1beta1.RecreateRequestAnnotation] ||
 				containersReady(e.ObjectOld) == nil && containersReady(e.ObjectNew) != nil
 			return isClosed(e.ObjectNew) && (isAnother || !isClosed(e.ObjectOld))
 		},

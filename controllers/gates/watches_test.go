@@ -86,7 +86,7 @@ func startManager(ctx context.Context, namespace string) {
 	})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(podcache.AddIndexes(ctx, manager.GetFieldIndexer())).To(Succeed())
-	Expect(gates.Add(manager)).To(Succeed())
+	Expect(gates.Add(manager, true)).To(Succeed())
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
 	go func() { ended <- manager.Start(running) }()

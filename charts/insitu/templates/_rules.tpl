@@ -126,12 +126,23 @@
   - apps.kruise.io
   resources:
   - clonesets/status
+  - containerrecreaterequests/status
   - daemonsets/status
   - imagelistpulljobs/status
   - imagepulljobs/status
   - statefulsets/status
   verbs:
   - patch
+- apiGroups:
+  - apps.kruise.io
+  resources:
+  - containerrecreaterequests
+  verbs:
+  - delete
+  - get
+  - list
+  - patch
+  - watch
 - apiGroups:
   - apps.kruise.io
   resources:
@@ -250,6 +261,8 @@
   - clonesets
   - clonesets/scale
   - clonesets/status
+  - containerrecreaterequests
+  - containerrecreaterequests/status
   - daemonsets
   - daemonsets/status
   - imagelistpulljobs
@@ -271,6 +284,7 @@
   resources:
   - clonesets
   - clonesets/scale
+  - containerrecreaterequests
   - daemonsets
   - imagelistpulljobs
   - imagepulljobs
@@ -372,12 +386,23 @@
   - apps.kruise.io
   resources:
   - clonesets/status
+  - containerrecreaterequests/status
   - daemonsets/status
   - imagelistpulljobs/status
   - imagepulljobs/status
   - statefulsets/status
   verbs:
   - patch
+- apiGroups:
+  - apps.kruise.io
+  resources:
+  - containerrecreaterequests
+  verbs:
+  - delete
+  - get
+  - list
+  - patch
+  - watch
 - apiGroups:
   - apps.kruise.io
   resources:
@@ -511,12 +536,23 @@
   - apps.kruise.io
   resources:
   - clonesets/status
+  - containerrecreaterequests/status
   - daemonsets/status
   - imagelistpulljobs/status
   - imagepulljobs/status
   - statefulsets/status
   verbs:
   - patch
+- apiGroups:
+  - apps.kruise.io
+  resources:
+  - containerrecreaterequests
+  verbs:
+  - delete
+  - get
+  - list
+  - patch
+  - watch
 - apiGroups:
   - apps.kruise.io
   resources:

@@ -102,7 +102,7 @@ func (c *checker) definitions(ctx context.Context) []finding {
 	const install = "install or upgrade the CustomResourceDefinitions, helm upgrade with crds.install=true or kubectl apply --server-side -k config/crd"
 	version := appsv1beta1.GroupVersion.String()
 	var findings []finding
-	for _, resource := range []string{"clonesets", "daemonsets", "imagelistpulljobs", "imagepulljobs", "statefulsets"} {
+	for _, resource := range []string{"clonesets", "containerrecreaterequests", "daemonsets", "imagelistpulljobs", "imagepulljobs", "statefulsets"} {
 		f := finding{subject: resource + "." + appsv1beta1.GroupVersion.Group, found: "served as " + version}
 		isServed, err := c.serves(ctx, version, resource)
 		switch {

@@ -182,6 +182,7 @@ func TestCheckOfWhatIsWell(t *testing.T) {
 	g.Expect(lines).To(HaveEach(HavePrefix("ok    ")))
 	g.Expect(lines).To(ContainElements(
 		"ok    clonesets.apps.kruise.io: served as apps.kruise.io/v1beta1",
+		"ok    containerrecreaterequests.apps.kruise.io: served as apps.kruise.io/v1beta1",
 		"ok    daemonsets.apps.kruise.io: served as apps.kruise.io/v1beta1",
 		"ok    imagelistpulljobs.apps.kruise.io: served as apps.kruise.io/v1beta1",
 		"ok    imagepulljobs.apps.kruise.io: served as apps.kruise.io/v1beta1",
