@@ -73,6 +73,7 @@ var _ = Describe("An uninstall in the middle of rollouts", Ordered, func() {
 		settled.expectUntouched(ctx)
 		Expect(kubectl(ctx, "get", "crds", "-o", "name")).To(And(
 			ContainSubstring("/statefulsets.apps.kruise.io\n"), ContainSubstring("/clonesets.apps.kruise.io\n"), ContainSubstring("/daemonsets.apps.kruise.io\n"),
+			ContainSubstring("/containerrecreaterequests.apps.kruise.io\n"),
 			ContainSubstring("/imagepulljobs.apps.kruise.io\n"), ContainSubstring("/imagelistpulljobs.apps.kruise.io\n")))
 	})
 
@@ -81,6 +82,7 @@ var _ = Describe("An uninstall in the middle of rollouts", Ordered, func() {
 		stay := []string{
 			"customresourcedefinition.apiextensions.k8s.io/statefulsets.apps.kruise.io",
 			"customresourcedefinition.apiextensions.k8s.io/clonesets.apps.kruise.io",
+			"customresourcedefinition.apiextensions.k8s.io/containerrecreaterequests.apps.kruise.io",
 			"customresourcedefinition.apiextensions.k8s.io/daemonsets.apps.kruise.io",
 			"customresourcedefinition.apiextensions.k8s.io/imagelistpulljobs.apps.kruise.io",
 			"customresourcedefinition.apiextensions.k8s.io/imagepulljobs.apps.kruise.io",
