@@ -94,9 +94,12 @@ var _ = Describe("A ContainerRecreateRequest", func() {
 
 		Expect(phasesOf(waitCompleted(ctx, request))).To(Equal(map[string]string{"main": "Succeeded", "side": "Succeeded"}))
 		expectRest(ctx, pod, 1, 1)
-		Expect(request.Labels).To(Equal(map[string]string{
-			appsv1beta1.ContainerRecreateRequestPodUIDKey: string(pod.UID), appsv1beta1.ContainerRecreateRequestNodeNameKey: pod.Spec.NodeName,
-		}))
+		Eventually(ctx, func(g Gomega, ctx context.Context) {
+			g.Expect(api.Get(ctx, client.ObjectKeyFromObject(request), request)).To(Succeed())
+			g.Expect(request.Labels).To(Equal(map[string]string{
+				appsv1beta1.ContainerRecreateRequestPodUIDKey: string(pod.UID), appsv1beta1.ContainerRecreateRequestNodeNameKey: pod.Spec.NodeName,
+			}), "it is not active any more")
+		}).Should(Succeed())
 		var started []time.Time
 		for _, status := range getPodNamed(ctx, namespace, pod.Name).Status.ContainerStatuses {
 			Expect(status.ContainerID).NotTo(BeEmpty())
