@@ -332,6 +332,12 @@ func TestMakePlanOfOtherClaimTemplates(t *testing.T) {
 		"a claim of the pod's template is none of ours": {
 			pod: inService("p0").With(withVolume("shared", "shared")), templates: []string{}, moves: []string{"MarkNotReady p0"},
 		},
+		"one added while claims did not follow, and now they do": {
+			pod: updated("p0").Record(appsv1beta1.InPlaceUpdateState{Revision: "b"}), templates: []string{"data"}, moves: []string{"Recreate p0"},
+		},
+		"a new pod is not made again for what admission took out of it": {
+			pod: updated("p0").Record(appsv1beta1.InPlaceUpdateState{Revision: "a"}), templates: []string{"data"},
+		},
 		"one added, and the pod is kept": {
 			pod: inService("p0"), templates: []string{"data"}, policy: appsv1beta1.InPlaceOnlyPodUpdateStrategyType,
 			blockers: []string{"p0 Stuck ClaimTemplatesChanged"},

@@ -56,10 +56,18 @@ func (s *situation) deleteOnRequest() *Step {
 
 // stayAtTarget finishes a pod that has the revision of the target.
 func (s *situation) stayAtTarget() *Step {
-	if RevisionOf(s.facts.Pod) != s.target.Name {
+	if !s.isAtTarget() {
 		return nil
 	}
 	return ptr.To(s.finishWithClaims())
+}
+
+// isAtTarget reports whether a pod has the revision of the target. One that came to it in place
+// while claims did not follow their templates may lack volumes of it: it has it only when they
+// need not follow. One that was made at it is what the API server made of it.
+func (s *situation) isAtTarget() bool {
+	pod := s.facts.Pod
+	return RevisionOf(pod) == s.target.Name && (refuseOtherClaims(pod, *s.target) == nil || !UpdatedInPlace(pod))
 }
 
 // compare compares the pod with the target, as far as its policy allows a change in

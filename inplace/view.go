@@ -55,7 +55,7 @@ const (
 func (p *planner) newView(facts PodFacts) *view {
 	w, v := &p.workload, &view{situation: p.situationOf(facts)}
 	s, pod := &v.situation, facts.Pod
-	atTarget := RevisionOf(pod) == w.Target.Name
+	atTarget := s.isAtTarget()
 	progress, resized := s.observed.progress(), s.observed.resized
 	v.asked, v.class, v.recheck = AsksForDeletion(facts), classOf(pod, w.Target, progress.Complete), progress.Recheck
 	v.wants = v.asked || !atTarget && !facts.Held && !w.Stopped
