@@ -75,8 +75,9 @@ type PodFacts struct {
 	// Surges is true for a pod that is Held since another one, made beside it, takes its place.
 	Surges bool
 	// MakesRoomAtCurrent is true for a pod that is asked for, and in whose place a new one is
-	// made at the current revision: the partition has room for no other.
-	MakesRoomAtCurrent bool
+	// made at the current revision: the partition has room for no other. MakesNoRoom is true for
+	// one in whose place none is made: there are enough without it.
+	MakesRoomAtCurrent, MakesNoRoom bool
 	// Priority is how early the update of the pod starts: not while that of a pod with a
 	// higher one is still to come. Pods without priorities do not wait for each other.
 	Priority Priority
@@ -93,17 +94,20 @@ type PodFacts struct {
 	read *observed
 }
 
-// ComesBackAt returns the revision at which a new pod is made in the place of one.
-func (w Workload) ComesBackAt(facts PodFacts) Revision {
+// ComesBackAt returns the revision at which a new pod is made in the place of one; nil if none
+// is made.
+func (w Workload) ComesBackAt(facts PodFacts) *Revision {
 	switch {
+	case facts.MakesNoRoom:
+		return nil
 	case !facts.Held && !facts.MakesRoomAtCurrent:
-		return w.Target.Revision
+		return &w.Target.Revision
 	case w.Current != nil:
-		return *w.Current
+		return w.Current
 	case facts.From != nil:
-		return *facts.From
+		return facts.From
 	default:
-		return w.Target.Revision
+		return &w.Target.Revision
 	}
 }
 

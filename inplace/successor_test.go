@@ -73,4 +73,6 @@ func TestComesBackAt(t *testing.T) {
 	g.Expect(w.ComesBackAt(PodFacts{Held: true}).Name).To(Equal("b"), "nothing else is known")
 	w.Current = &Revision{Name: "c"}
 	g.Expect(w.ComesBackAt(PodFacts{From: &Revision{Name: "a"}, Held: true}).Name).To(Equal("c"))
+	g.Expect(w.ComesBackAt(PodFacts{MakesRoomAtCurrent: true}).Name).To(Equal("c"))
+	g.Expect(w.ComesBackAt(PodFacts{MakesRoomAtCurrent: true, MakesNoRoom: true})).To(BeNil())
 }

@@ -141,15 +141,17 @@ func (s *scope) isUpdated() bool {
 // is to plan.
 func (s *scope) workload(members []*member) inplace.Workload {
 	places := hold(members, int(s.set.GetReplicas()), s.partition(), s.scaled.atUpdate)
-	facts, atUpdate := make([]inplace.PodFacts, len(members)), places.freeVacant
+	// What is being made may be refused: until it is there, it takes the place of a pod that is asked for.
+	facts, atUpdate := make([]inplace.PodFacts, len(members)), places.freeVacant+s.scaled.atUpdate
+	vacant := atUpdate + places.heldVacant
 	for i, m := range members {
 		facts[i] = m.facts
 		if facts[i].Held = places.held.Has(m.Name); facts[i].Held {
 			facts[i].Claims = nil
 		}
 		if m.asked {
-			facts[i].MakesRoomAtCurrent = atUpdate <= 0
-			atUpdate--
+			facts[i].MakesRoomAtCurrent, facts[i].MakesNoRoom = atUpdate <= 0, vacant <= 0
+			atUpdate, vacant = atUpdate-1, vacant-1
 		}
 	}
 	return inplace.Workload{

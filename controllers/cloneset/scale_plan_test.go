@@ -149,17 +149,7 @@ func TestPodsWithoutNumber(t *testing.T) {
 func TestPodsThatAreMadeHaveTheirPlaces(t *testing.T) {
 	const replicas, partition = 3, 1
 	g := NewWithT(t)
-	members := membersOf("o", "o", "o")
-	s := &scope{set: builders.CloneSet("default", "sample", "nginx:alpine").Replicas(replicas).Partition(partition).Build()}
-	var objects []appsv1.ControllerRevision
-	for _, name := range []string{"sample-1", "sample-2"} {
-		objects = append(objects, appsv1.ControllerRevision{
-			ObjectMeta: metav1.ObjectMeta{Name: name}, Data: runtime.RawExtension{Raw: []byte(`{"spec": {"template": {"spec": {"containers": [{"name": "main"}]}}}}`)},
-		})
-	}
-	revisions, err := history.NewKeeper(nil).Read(objects)
-	g.Expect(err).NotTo(HaveOccurred())
-	s.Revisions.Current, s.Revisions.Update = revisions.Get("sample-1"), revisions.Get("sample-2")
+	s, members := scopeOf(t, replicas, partition), membersOf("o", "o", "o")
 	for made := range 3 {
 		s.scaled.atUpdate = made
 		free := 0
@@ -170,4 +160,58 @@ func TestPodsThatAreMadeHaveTheirPlaces(t *testing.T) {
 		}
 		g.Expect(made+free).To(Equal(replicas-partition), "%d made", made)
 	}
+}
+
+// What comes in the place of a pod that is asked for is made where there is room. Nothing does
+// where there are enough without it; what is only being made may be refused yet.
+func TestWhatComesInThePlaceOfPodsAskedFor(t *testing.T) {
+	for name, tc := range map[string]struct {
+		pods      []string
+		partition int32
+		made      int
+		back      []string
+	}{
+		"no partition":               {pods: []string{"o", "od", "od"}, back: []string{"sample-2", "sample-2"}},
+		"room at one revision each":  {pods: []string{"o", "od", "od"}, partition: 2, back: []string{"sample-2", "sample-1"}},
+		"room at the current one":    {pods: []string{"n", "od", "od"}, partition: 2, back: []string{"sample-1", "sample-1"}},
+		"the new one is there":       {pods: []string{"o", "o", "n", "od"}, back: []string{""}},
+		"one of two is there":        {pods: []string{"o", "n", "od", "od"}, back: []string{"sample-2", ""}},
+		"the new one is to be made":  {pods: []string{"o", "o", "od"}, made: 1, back: []string{"sample-2"}},
+		"more are made than replace": {pods: []string{"o", "od", "od"}, made: 2, back: []string{"sample-2", "sample-2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := scopeOf(t, 3, tc.partition)
+			s.scaled.atUpdate = tc.made
+			var back []string
+			w := s.workload(membersOf(tc.pods...))
+			for i, facts := range w.Pods {
+				if tc.pods[i][len(tc.pods[i])-1] != 'd' {
+					continue
+				}
+				name := ""
+				if revision := w.ComesBackAt(facts); revision != nil {
+					name = revision.Name
+				}
+				back = append(back, name)
+			}
+			NewWithT(t).Expect(back).To(Equal(tc.back))
+		})
+	}
+}
+
+// scopeOf returns the scope of a set with two revisions: sample-1 is the current one, sample-2
+// that of the update.
+func scopeOf(t *testing.T, replicas, partition int32) *scope {
+	t.Helper()
+	s := &scope{set: builders.CloneSet("default", "sample", "nginx:alpine").Replicas(replicas).Partition(partition).Build()}
+	var objects []appsv1.ControllerRevision
+	for _, name := range []string{"sample-1", "sample-2"} {
+		objects = append(objects, appsv1.ControllerRevision{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Data: runtime.RawExtension{Raw: []byte(`{"spec": {"template": {"spec": {"containers": [{"name": "main"}]}}}}`)},
+		})
+	}
+	revisions, err := history.NewKeeper(nil).Read(objects)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	s.Revisions.Current, s.Revisions.Update = revisions.Get("sample-1"), revisions.Get("sample-2")
+	return s
 }

@@ -73,7 +73,8 @@ func indexOf(pod *corev1.Pod, plan inplace.Plan) int {
 // keepAll marks all pods that are to be deleted and would come back at a revision.
 func (s *successors) keepAll(pods []inplace.PodFacts, plan inplace.Plan, revision string, refused *inplace.Refusal) {
 	for i := range pods {
-		if plan.Pods[i].Step.Deletes() && s.workload.ComesBackAt(pods[i]).Name == revision {
+		back := s.workload.ComesBackAt(pods[i])
+		if plan.Pods[i].Step.Deletes() && back != nil && back.Name == revision {
 			pods[i].Irreplaceable = refused
 		}
 	}
@@ -82,10 +83,14 @@ func (s *successors) keepAll(pods []inplace.PodFacts, plan inplace.Plan, revisio
 // refusalToEvict returns why there would be no new pod in the place of one that is to be
 // evicted for its sizes; nil if there would.
 func (s *successors) refusalToEvict(ctx context.Context, facts *inplace.PodFacts, step inplace.Step, now time.Time) *inplace.Refusal {
-	if isOfQuota(step.Message) {
+	revision := s.workload.ComesBackAt(*facts)
+	switch {
+	case revision == nil:
+		return nil
+	case isOfQuota(step.Message):
 		return &inplace.Refusal{Reason: step.Reason, Message: "the quota has no room for it", Until: now.Add(refusalPeriod)}
 	}
-	answer := s.ask(ctx, facts.Pod, s.workload.ComesBackAt(*facts), now)
+	answer := s.ask(ctx, facts.Pod, revision, now)
 	if answer.err == nil {
 		return nil
 	}
@@ -96,12 +101,15 @@ func (s *successors) refusalToEvict(ctx context.Context, facts *inplace.PodFacts
 // place of one that others are about to delete; nil if there would, or nothing is known.
 func (e *Executor) RefusalToRecreate(ctx context.Context, owner client.Object, w inplace.Workload, pod *corev1.Pod, now time.Time) *inplace.Refusal {
 	known := e.memory.verdictsOn(owner.GetUID(), w.Target.Name)
-	return newSuccessors(e, owner, w, known).refusalToRecreate(ctx, pod, w.Target.Revision, now)
+	return newSuccessors(e, owner, w, known).refusalToRecreate(ctx, pod, &w.Target.Revision, now)
 }
 
 // refusalToRecreate returns why there would be no new pod at a revision in the place of one
-// that is to be recreated; nil if there would.
-func (s *successors) refusalToRecreate(ctx context.Context, pod *corev1.Pod, revision inplace.Revision, now time.Time) *inplace.Refusal {
+// that is to be recreated; nil if there would, or if none is to be made.
+func (s *successors) refusalToRecreate(ctx context.Context, pod *corev1.Pod, revision *inplace.Revision, now time.Time) *inplace.Refusal {
+	if revision == nil {
+		return nil
+	}
 	refused := newRecreationRefusal(s.ask(ctx, pod, revision, now))
 	switch told := s.known.toldDenials; {
 	case refused == nil:
@@ -125,12 +133,12 @@ type successorAnswer struct {
 
 // ask returns what the API server says of a new pod at a revision in the place of another. An
 // answer is taken as it is for a while, also for other pods.
-func (s *successors) ask(ctx context.Context, pod *corev1.Pod, revision inplace.Revision, now time.Time) successorAnswer {
+func (s *successors) ask(ctx context.Context, pod *corev1.Pod, revision *inplace.Revision, now time.Time) successorAnswer {
 	answer := s.known.successors[revision.Name]
 	if now.Before(answer.until) {
 		return answer
 	}
-	_, err := s.executor.makeSuccessor(ctx, pod, revision)
+	_, err := s.executor.makeSuccessor(ctx, pod, *revision)
 	answer = successorAnswer{pod: pod, err: err, until: now.Add(refusalPeriod)}
 	s.known.successors[revision.Name] = answer
 	return answer
