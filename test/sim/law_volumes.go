@@ -203,16 +203,16 @@ func (l *law) checkConcurrentClaims(w write, pod string) {
 
 // isShownUnderWay reports whether a pod was shown with claims that change, whatever errors
 // of before they show. What is changed besides makes it no pod more, though another one was
-// begun while its growth had failed.
+// begun while its growth had failed, and though its template asks for less by now.
 func (l *law) isShownUnderWay(pod string) bool {
 	for name, template := range l.claimTemplates() {
 		shown := l.seenClaims[name+"-"+pod]
 		if shown == nil {
 			continue
 		}
-		grows := compare(requestOf(shown), requestOf(template)) == 0 && compare(capacityOf(shown), requestOf(template)) < 0
-		asked := askedAt(shown, template)
-		isRecent := !asked.IsZero() && l.world.clock.Now().Before(asked.Add(overdueAfter))
+		record := recordOf(shown)
+		grows := record.Size != nil && compare(*record.Size, requestOf(shown)) == 0 && compare(capacityOf(shown), requestOf(shown)) < 0
+		isRecent := l.world.clock.Now().Before(record.SizeTimestamp.Add(overdueAfter))
 		if l.isUnderWay(shown, template) || grows && isRecent && !failsToGrow(shown) {
 			return true
 		}
