@@ -49,10 +49,10 @@ func (s settings) pulling() *executor.Pulling {
 	return &executor.Pulling{Policy: appsv1beta1.NoImagePull}
 }
 
-// imagePull returns what the set says of pulls: nothing goes on for want of an answer, in the time
-// that a run has.
+// imagePull returns what the set says of pulls, if it does: nothing goes on for want of an answer,
+// in the time that a run has.
 func (s settings) imagePull() *appsv1beta1.ImagePullPolicy {
-	if !s.ahead {
+	if !s.ahead || s.unasked {
 		return nil
 	}
 	hours := int32(24 * time.Hour / time.Second)
@@ -170,7 +170,7 @@ func (l *nativeLaw) checkPulled(w write, before, after *corev1.Pod) {
 // checkOnNode asserts that the images that a pod is to have instead of its own are on its node.
 func (w *World) checkOnNode(taken write, pod *corev1.Pod, spec corev1.PodSpec) {
 	i := slices.IndexFunc(w.nodes, func(k *kubelet) bool { return k.node == pod.Spec.NodeName })
-	if i < 0 || !w.settings.ahead {
+	if i < 0 || !w.settings.ahead || w.settings.unasked {
 		return
 	}
 	was, wanted := images(pod), images(&corev1.Pod{Spec: spec})

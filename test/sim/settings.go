@@ -20,8 +20,10 @@ import (
 // settings are what a run keeps from its beginning to its end.
 type settings struct {
 	replicas, maxUnavailable int
-	policy                   appsv1beta1.PodUpdateStrategyType
-	ordered, claims          bool
+	// nodes is how many nodes there are; 0 for two. A DaemonSet has one for each pod.
+	nodes           int
+	policy          appsv1beta1.PodUpdateStrategyType
+	ordered, claims bool
 	// gated: the pods have the readiness gate; unlisted: their template does not list it.
 	gated, unlisted bool
 	// undrained: there is no policy that keeps pods out of service without a gate.
@@ -51,6 +53,8 @@ type settings struct {
 	// kubelets reject one of so many pods that do so, 0 for none.
 	ahead             bool
 	pullTime, rejects int
+	// unasked: the set does not say how long it waits for pulls, and goes on without one.
+	unasked bool
 	// respects: PodDisruptionBudgets are respected. There is one that lets one pod
 	// be disrupted, and budgetSlack more.
 	respects    bool

@@ -4,6 +4,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -144,7 +145,7 @@ func newWorld(choices *Choices, s settings) (*World, error) {
 	return w, w.startManager(context.Background())
 }
 
-// startNodes starts two nodes or, for a DaemonSet, one for each pod that there is to be.
+// startNodes starts the nodes: those of the settings or, for a DaemonSet, one for each pod that there is to be.
 func (w *World) startNodes() error {
 	defer w.boundNodes()
 	if w.settings.daemons.on {
@@ -155,7 +156,7 @@ func (w *World) startNodes() error {
 		}
 		return nil
 	}
-	for i := range 2 {
+	for i := range cmp.Or(w.settings.nodes, 2) {
 		w.nodes = append(w.nodes, newKubelet(w, fmt.Sprintf("node-%d", i), w.settings.oldKubelets))
 	}
 	return nil
