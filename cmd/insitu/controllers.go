@@ -71,12 +71,12 @@ func addControllers(ctx context.Context, manager ctrl.Manager, all *configv1alph
 		}
 	}
 	if len(served.pullJobs) > 0 {
-		if err := imagepull.Add(manager, pulling, all.Scope == configv1alpha1.NamespaceScope); err != nil {
+		if err := imagepull.Add(manager, pulling, measured.Moves, all.Scope == configv1alpha1.NamespaceScope); err != nil {
 			return err
 		}
 	}
 	if len(served.recreateRequests) > 0 {
-		if err := recreaterequest.Add(ctx, manager, turns); err != nil {
+		if err := recreaterequest.Add(ctx, manager, turns, measured.Moves); err != nil {
 			return err
 		}
 	}

@@ -25,6 +25,12 @@ const (
 	resultGivenUp = "GivenUp"
 )
 
+// Values of the label outcome.
+const (
+	outcomeDone   = "Done"
+	outcomeFailed = "Failed"
+)
+
 // planBuckets are from what a plan for a few pods takes to what one for many thousands
 // does.
 var planBuckets = []float64{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5}
@@ -39,11 +45,12 @@ type Metrics struct {
 	planning *prometheus.HistogramVec
 	pulls    *prometheus.CounterVec
 	pulling  *prometheus.HistogramVec
+	requests *prometheus.CounterVec
 }
 
 // NewMetrics returns metrics that have counted nothing.
 func NewMetrics() *Metrics {
-	return &Metrics{
+	m := &Metrics{
 		updates: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "insitu_pod_updates_total",
 			Help: "Pods that were brought to their revision, counted when that is written: changed in place, or deleted to be recreated. One that has to be recreated after it was changed counts as both.",
@@ -54,18 +61,37 @@ func NewMetrics() *Metrics {
 		}, []string{"kind"}),
 		pulls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "insitu_image_pulls_total",
-			Help: "Pulls of images onto nodes before pods are updated, by what has come of them: the images are there, the kubelet began to fail, or the update goes on without.",
+			Help: "Pulls of images onto nodes, before pods are updated or for an ImagePullJob, by what has come of them: the images are there, the kubelet began to fail (of a job: it has failed backoffLimit times, or for too long), or the update goes on without.",
 		}, []string{"kind", "result"}),
 		pulling: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "insitu_image_pull_duration_seconds", Buckets: pullBuckets,
 			Help: "How long it took until images were seen to be on a node, from the first attempt to make a pod that pulls them.",
 		}, []string{"kind"}),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "insitu_container_recreate_requests_total",
+			Help: "ContainerRecreateRequests that are complete, by whether all of their containers were restarted.",
+		}, []string{"outcome"}),
 	}
+	for _, outcome := range []string{outcomeDone, outcomeFailed} {
+		m.requests.WithLabelValues(outcome)
+	}
+	return m
 }
 
 // Collectors returns what is to be registered.
 func (m *Metrics) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.updates, m.planning, m.pulls, m.pulling}
+	return []prometheus.Collector{m.updates, m.planning, m.pulls, m.pulling, m.requests}
+}
+
+// CountRequest counts a ContainerRecreateRequest that is complete.
+func (m *Metrics) CountRequest(isDone bool) {
+	switch {
+	case m == nil:
+	case isDone:
+		m.requests.WithLabelValues(outcomeDone).Inc()
+	default:
+		m.requests.WithLabelValues(outcomeFailed).Inc()
+	}
 }
 
 // Of returns the metrics of one kind; nil of nil.
@@ -75,21 +101,53 @@ func (m *Metrics) Of(kind schema.GroupVersionKind) *KindMetrics {
 	}
 	name := kind.GroupKind().String()
 	return &KindMetrics{
-		inPlace:   m.updates.WithLabelValues(name, wayInPlace),
-		recreated: m.updates.WithLabelValues(name, wayRecreate),
-		planning:  m.planning.WithLabelValues(name),
-		pulled:    m.pulls.WithLabelValues(name, resultPulled),
-		failed:    m.pulls.WithLabelValues(name, resultFailed),
-		givenUp:   m.pulls.WithLabelValues(name, resultGivenUp),
-		pulling:   m.pulling.WithLabelValues(name),
+		PullMetrics: *m.PullsOf(kind),
+		inPlace:     m.updates.WithLabelValues(name, wayInPlace),
+		recreated:   m.updates.WithLabelValues(name, wayRecreate),
+		planning:    m.planning.WithLabelValues(name),
+		givenUp:     m.pulls.WithLabelValues(name, resultGivenUp),
+	}
+}
+
+// PullsOf returns the metrics of what is pulled for one kind; nil of nil.
+func (m *Metrics) PullsOf(kind schema.GroupVersionKind) *PullMetrics {
+	if m == nil {
+		return nil
+	}
+	name := kind.GroupKind().String()
+	return &PullMetrics{
+		pulled:  m.pulls.WithLabelValues(name, resultPulled),
+		failed:  m.pulls.WithLabelValues(name, resultFailed),
+		pulling: m.pulling.WithLabelValues(name),
 	}
 }
 
 // KindMetrics count what is done to the pods of workloads of one kind.
 type KindMetrics struct {
-	inPlace, recreated      prometheus.Counter
-	pulled, failed, givenUp prometheus.Counter
-	planning, pulling       prometheus.Observer
+	PullMetrics
+	inPlace, recreated, givenUp prometheus.Counter
+	planning                    prometheus.Observer
+}
+
+// PullMetrics count what is pulled for objects of one kind.
+type PullMetrics struct {
+	pulled, failed prometheus.Counter
+	pulling        prometheus.Observer
+}
+
+// Pulled counts a pull that took so long.
+func (m *PullMetrics) Pulled(after time.Duration) {
+	if m != nil {
+		m.pulled.Inc()
+		m.pulling.Observe(after.Seconds())
+	}
+}
+
+// Failed counts pulls that failed.
+func (m *PullMetrics) Failed(number int) {
+	if m != nil {
+		m.failed.Add(float64(number))
+	}
 }
 
 // makePlan makes a plan, and measures how long that takes.
@@ -108,12 +166,11 @@ func (e *Executor) countPull(before, after pullKnowledge, now time.Time) {
 	switch {
 	case e.Metrics == nil:
 	case after.proved && !before.proved:
-		e.Metrics.pulled.Inc()
-		e.Metrics.pulling.Observe(now.Sub(after.since).Seconds())
+		e.Metrics.Pulled(now.Sub(after.since))
 	case after.gaveUp && !before.gaveUp:
 		e.Metrics.givenUp.Inc()
 	case after.state == inplace.PullFailed && before.state != inplace.PullFailed:
-		e.Metrics.failed.Inc()
+		e.Metrics.Failed(1)
 	}
 }
 

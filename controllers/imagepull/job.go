@@ -64,6 +64,7 @@ type Reconciler struct {
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
 	pulling  *executor.Pulling
+	metrics  *executor.PullMetrics
 	known    memories
 	// namespaceScope: there is no right to read nodes.
 	namespaceScope bool
@@ -262,8 +263,17 @@ func (r *Reconciler) report(ctx context.Context, seen *progress, end, note strin
 	if differs {
 		seen.know.reported = seen.now
 	}
+	r.count(seen)
 	r.tell(job, seen.failures)
 	return r.deleteAll(ctx, seen.obsolete)
+}
+
+// count counts what has come of pulls since the status was written last.
+func (r *Reconciler) count(seen *progress) {
+	for _, after := range seen.pulls {
+		r.metrics.Pulled(after)
+	}
+	r.metrics.Failed(len(seen.failures))
 }
 
 // tell says in an event which nodes have failed.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/executor"
 )
 
 func TestJobPullsOntoAllNodesAFewAtATime(t *testing.T) {
@@ -55,6 +57,57 @@ func TestNodeThatCannotPullFailsAfterItsTries(t *testing.T) {
 	w.Expect(w.triesOn("b")).To(Equal(4))
 	w.Expect(w.pods()).To(BeEmpty())
 	w.Expect(w.recorder.Events).To(Receive(Equal("Warning ImageNotPullable b cannot pull web:2: ErrImagePull: not found")))
+}
+
+// What comes of the nodes of a job is counted once each, and how long those took that have pulled.
+func TestPullsAreCounted(t *testing.T) {
+	w, metrics := newWorld(t, nodes("a", "b", "c")...), executor.NewMetrics()
+	w.jobs.metrics = metrics.PullsOf(appsv1beta1.ImagePullJobKind)
+	w.lacks["b"] = true
+	w.addJob("pull", `{image: "web:2", parallelism: 3, pullPolicy: {backoffLimit: 2, timeoutSeconds: 60}, completionPolicy: {type: Never}}`)
+
+	w.run(30)
+
+	registry := prometheus.NewPedanticRegistry()
+	for _, collector := range metrics.Collectors() {
+		w.Expect(registry.Register(collector)).To(Succeed())
+	}
+	families, err := registry.Gather()
+	w.Expect(err).NotTo(HaveOccurred())
+	counts := map[string]float64{}
+	for _, family := range families {
+		for _, metric := range family.Metric {
+			w.Expect(metric.Label[0].GetValue()).To(Or(Equal("ImagePullJob.apps.kruise.io"), Equal("Done"), Equal("Failed")), family.GetName())
+			if family.GetName() == "insitu_image_pulls_total" {
+				counts[metric.Label[1].GetValue()] = metric.GetCounter().GetValue()
+			}
+			if histogram := metric.GetHistogram(); histogram != nil {
+				counts["times"] = float64(histogram.GetSampleCount())
+				w.Expect(histogram.GetSampleSum()).To(BeNumerically("~", 2, 2), "seconds")
+			}
+		}
+	}
+	w.Expect(counts).To(Equal(map[string]float64{"Pulled": 2, "Failed": 1, "times": 2}))
+}
+
+// A pod that is left of a node that the status has is counted no more.
+func TestPullThatTheStatusHasIsNotCounted(t *testing.T) {
+	g := NewWithT(t)
+	job := &appsv1beta1.ImagePullJob{ObjectMeta: metav1.ObjectMeta{Name: "pull"}, Spec: appsv1beta1.ImagePullJobSpec{Image: "web:2"}}
+	a := target{name: "a", isReady: true}
+	pod := puller(job, attempt{target: a, number: 1})
+	pod.Status.Phase = corev1.PodFailed
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: pod.Spec.Containers[0].Name, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "StartError"}},
+	}}
+	know := func() *memory { return &memory{tries: map[string]try{}} }
+	seen := observe(job, know(), []target{a}, []*corev1.Pod{pod}, time.Now())
+	g.Expect(seen.pulls).To(HaveLen(1))
+
+	seen.describe(&job.Status, "", "")
+	seen = observe(job, know(), []target{a}, []*corev1.Pod{pod}, time.Now())
+	g.Expect(seen.succeeded).To(Equal([]string{"a"}))
+	g.Expect(seen.pulls).To(BeEmpty())
 }
 
 func TestNodeWhoseRegistryComesBackHasTheImage(t *testing.T) {

@@ -65,8 +65,10 @@ type progress struct {
 	areUnknown bool
 	// pulling is how many pods pull; active counts the nodes between two tries, too.
 	pulling, active int
-	// succeeded and failed are nodes; failures are those of failed that the status does not have.
+	// succeeded and failed are nodes. Of those that the status does not have, pulls are how long
+	// the pods took that have pulled, and failures what the others say.
 	succeeded, failed []string
+	pulls             []time.Duration
 	failures          []failure
 	// due are the pods to make now, those of nodes that try again first. isRefused: the API server
 	// has refused some.
@@ -111,6 +113,9 @@ func observe(job *appsv1beta1.ImagePullJob, know *memory, targets []target, pods
 		isOver := isPulled || succeeded.Has(name) || failed.Has(name)
 		if isOver && tried.before != nil {
 			seen.obsolete = append(seen.obsolete, tried.before)
+		}
+		if isPulled && !succeeded.Has(name) {
+			seen.pulls = append(seen.pulls, now.Sub(tried.before.CreationTimestamp.Time))
 		}
 		switch {
 		case isPulled, succeeded.Has(name):

@@ -49,14 +49,14 @@ func Served(mapper meta.RESTMapper) ([]client.Object, error) {
 // Add adds the controllers to a manager, whose client must show its own writes and whose cache must
 // have the options and indexes of package podcache. The manager pulls as pulling says; with rights
 // in namespaces only, it serves the jobs that name their nodes or select pods.
-func Add(mgr ctrl.Manager, pulling *executor.Pulling, namespaceScope bool) error {
-	return errors.Join(addJobs(mgr, pulling, namespaceScope), addLists(mgr))
+func Add(mgr ctrl.Manager, pulling *executor.Pulling, metrics *executor.Metrics, namespaceScope bool) error {
+	return errors.Join(addJobs(mgr, pulling, metrics, namespaceScope), addLists(mgr))
 }
 
-func addJobs(mgr ctrl.Manager, pulling *executor.Pulling, namespaceScope bool) error {
+func addJobs(mgr ctrl.Manager, pulling *executor.Pulling, metrics *executor.Metrics, namespaceScope bool) error {
 	name := engine.ControllerName(appsv1beta1.ImagePullJobKind)
 	r := NewReconciler(mgr.GetClient(), mgr.GetEventRecorder("insitu-"+name), clock.RealClock{}, pulling)
-	r.namespaceScope = namespaceScope
+	r.metrics, r.namespaceScope = metrics.PullsOf(appsv1beta1.ImagePullJobKind), namespaceScope
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		For(&appsv1beta1.ImagePullJob{}, builder.WithPredicates(workload.SpecPredicate())).

@@ -50,6 +50,7 @@ type Reconciler struct {
 	live     client.Reader
 	clock    clock.PassiveClock
 	executor *executor.Executor
+	metrics  *executor.Metrics
 }
 
 // NewReconciler returns a Reconciler. The client reads from a cache with the options and indexes
@@ -205,6 +206,18 @@ func (r *Reconciler) report(ctx context.Context, one *request, change func(*apps
 	return err
 }
 
+// complete has nothing more done for a request, and writes that it is complete.
+func (r *Reconciler) complete(ctx context.Context, p *progress, message string) error {
+	if err := r.stop(ctx, p.request, p.pod); err != nil {
+		return err
+	}
+	if err := r.report(ctx, p.request, func(status *appsv1beta1.ContainerRecreateRequestStatus) { p.describe(status, message, true) }); err != nil {
+		return err
+	}
+	r.metrics.CountRequest(!slices.ContainsFunc(p.states, func(s state) bool { return s.Phase != succeeded }))
+	return nil
+}
+
 // end completes a request that does not come to its end.
 func (r *Reconciler) end(ctx context.Context, one *request, pod *corev1.Pod, message string) error {
 	p := &progress{request: one, pod: pod, now: r.clock.Now(), states: one.DeepCopy().Status.ContainerRecreateStates}
@@ -214,10 +227,7 @@ func (r *Reconciler) end(ctx context.Context, one *request, pod *corev1.Pod, mes
 		}
 	}
 	p.failAll(message)
-	if err := r.stop(ctx, one, pod); err != nil {
-		return err
-	}
-	return r.report(ctx, one, func(status *appsv1beta1.ContainerRecreateRequestStatus) { p.describe(status, message, true) })
+	return r.complete(ctx, p, message)
 }
 
 // stop has nothing more done for a request that is about to be complete: what it asks of its pod is
@@ -255,12 +265,8 @@ func (r *Reconciler) advance(ctx context.Context, one *request, pod *corev1.Pod,
 	if err := r.judge(ctx, p); err != nil {
 		return err
 	}
-	message, isOver := p.isDone()
-	if isOver {
-		if err := r.stop(ctx, one, pod); err != nil {
-			return err
-		}
-		return r.report(ctx, one, func(status *appsv1beta1.ContainerRecreateRequestStatus) { p.describe(status, message, true) })
+	if message, isOver := p.isDone(); isOver {
+		return r.complete(ctx, p, message)
 	}
 	if !p.again.IsZero() {
 		requeue.Within(max(p.again.Sub(p.now), time.Millisecond))

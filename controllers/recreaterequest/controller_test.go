@@ -13,6 +13,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
+	"github.com/insitu-dev/insitu/controllers/executor"
 	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/test/builders"
 )
@@ -49,6 +52,26 @@ func TestARequest(t *testing.T) {
 	w.Expect(w.starts).To(Equal(map[string]int{"side": 1}))
 	w.Expect(w.served).To(BeTrue(), "nothing asked to take the pod out of service")
 	w.expectRest()
+}
+
+// A request that is complete is counted once, by whether all of its containers were restarted.
+func TestRequestsAreCounted(t *testing.T) {
+	w, metrics := newWorld(t, podOfTwo()), executor.NewMetrics()
+	w.r.metrics = metrics
+	w.add("done", "{podName: web-0, containers: [{name: side}]}")
+	w.add("failed", "{podName: web-0, containers: [{name: side}, {name: missing}]}")
+	w.run(40)
+
+	registry := prometheus.NewPedanticRegistry()
+	for _, collector := range metrics.Collectors() {
+		w.Expect(registry.Register(collector)).To(Succeed())
+	}
+	w.Expect(testutil.GatherAndCompare(registry, strings.NewReader(`
+# HELP insitu_container_recreate_requests_total ContainerRecreateRequests that are complete, by whether all of their containers were restarted.
+# TYPE insitu_container_recreate_requests_total counter
+insitu_container_recreate_requests_total{outcome="Done"} 1
+insitu_container_recreate_requests_total{outcome="Failed"} 1
+`), "insitu_container_recreate_requests_total")).To(Succeed())
 }
 
 func TestRequests(t *testing.T) {

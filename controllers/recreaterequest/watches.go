@@ -42,13 +42,13 @@ func Served(mapper meta.RESTMapper) ([]client.Object, error) {
 
 // Add adds the controller to a manager, whose client must show its own writes and whose cache must
 // have the options and indexes of package podcache.
-func Add(ctx context.Context, mgr ctrl.Manager, turns *executor.Turns) error {
+func Add(ctx context.Context, mgr ctrl.Manager, turns *executor.Turns, metrics *executor.Metrics) error {
 	name := engine.ControllerName(appsv1beta1.ContainerRecreateRequestKind)
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &request{}, podNameField, podNames); err != nil {
 		return fmt.Errorf("index ContainerRecreateRequests by their pods: %w", err)
 	}
 	r := NewReconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder("insitu-"+name), clock.RealClock{})
-	r.executor.DrainPause, r.executor.Turns = executor.DrainPause, turns
+	r.executor.DrainPause, r.executor.Turns, r.metrics = executor.DrainPause, turns, metrics
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		Watches(&appsv1beta1.ContainerRecreateRequest{}, handler.EnqueueRequestsFromMapFunc(podOf)).
