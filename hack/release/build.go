@@ -167,10 +167,7 @@ func (r *release) writeImage(context.Context) error {
 			platforms = append(platforms, image.Platform{Architecture: one.arch, Program: one.content, Beside: r.beside})
 		}
 	}
-	index, err := image.Index(image.Description{
-		Title: manager, Text: r.description, Version: r.version, Revision: r.commit,
-		Source: r.url, License: license, Created: r.time,
-	}, platforms...)
+	index, err := image.Index(r.describe(), platforms...)
 	if err != nil {
 		return err
 	}

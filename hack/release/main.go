@@ -1,11 +1,12 @@
 // Copyright 2026 The Insitu Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command release makes a release of Insitu, pushes its image, and checks the licenses of
-// what is linked:
+// Command release makes a release of Insitu, pushes its image, makes an image that is no release,
+// and checks the licenses of what is linked:
 //
 //	go run -C hack/release . make [--version 1.2.3] [--out DIR] [--allow-dirty]
 //	go run -C hack/release . push --from DIR
+//	go run -C hack/release . image [--name NAME:TAG] [--arch ARCH] [--archive FILE | --push]
 //	go run -C hack/release . licenses [--allow LICENSE,...] [PACKAGE...]
 //
 // Everything that make makes depends on the commit and the version of Go only.
@@ -43,10 +44,10 @@ func main() {
 // repository.
 func run(ctx context.Context, args []string, output io.Writer) error {
 	verbs := map[string]func(context.Context, []string, io.Writer) error{
-		"make": runMake, "push": runPush, "licenses": runLicenses,
+		"make": runMake, "push": runPush, "image": runImage, "licenses": runLicenses,
 	}
 	if len(args) == 0 || verbs[args[0]] == nil {
-		return errors.New("want one of the verbs make, push, licenses")
+		return errors.New("want one of the verbs make, push, image, licenses")
 	}
 
 	return verbs[args[0]](ctx, args[1:], output)

@@ -342,7 +342,7 @@ func TestCheckImages(t *testing.T) {
 func TestVerbs(t *testing.T) {
 	g := NewWithT(t)
 	for _, args := range [][]string{nil, {"publish"}} {
-		g.Expect(run(t.Context(), args, io.Discard)).To(MatchError("want one of the verbs make, push, licenses"))
+		g.Expect(run(t.Context(), args, io.Discard)).To(MatchError("want one of the verbs make, push, image, licenses"))
 	}
 	// Nothing is pushed that is not what the release names.
 	made := standIn(t, checkout(t, sources(t)))

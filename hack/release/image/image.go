@@ -88,7 +88,7 @@ func Index(description Description, platforms ...Platform) (v1.ImageIndex, error
 	}
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, platform := range platforms {
-		image, err := single(description, platform)
+		image, err := Single(description, platform)
 		if err != nil {
 			return nil, fmt.Errorf("make image for linux/%s: %w", platform.Architecture, err)
 		}
@@ -105,7 +105,11 @@ func Index(description Description, platforms ...Platform) (v1.ImageIndex, error
 	return annotated, nil
 }
 
-func single(description Description, platform Platform) (v1.Image, error) {
+// Single returns the image of one platform.
+func Single(description Description, platform Platform) (v1.Image, error) {
+	if err := description.validate(); err != nil {
+		return nil, err
+	}
 	if platform.Architecture == "" || len(platform.Program) == 0 {
 		return nil, errors.New("want an architecture and a program")
 	}

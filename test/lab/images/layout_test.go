@@ -7,10 +7,12 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 	. "github.com/onsi/gomega"
 )
@@ -53,4 +55,25 @@ func TestLoadLayoutRefuses(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = LoadLayout(t.Context(), "http://127.0.0.1:1", "a:1", string(none))
 	g.Expect(err).To(MatchError(ContainSubstring("found 0 images, want one")))
+}
+
+// An image of an archive is served as it is; a file that holds none is named.
+func TestFromArchive(t *testing.T) {
+	g := NewWithT(t)
+	image, err := random.Image(100, 2)
+	g.Expect(err).NotTo(HaveOccurred())
+	file := filepath.Join(t.TempDir(), "image.tar")
+	tag, err := name.NewTag("insitu-dev/insitu:dev")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(tarball.WriteToFile(file, tag, image)).To(Succeed())
+
+	found, err := FromArchive(file)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(validate.Image(found)).To(Succeed())
+	want, err := image.ConfigName()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(found.ConfigName()).To(Equal(want))
+
+	_, err = FromArchive(filepath.Join(t.TempDir(), "missing.tar"))
+	g.Expect(err).To(MatchError(And(ContainSubstring("read image archive"), ContainSubstring("missing.tar"))))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
 // Named is an image and the references it is served under. All of them have
@@ -36,6 +37,15 @@ func Load(ctx context.Context, registryURL, ref string, image v1.Image) error {
 		return fmt.Errorf("push image %s to %s: %w", ref, registryURL, err)
 	}
 	return nil
+}
+
+// FromArchive returns the image in an archive, as docker save makes one.
+func FromArchive(file string) (v1.Image, error) {
+	image, err := tarball.ImageFromPath(file, nil)
+	if err != nil {
+		return nil, fmt.Errorf("read image archive %s: %w", file, err)
+	}
+	return image, nil
 }
 
 // LoadLayout pushes what an OCI image layout holds, which is one image or one index of

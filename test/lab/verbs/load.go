@@ -22,6 +22,7 @@ type source struct {
 	debs       []string
 	entrypoint []string
 	layout     string
+	archive    string
 	// padding is how many bytes are added to an image from a Go program.
 	padding string
 }
@@ -29,15 +30,16 @@ type source struct {
 func newLoad(opts *options) *cobra.Command {
 	from := source{}
 	command := &cobra.Command{
-		Use:   "load IMAGE --go FOLDER | IMAGE --deb PACKAGE... | IMAGE --oci FOLDER | IMAGE...",
+		Use:   "load IMAGE --go FOLDER | IMAGE --deb PACKAGE... | IMAGE --oci FOLDER | IMAGE --archive FILE | IMAGE...",
 		Short: "Make an image and put it into the lab's registry",
-		Long: "Make an image from a Go program or from Debian packages, or take one from an OCI image layout, and put it into the lab's registry.\n" +
+		Long: "Make an image from a Go program or from Debian packages, or take one from an OCI image layout or an archive, and put it into the lab's registry.\n" +
 			"Pods then use it under the same name, such as \"insitu-dev/insitu:dev\".\n" +
 			"Without a source, images are those that the lab knows but does not serve until they are asked for:\n  " +
 			strings.Join(images.ExtraRefs(), "\n  "),
 		Example: "  lab load insitu-dev/insitu:dev --go ./cmd/insitu\n" +
 			"  lab load memcached:1 --deb memcached --entrypoint memcached,-u,nobody\n" +
 			"  lab load insitu-dev/insitu:1.2.3 --oci .out/release/image\n" +
+			"  lab load insitu-dev/insitu:dev --archive .out/image.tar\n" +
 			"  lab load redis:alpine redis:latest",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
@@ -67,12 +69,15 @@ func newLoad(opts *options) *cobra.Command {
 	command.Flags().StringSliceVar(&from.debs, "deb", nil, "Debian packages")
 	command.Flags().StringSliceVar(&from.entrypoint, "entrypoint", nil, "program and arguments of an image from Debian packages; without it pods give a command")
 	command.Flags().StringVar(&from.layout, "oci", "", "folder of an OCI image layout, as make release makes")
-	command.MarkFlagsMutuallyExclusive("go", "deb", "oci")
+	command.Flags().StringVar(&from.archive, "archive", "", "file with one image, as make image and docker save make")
+	command.MarkFlagsMutuallyExclusive("go", "deb", "oci", "archive")
 	return command
 }
 
 // isKnown tells whether the lab knows itself how to make the image.
-func (s *source) isKnown() bool { return s.goPackage == "" && s.layout == "" && len(s.debs) == 0 }
+func (s *source) isKnown() bool {
+	return s.goPackage == "" && s.layout == "" && s.archive == "" && len(s.debs) == 0
+}
 
 // addPackages takes further arguments as Debian packages, where there are some.
 func (s *source) addPackages(names []string) error {
@@ -80,7 +85,7 @@ func (s *source) addPackages(names []string) error {
 		return nil
 	}
 	if len(s.debs) == 0 {
-		return fmt.Errorf("unexpected arguments %v: beside --go and --oci there is one image", names)
+		return fmt.Errorf("unexpected arguments %v: beside --go, --oci and --archive there is one image", names)
 	}
 	s.debs = append(s.debs, names...)
 	return nil
@@ -131,6 +136,9 @@ func (s *source) build(ctx context.Context, ref string, say func(string)) (v1.Im
 			return nil, err
 		}
 		return images.FromGo(ctx, images.GoOptions{Dir: s.goPackage, Package: ".", Padding: padding, PaddingSeed: ref})
+	}
+	if s.archive != "" {
+		return images.FromArchive(s.archive)
 	}
 	cache, err := cacheDir()
 	if err != nil {
