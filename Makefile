@@ -17,13 +17,16 @@ BENCH_FLAGS ?=# flags for the measurement, e.g. --service
 BENCH_FOREIGN ?=# beside how many pods that are not opted in make bench measures a manager at rest
 BENCH ?= .# which benchmarks make bench-go runs
 VERSION ?=# what make build calls itself, instead of what git says; what make release makes
+IMAGE ?= insitu-dev/insitu:dev# the name of the image that make image makes
+ARCH ?=# the architecture of the nodes that are to run it, if it is not that of this machine
+PUSH ?=# 1: make image pushes it instead of writing an archive
 RELEASE_DIR ?= .out/release# where make release leaves a release
 RELEASE_FLAGS ?=# flags for the release, e.g. --allow-dirty
 CGO_ENABLED ?= 0# 1 with TEST_FLAGS=-race: needs a C compiler
 
 export LAB_DIR E2E_FLAGS TEST_FLAGS KEEP_LAB BENCH_PODS BENCH_KINDS BENCH_CHANGES BENCH_FLAGS BENCH_FOREIGN CGO_ENABLED
 # Recipes read these in the environment: in their text, a version with a quote would be a command.
-export VERSION RELEASE_DIR RELEASE_FLAGS
+export VERSION RELEASE_DIR RELEASE_FLAGS IMAGE ARCH
 
 # As hack/env.sh: this checkout as it is, without a workspace or a vendor folder.
 export GOWORK := off
@@ -59,6 +62,10 @@ test: ## Run at least one test of everything, on every real component: what ever
 .PHONY: test-all
 test-all: ## Run everything, with more seeds, planted bugs and the oldest Kubernetes: takes hours, every night. RESUME=1 goes on after a run that ended early
 	@LEVEL=all RESUME=$(RESUME) hack/test $(suites) docs lint floor seeds mutants
+
+.PHONY: pictures
+pictures: ## Make the pictures of README.md again, from a lab of its own (needs Linux and root)
+	@hack/pictures
 
 .PHONY: test-times
 test-times: ## List the slowest tests of the last run, and write its table into CONTRIBUTING.md
@@ -172,6 +179,10 @@ tidy: ## Give each dependency one version in all go.mod files, and tidy them
 .PHONY: build
 build: ## Build the binaries into bin/
 	version=$${VERSION:-$$(git describe --tags --always --dirty)} && go build -ldflags "-s -w -X main.version=$$version" -o bin/ ./cmd/...
+
+.PHONY: image
+image: ## Make the manager's image IMAGE for the nodes' ARCH, as .out/image.tar; PUSH=1 pushes it instead
+	@go run -C hack/release . image --name "$$IMAGE" $(if $(ARCH),--arch "$$ARCH") $(if $(PUSH),--push)
 
 .PHONY: release
 release: ## Make all that a release consists of, as a dry run: nothing is published
