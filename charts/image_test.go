@@ -21,8 +21,10 @@ func released(t *testing.T, image string) string {
 	chart := filepath.Join(t.TempDir(), "insitu")
 	g.Expect(os.CopyFS(chart, os.DirFS("insitu"))).To(Succeed())
 	text := readFile(t, "insitu/Chart.yaml")
-	g.Expect(text).NotTo(ContainSubstring("annotations:"), "add it there")
-	g.Expect(os.WriteFile(filepath.Join(chart, "Chart.yaml"), []byte(text+"annotations:\n  insitu.dev/image: "+image+"\n"), 0o600)).To(Succeed())
+	text, tail, hasAnnotations := strings.Cut(text, "\nannotations:\n")
+	g.Expect(hasAnnotations).To(BeTrue())
+	text += "\nannotations:\n  insitu.dev/image: " + image + "\n" + tail
+	g.Expect(os.WriteFile(filepath.Join(chart, "Chart.yaml"), []byte(text), 0o600)).To(Succeed())
 
 	return chart
 }
