@@ -15,7 +15,7 @@ import (
 // unexecuted are the pages without a command that is run, and why. A page that is in
 // neither group, or in both, fails the tests.
 var unexecuted = map[string]string{
-	"README.md":                      "shows the demo, whose output its own test compares; docs/quickstart.md is what a reader runs",
+	"README.md":                      "shows what docs/native.md runs",
 	"docs/README.md":                 "is an index",
 	"docs/alerts.md":                 "needs Prometheus and a person on call: test/monitoring and test/e2e run its alerts and its board",
 	"docs/any-state-any-revision.md": "is the result of the simulation, written by its test",
@@ -29,6 +29,7 @@ var unexecuted = map[string]string{
 	"docs/performance.md":            "its commands take minutes and a lab of their own: test/bench",
 	"docs/release.md":                "needs a release; hack/release has tests",
 	"docs/reasons.md":                "is generated from the code",
+	"docs/versions.md":               "says what stays; test/install upgrades and rolls back",
 	"docs/values.md":                 "is generated from the chart; docs/install.md has its commands",
 }
 
