@@ -424,6 +424,9 @@ func (p *planner) block(v *view, state State, reason, message string) {
 	if p.workload.Ordered && v.Pod.DeletionTimestamp != nil {
 		message += "; podManagementPolicy OrderedReady: no other pod is deleted, and none after it created, before it is gone"
 	}
+	if v.Step.OnRequest {
+		message += ForRequest(v.observed.request.Name)
+	}
 	p.plan.Blockers = append(p.plan.Blockers, Blocker{
 		Pod: v.Pod, State: state, Reason: reason, Message: message, Since: v.Step.Since, Denied: v.Step.Denied,
 	})

@@ -80,9 +80,15 @@ func recordRequest(state *appsv1beta1.InPlaceUpdateState, o *observed, change Ch
 }
 
 // requestName names the request of the pod, for messages.
-func (o *observed) requestName() string {
-	return appsv1beta1.ContainerRecreateRequestKind.Kind + " " + o.request.Name
+func (o *observed) requestName() string { return nameOfRequest(o.request.Name) }
+
+func nameOfRequest(name string) string {
+	return appsv1beta1.ContainerRecreateRequestKind.Kind + " " + name
 }
+
+// ForRequest is what the message of a Blocker ends with, if its pod is restarted for the
+// ContainerRecreateRequest of a name.
+func ForRequest(name string) string { return "; it is restarted for " + nameOfRequest(name) }
 
 // requestedChanges returns how the containers are restarted that are to be now: all that are
 // requested or, one after the other, the first of them. Why none is, is in the Refusal.

@@ -202,7 +202,8 @@ func TestRequestsWaitForTheirTurn(t *testing.T) {
 	w := Workload{Target: target, Replicas: 2, MaxUnavailable: 1, Pods: []PodFacts{facts, other}, Stopped: true}
 
 	g.Expect(MakePlan(w, after(0)).Moves).To(BeEmpty())
-	g.Expect(MakePlan(w, after(0)).Blockers).To(ContainElement(And(HaveField("Pod.Name", facts.Pod.Name), HaveField("Reason", ReasonBudget))))
+	g.Expect(MakePlan(w, after(0)).Blockers).To(ContainElement(And(HaveField("Pod.Name", facts.Pod.Name), HaveField("Reason", ReasonBudget),
+		HaveField("Message", HaveSuffix("; it is restarted for ContainerRecreateRequest again")))))
 	w.MaxUnavailable = 2
 	g.Expect(MakePlan(w, after(0)).Moves).To(ConsistOf(HaveField("Pod.Name", facts.Pod.Name)))
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -282,6 +283,7 @@ func (r *Reconciler) advance(ctx context.Context, one *request, pod *corev1.Pod,
 	}
 	waits, err := r.carryOut(ctx, one, pod, requeue)
 	requeue.Within(recheckPeriod)
+	waits = strings.TrimSuffix(waits, inplace.ForRequest(one.Name))
 	if len(p.toBeRestarted()) == 0 {
 		waits = ""
 	}

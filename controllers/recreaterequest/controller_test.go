@@ -54,6 +54,14 @@ func TestARequest(t *testing.T) {
 	w.expectRest()
 }
 
+// A request says what its pod waits for, and not that it is waited for by itself.
+func TestAWaitingRequestSaysForWhat(t *testing.T) {
+	w := newWorld(t, gated(podOfTwo()))
+	w.add("again", "{podName: web-0, containers: [{name: side}], strategy: {unreadyGracePeriodSeconds: 30}}")
+	w.run(10)
+	w.Expect(w.one("again").Status.Message).To(Equal("out of service for 30s before it is changed"))
+}
+
 // A request that is complete is counted once, by whether all of its containers were restarted.
 func TestRequestsAreCounted(t *testing.T) {
 	w, metrics := newWorld(t, podOfTwo()), executor.NewMetrics()
