@@ -7,6 +7,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/inplace"
 	"github.com/insitu-dev/insitu/test/builders"
+	"github.com/insitu-dev/insitu/test/observe"
 	"github.com/insitu-dev/insitu/test/short"
 )
 
@@ -119,4 +121,70 @@ var _ = Describe("An image that is pulled before", func() {
 		expectInPlace(before, pods(ctx, set), 1)
 		Expect(images(pods(ctx, set))).To(HaveEach(image))
 	})
+
+	It("waits in service while a secret is wrong, goes back, and goes on when the secret is right", func(ctx context.Context) {
+		image := "private/sleeper:" + namespace
+		lab(ctx, "load", image, "--go", "../lab/images/sleeper", "--padding", "1Mi")
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "registry"}, Type: corev1.SecretTypeDockerConfigJson}
+		secret.Data = map[string][]byte{corev1.DockerConfigJsonKey: passwordOf("wrong")}
+		Expect(api.Create(ctx, secret)).To(Succeed())
+		set := create(ctx, builders.StatefulSet(namespace, "sample", sleeperV1).Replicas(2).With(func(s *appsv1beta1.StatefulSet) {
+			s.Spec.Template.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: secret.Name}}
+		}))
+		before := pods(ctx, set)
+
+		setImage(ctx, set, image)
+		expectNotPullable(ctx, set, before, sleeperV1)
+
+		By("back")
+		setImage(ctx, set, sleeperV1)
+		waitSettled(ctx, set)
+		expectInPlace(before, pods(ctx, set), 0)
+
+		By("forth, with the right secret after a while")
+		setImage(ctx, set, image)
+		expectNotPullable(ctx, set, before, sleeperV1)
+		secret.Data[corev1.DockerConfigJsonKey] = passwordOf("open-sesame")
+		Expect(api.Update(ctx, secret)).To(Succeed())
+		waitSettled(ctx, set)
+		expectInPlace(before, pods(ctx, set), 1)
+	})
+
+	It("waits in service while the registry is down, and goes on when it is back", Serial, func(ctx context.Context) {
+		set := create(ctx, builders.StatefulSet(namespace, "sample", sleeperV1).Replicas(2))
+		before := pods(ctx, set)
+		image := "insitu-dev/sleeper:" + namespace
+		lab(ctx, "load", image, "--go", "../lab/images/sleeper", "--padding", "1Mi")
+
+		DeferCleanup(func(ctx context.Context) { lab(ctx, "bandwidth", "full") })
+		lab(ctx, "bandwidth", "off")
+		setImage(ctx, set, image)
+		expectNotPullable(ctx, set, before, sleeperV1)
+
+		lab(ctx, "bandwidth", "full")
+		waitSettled(ctx, set)
+		expectInPlace(before, pods(ctx, set), 1)
+	})
 })
+
+// passwordOf is a Docker configuration with a password for docker.io, whose mirror the lab's registry is.
+func passwordOf(password string) []byte {
+	return fmt.Appendf(nil, `{"auths": {"https://index.docker.io/v1/": {"username": "reader", "password": %q}}}`, password)
+}
+
+// expectNotPullable waits until a set says that its image cannot be pulled, and expects all pods to
+// serve the one that they have for a while.
+func expectNotPullable(ctx context.Context, set *appsv1beta1.StatefulSet, before []observe.Pod, image string) {
+	GinkgoHelper()
+	eventually(ctx, set, func(g Gomega, set *appsv1beta1.StatefulSet) {
+		g.Expect(set.Status.Blockers).To(ContainElement(HaveField("Reason", inplace.ReasonImageNotPullable)))
+	})
+	Consistently(ctx, func(g Gomega, ctx context.Context) {
+		found := pods(ctx, set)
+		g.Expect(observe.Differences(before, found, 0)).To(BeEmpty())
+		for _, pod := range found {
+			g.Expect(pod.Ready).To(BeTrue(), pod.Name)
+			g.Expect(pod.Image).To(Equal(image))
+		}
+	}).WithTimeout(5 * time.Second).Should(Succeed())
+}

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/google/go-containerregistry/pkg/registry"
 )
@@ -22,11 +23,11 @@ const maxManifestBytes = 4 << 20
 
 // NewRegistry returns an image registry that keeps everything in dir: what was
 // pushed before is served again after a restart. It is meant for
-// http.Serve on the loopback interface; there is no authentication. SetBandwidth says how
-// fast it is, until it is started again.
+// http.Serve on the loopback interface; there is no authentication, but for images under
+// PrivatePrefix. SetBandwidth says how fast it is, until it is started again.
 //
 // containerd may use it as the mirror of docker.io. The query `ns=docker.io`
-// that containerd then adds is ignored, as there is only one namespace.
+// that containerd then adds tells nodes from others; there is only one namespace.
 func NewRegistry(dir string) (http.Handler, error) {
 	blobs := filepath.Join(dir, "blobs")
 	if err := os.MkdirAll(blobs, 0o755); err != nil {
@@ -43,7 +44,28 @@ func NewRegistry(dir string) (http.Handler, error) {
 	if err := store.replay(served); err != nil {
 		return nil, fmt.Errorf("restore registry: %w", err)
 	}
-	return &limited{served: persistent{served: served, store: store}, file: bandwidthFile(dir)}, nil
+	return &limited{served: private{persistent{served: served, store: store}}, file: bandwidthFile(dir)}, nil
+}
+
+// Nodes get images whose names begin with PrivatePrefix only as PrivateUser with PrivatePassword.
+const (
+	PrivatePrefix   = "private/"
+	PrivateUser     = "reader"
+	PrivatePassword = "open-sesame"
+)
+
+// private passes on what nodes ask of private images only with the password.
+type private struct{ served http.Handler }
+
+func (p private) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	isNode := req.URL.Query().Has("ns")
+	user, password, _ := req.BasicAuth()
+	if isNode && strings.HasPrefix(req.URL.Path, "/v2/"+PrivatePrefix) && (user != PrivateUser || password != PrivatePassword) {
+		w.Header().Set("WWW-Authenticate", `Basic realm="lab"`)
+		http.Error(w, "wrong user or password", http.StatusUnauthorized)
+		return
+	}
+	p.served.ServeHTTP(w, req)
 }
 
 // persistent passes requests on to a registry that keeps manifests in memory

@@ -148,6 +148,33 @@ func TestRegistryAnswersAsAMirror(t *testing.T) {
 	}
 }
 
+// Nodes, which say whose mirror they ask, get private images with the password only.
+func TestRegistryKeepsPrivateImagesFromNodes(t *testing.T) {
+	g := NewWithT(t)
+	url, _ := serve(t, t.TempDir())
+	g.Expect(Load(t.Context(), url, "private/app:1", anImage(t))).To(Succeed())
+	g.Expect(Load(t.Context(), url, "insitu-dev/app:1", anImage(t))).To(Succeed())
+	for _, asked := range []struct {
+		path, user, password string
+		want                 int
+	}{
+		{"/v2/private/app/manifests/1?ns=docker.io", "", "", http.StatusUnauthorized},
+		{"/v2/private/app/manifests/1?ns=docker.io", PrivateUser, "wrong", http.StatusUnauthorized},
+		{"/v2/private/app/manifests/1?ns=docker.io", PrivateUser, PrivatePassword, http.StatusOK},
+		{"/v2/insitu-dev/app/manifests/1?ns=docker.io", "", "", http.StatusOK},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+asked.path, http.NoBody)
+		g.Expect(err).NotTo(HaveOccurred())
+		if asked.user != "" {
+			req.SetBasicAuth(asked.user, asked.password)
+		}
+		answer, err := http.DefaultClient.Do(req)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(answer.Body.Close()).To(Succeed())
+		g.Expect(answer.StatusCode).To(Equal(asked.want), "%+v", asked)
+	}
+}
+
 func TestRegistryRefusesABrokenFolder(t *testing.T) {
 	g := NewWithT(t)
 	dir := t.TempDir()
