@@ -25,7 +25,9 @@ func TestAuditPolicyNotesAllThatTheOperatorAsksFor(t *testing.T) {
 		operator, others                   auditinternal.Level
 	}{
 		{"patch", "", "pods", "status", auditinternal.LevelRequest, auditinternal.LevelRequest},
-		{"patch", "apps.kruise.io", "statefulsets", "status", auditinternal.LevelMetadata, auditinternal.LevelMetadata},
+		{"patch", "apps.kruise.io", "statefulsets", "status", auditinternal.LevelRequest, auditinternal.LevelRequest},
+		{"create", "apps.kruise.io", "containerrecreaterequests", "", auditinternal.LevelRequest, auditinternal.LevelRequest},
+		{"patch", "apps", "deployments", "", auditinternal.LevelMetadata, auditinternal.LevelMetadata},
 		{"watch", "", "pods", "", auditinternal.LevelMetadata, auditinternal.LevelNone},
 		{"create", "events.k8s.io", "events", "", auditinternal.LevelMetadata, auditinternal.LevelNone},
 		{"update", "coordination.k8s.io", "leases", "", auditinternal.LevelMetadata, auditinternal.LevelNone},

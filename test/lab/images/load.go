@@ -96,6 +96,37 @@ func LoadAll(ctx context.Context, registryURL string, set []Named) error {
 	return nil
 }
 
+// Alias gives an image that the registry has a second name.
+func Alias(ctx context.Context, registryURL, ref, other string) error {
+	from, err := address(registryURL, ref)
+	if err != nil {
+		return err
+	}
+	to, err := address(registryURL, other)
+	if err != nil {
+		return err
+	}
+	found, err := remote.Get(from, remote.WithContext(ctx))
+	if err != nil {
+		return fmt.Errorf("read image %s of %s: %w", ref, registryURL, err)
+	}
+	if found.MediaType.IsIndex() {
+		var index v1.ImageIndex
+		if index, err = found.ImageIndex(); err == nil {
+			err = remote.WriteIndex(to, index, remote.WithContext(ctx))
+		}
+	} else {
+		var image v1.Image
+		if image, err = found.Image(); err == nil {
+			err = remote.Write(to, image, remote.WithContext(ctx))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("push image %s as %s: %w", ref, other, err)
+	}
+	return nil
+}
+
 // Digest returns the digest ("sha256:...") that the registry serves ref with.
 // Unlike in Load, ref may be by digest; then that image must be there.
 func Digest(ctx context.Context, registryURL, ref string) (string, error) {

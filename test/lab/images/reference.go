@@ -13,16 +13,13 @@ import (
 const PauseRef = "insitu-dev/pause:v1"
 
 // canonical returns the repository and tag that the lab's registry knows an
-// image by: "nginx" gives "library/nginx" and "latest". A digest is refused,
-// since nothing can be pushed under a digest that it may not have, and so is
-// any registry but docker.io, because the lab mirrors no other.
+// image by: "nginx" gives "library/nginx" and "latest". The registry of the name does not
+// count: the lab's is the mirror of all, so quay.io/a/b and ghcr.io/a/b are one image. A digest
+// is refused, since nothing can be pushed under a digest that it may not have.
 func canonical(ref string) (repository, tag string, err error) {
 	parsed, err := name.NewTag(ref)
 	if err != nil {
-		return "", "", fmt.Errorf("read image reference %q: want [docker.io/]repository[:tag]: %w", ref, err)
-	}
-	if registry := parsed.RegistryStr(); registry != name.DefaultRegistry {
-		return "", "", fmt.Errorf("read image reference %q: registry %s is not served, only docker.io is", ref, registry)
+		return "", "", fmt.Errorf("read image reference %q: want [registry/]repository[:tag]: %w", ref, err)
 	}
 	return parsed.RepositoryStr(), parsed.TagStr(), nil
 }
@@ -34,9 +31,5 @@ func canonicalReference(ref string) (repository, target string, err error) {
 	if err != nil {
 		return "", "", fmt.Errorf("read image reference %q: %w", ref, err)
 	}
-	context := parsed.Context()
-	if registry := context.RegistryStr(); registry != name.DefaultRegistry {
-		return "", "", fmt.Errorf("read image reference %q: registry %s is not served, only docker.io is", ref, registry)
-	}
-	return context.RepositoryStr(), parsed.Identifier(), nil
+	return parsed.Context().RepositoryStr(), parsed.Identifier(), nil
 }

@@ -198,6 +198,24 @@ func TestRegistryRefusesAManifestThatIsTooLarge(t *testing.T) {
 	g.Expect(response.StatusCode).To(Equal(http.StatusRequestEntityTooLarge))
 }
 
+// The lab's registry is the mirror of every other one: names of all are served, and an image can
+// have several.
+func TestImagesOfAnyRegistry(t *testing.T) {
+	g := NewWithT(t)
+	url, _ := serve(t, t.TempDir())
+	image := anImage(t)
+	g.Expect(Load(t.Context(), url, "quay.io/coreos/etcd:v3", image)).To(Succeed())
+	g.Expect(Digest(t.Context(), url, "quay.io/coreos/etcd:v3")).To(Equal(digestOf(t, image)))
+	response, err := http.Head(url + "/v2/coreos/etcd/manifests/v3?ns=quay.io")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(response.Body.Close()).To(Succeed())
+	g.Expect(response.StatusCode).To(Equal(http.StatusOK))
+
+	g.Expect(Alias(t.Context(), url, "quay.io/coreos/etcd:v3", "registry.example.com:5000/etcd:new")).To(Succeed())
+	g.Expect(Digest(t.Context(), url, "registry.example.com:5000/etcd:new")).To(Equal(digestOf(t, image)))
+	g.Expect(Alias(t.Context(), url, "quay.io/coreos/none:v3", "a:1")).To(MatchError(ContainSubstring("read image quay.io/coreos/none:v3")))
+}
+
 func TestLoadNamesWhatIsWrong(t *testing.T) {
 	url, _ := serve(t, t.TempDir())
 	for name, test := range map[string]struct {
@@ -206,8 +224,7 @@ func TestLoadNamesWhatIsWrong(t *testing.T) {
 	}{
 		"capital letters": {url, "Nginx:alpine", `read image reference "Nginx:alpine"`},
 		"no repository":   {url, ":alpine", `read image reference ":alpine"`},
-		"digest":          {url, "nginx@sha256:" + strings.Repeat("0", 64), "want [docker.io/]repository[:tag]"},
-		"other registry":  {url, "quay.io/coreos/etcd:v3", "registry quay.io is not served, only docker.io is"},
+		"digest":          {url, "nginx@sha256:" + strings.Repeat("0", 64), "want [registry/]repository[:tag]"},
 		"no scheme":       {"127.0.0.1:5000", "nginx", `read registry "127.0.0.1:5000": want a URL`},
 		"none there":      {"http://127.0.0.1:1", "nginx", "push image nginx to http://127.0.0.1:1"},
 	} {

@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -23,6 +25,9 @@ type source struct {
 	entrypoint []string
 	layout     string
 	archive    string
+	// also are further names of the image; files are added to an image from Debian packages, each
+	// as HERE:THERE.
+	also, files []string
 	// padding is how many bytes are added to an image from a Go program.
 	padding string
 }
@@ -33,11 +38,14 @@ func newLoad(opts *options) *cobra.Command {
 		Use:   "load IMAGE --go FOLDER | IMAGE --deb PACKAGE... | IMAGE --oci FOLDER | IMAGE --archive FILE | IMAGE...",
 		Short: "Make an image and put it into the lab's registry",
 		Long: "Make an image from a Go program or from Debian packages, or take one from an OCI image layout or an archive, and put it into the lab's registry.\n" +
-			"Pods then use it under the same name, such as \"insitu-dev/insitu:dev\".\n" +
+			"Pods then use it under the same name, such as \"insitu-dev/insitu:dev\" or \"quay.io/you/app:1\":\n" +
+			"the lab's registry is the mirror of every other one.\n" +
 			"Without a source, images are those that the lab knows but does not serve until they are asked for:\n  " +
 			strings.Join(images.ExtraRefs(), "\n  "),
 		Example: "  lab load insitu-dev/insitu:dev --go ./cmd/insitu\n" +
 			"  lab load memcached:1 --deb memcached --entrypoint memcached,-u,nobody\n" +
+			"  lab load redis:alpine --also quay.io/you/cache:1\n" +
+			"  lab load you/tool:1 --deb bash --file tool.sh:/usr/local/bin/tool --entrypoint tool\n" +
 			"  lab load insitu-dev/insitu:1.2.3 --oci .out/release/image\n" +
 			"  lab load insitu-dev/insitu:dev --archive .out/image.tar\n" +
 			"  lab load redis:alpine redis:latest",
@@ -47,31 +55,78 @@ func newLoad(opts *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := from.addPackages(args[1:]); err != nil {
-				return err
-			}
-			if from.padding != "" && from.goPackage == "" {
-				return errors.New("found --padding without --go: accepted is an image from a Go program")
-			}
-			say := narrator(command)
-			for _, ref := range from.refs(args) {
-				digest, err := from.load(command.Context(), lab.Registry(), ref, say)
-				if err != nil {
-					return err
-				}
-				say(fmt.Sprintf("%s is served, %s", ref, digest))
-			}
-			return nil
+			return from.loadAll(command.Context(), lab.Registry(), args, narrator(command))
 		},
 	}
 	command.Flags().StringVar(&from.goPackage, "go", "", "folder of a Go main package")
 	command.Flags().StringVar(&from.padding, "padding", "", "bytes that are added to an image from a Go program, such as 300Mi: others for each name")
 	command.Flags().StringSliceVar(&from.debs, "deb", nil, "Debian packages")
 	command.Flags().StringSliceVar(&from.entrypoint, "entrypoint", nil, "program and arguments of an image from Debian packages; without it pods give a command")
+	command.Flags().StringSliceVar(&from.files, "file", nil, "files to add to an image from Debian packages, each as HERE:THERE, with the permissions that it has here")
+	command.Flags().StringSliceVar(&from.also, "also", nil, "further names of the image")
 	command.Flags().StringVar(&from.layout, "oci", "", "folder of an OCI image layout, as make release makes")
 	command.Flags().StringVar(&from.archive, "archive", "", "file with one image, as make image and docker save make")
 	command.MarkFlagsMutuallyExclusive("go", "deb", "oci", "archive")
 	return command
+}
+
+// loadAll puts the images of the arguments into a registry, and says so.
+func (s *source) loadAll(ctx context.Context, registry string, args []string, say func(string)) error {
+	if err := s.addPackages(args[1:]); err != nil {
+		return err
+	}
+	if err := s.check(args); err != nil {
+		return err
+	}
+	for _, ref := range s.refs(args) {
+		digest, err := s.load(ctx, registry, ref, say)
+		if err != nil {
+			return err
+		}
+		say(fmt.Sprintf("%s is served, %s", ref, digest))
+		for _, other := range s.also {
+			if err := images.Alias(ctx, registry, ref, other); err != nil {
+				return err
+			}
+			say(fmt.Sprintf("%s is served, the same", other))
+		}
+	}
+	return nil
+}
+
+// check refuses flags that do not go together.
+func (s *source) check(args []string) error {
+	switch {
+	case s.padding != "" && s.goPackage == "":
+		return errors.New("found --padding without --go: accepted is an image from a Go program")
+	case len(s.files) > 0 && len(s.debs) == 0:
+		return errors.New("found --file without --deb: accepted is an image from Debian packages")
+	case len(s.also) > 0 && len(s.refs(args)) > 1:
+		return fmt.Errorf("found --also with the images %v: accepted is one", s.refs(args))
+	default:
+		return nil
+	}
+}
+
+// added reads the files that are added to an image.
+func (s *source) added() ([]images.File, error) {
+	var added []images.File
+	for _, file := range s.files {
+		here, there, isPair := strings.Cut(file, ":")
+		if !isPair || !path.IsAbs(there) {
+			return nil, fmt.Errorf("flag --file: found %q, accepted is HERE:THERE, where THERE is a path from the root of the image", file)
+		}
+		content, err := os.ReadFile(here)
+		if err != nil {
+			return nil, fmt.Errorf("read a file for the image: %w", err)
+		}
+		info, err := os.Stat(here)
+		if err != nil {
+			return nil, fmt.Errorf("read a file for the image: %w", err)
+		}
+		added = append(added, images.File{Path: there, Mode: info.Mode().Perm(), Content: content})
+	}
+	return added, nil
 }
 
 // isKnown tells whether the lab knows itself how to make the image.
@@ -148,8 +203,13 @@ func (s *source) build(ctx context.Context, ref string, say func(string)) (v1.Im
 		named, err := images.BuildExtra(ctx, images.SetOptions{CacheDir: cache, Progress: say}, ref)
 		return named.Image, err
 	}
+	added, err := s.added()
+	if err != nil {
+		return nil, err
+	}
 	return images.FromDeb(ctx, images.DebOptions{
 		Packages: s.debs,
+		Files:    added,
 		CacheDir: cache,
 		Config:   images.Config{Entrypoint: s.entrypoint},
 	})

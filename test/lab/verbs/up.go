@@ -4,12 +4,18 @@
 package verbs
 
 import (
+	"cmp"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/insitu-dev/insitu/test/lab/cluster"
 )
+
+// calledAs is the variable that says how the user called the lab: it is a script that runs this
+// program.
+const calledAs = "INSITU_LAB_CALLED_AS"
 
 func newUp(opts *options) *cobra.Command {
 	spec := cluster.DefaultSpec
@@ -48,7 +54,7 @@ func up(command *cobra.Command, opts *options, wanted cluster.UpOptions) error {
 	if err != nil {
 		return fmt.Errorf("bring up a lab: %w", err)
 	}
-	command.Printf("\nUse it:    export KUBECONFIG=%s\nTake down: %s down --dir %s\n", lab.Kubeconfig(), command.Root().Name(), opts.dir)
+	command.Printf("\nUse it:    export KUBECONFIG=%s\nTake down: %s down --dir %s\n", lab.Kubeconfig(), cmp.Or(os.Getenv(calledAs), command.Root().Name()), opts.dir)
 	return nil
 }
 
