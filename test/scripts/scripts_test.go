@@ -50,6 +50,31 @@ func TestCompileTellsAndBuilds(t *testing.T) {
 	g.Expect(string(said)).To(Equal(folder + "\n"))
 }
 
+// TestCompileThatDownloads: what go downloads is counted, in one line; an error is told without it.
+func TestCompileThatDownloads(t *testing.T) {
+	g := NewWithT(t)
+	const fake = `go() {
+		for m in 1 2 3; do echo "go: downloading example.com/m$m v1.0.0" >&2; done
+		case $1 in list) [[ $* != *-deps* ]] || echo fmt ;; build) echo fmt >&2; touch "$1/greeting" 2>/dev/null || true ;; esac
+		[[ -z ${broken:-} ]] || { echo "go: example.com/m4: no such module" >&2; return 1; }
+	}; `
+	output, _, err := source(t, "compile.sh", fake+`compile "the greeting" "$1" "$1/greeting" .; ls "$TMPDIR"`, hello)
+	g.Expect(err).NotTo(HaveOccurred(), output)
+	g.Expect(output).To(MatchRegexp(`^Downloaded 3 modules for the greeting in \d+ s\nBuilding the greeting: 1 package to compile\nBuilt the greeting in \d+ s\n$`))
+
+	output, _, err = source(t, "compile.sh", fake+`broken=1; compile "the greeting" "$1" "$1/greeting" .`, hello)
+	g.Expect(err).To(HaveOccurred())
+	g.Expect(output).To(Equal("go: example.com/m4: no such module\nthe greeting cannot be built.\n"))
+}
+
+func TestBar(t *testing.T) {
+	g := NewWithT(t)
+	output, _, err := source(t, "compile.sh", `for i in 0 5 10 11; do bar $i 10; echo; done; bar 0 0`, hello)
+	g.Expect(err).NotTo(HaveOccurred(), output)
+	g.Expect(output).To(Equal("[..............................] \n[###############...............] \n" +
+		"[##############################] \n[##############################] \n[##############################] "))
+}
+
 // TestCompileWithoutTarget: the packages that a program imports are compiled, the program
 // is not; the second time there is nothing to say.
 func TestCompileWithoutTarget(t *testing.T) {
