@@ -65,7 +65,7 @@ func NewMetrics() *Metrics {
 		}, []string{"kind", "result"}),
 		pulling: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "insitu_image_pull_duration_seconds", Buckets: pullBuckets,
-			Help: "How long it took until images were seen to be on a node, from the first attempt to make a pod that pulls them.",
+			Help: "How long it took until images were seen to be on a node, from the first attempt to make a pod that pulls them; for an ImagePullJob, from the making of the pod that has pulled.",
 		}, []string{"kind"}),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "insitu_container_recreate_requests_total",
@@ -183,7 +183,7 @@ func (e *Executor) count(revision string, move inplace.Move) {
 	case step.Action == inplace.Patch && !isAtRevision, step.Action == inplace.Resize && step.Record != nil && !isAtRevision:
 		e.Metrics.inPlace.Inc()
 	case step.Action != inplace.Recreate, step.Reason == inplace.ReasonSpecifiedDelete, step.Reason == inplace.ReasonEnded:
-	case !isAtRevision, step.Evict, len(step.Claims) > 0:
+	case !isAtRevision, step.Evict, len(step.Claims) > 0, step.Reason == inplace.ReasonClaimTemplatesChanged:
 		e.Metrics.recreated.Inc()
 	}
 }

@@ -45,6 +45,7 @@ func TestUpdatesAreCounted(t *testing.T) {
 		"a recreation":              {"a", inplace.Step{Action: inplace.Recreate, Reason: inplace.ReasonFieldImmutable}, wayRecreate},
 		"one for sizes":             {"b", inplace.Step{Action: inplace.Recreate, Reason: inplace.ReasonResizeInfeasible, Evict: true}, wayRecreate},
 		"one for claims":            {"b", inplace.Step{Action: inplace.Recreate, Reason: volumes.ReasonVolumeInUse, Claims: volumes.Claims{{}}}, wayRecreate},
+		"one for a claim it lacks":  {"b", inplace.Step{Action: inplace.Recreate, Reason: inplace.ReasonClaimTemplatesChanged}, wayRecreate},
 		"one that a user asked for": {"a", inplace.Step{Action: inplace.Recreate, Reason: inplace.ReasonSpecifiedDelete}, ""},
 		"one of a pod that ended":   {"a", inplace.Step{Action: inplace.Recreate, Reason: inplace.ReasonEnded}, ""},
 	} {

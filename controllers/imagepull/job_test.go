@@ -83,7 +83,7 @@ func TestPullsAreCounted(t *testing.T) {
 			}
 			if histogram := metric.GetHistogram(); histogram != nil {
 				counts["times"] = float64(histogram.GetSampleCount())
-				w.Expect(histogram.GetSampleSum()).To(BeNumerically("~", 2, 2), "seconds")
+				w.Expect(histogram.GetSampleSum()).To(And(BeNumerically(">", 0), BeNumerically("<", 10)), "seconds")
 			}
 		}
 	}
