@@ -182,7 +182,7 @@ build: ## Build the binaries into bin/
 
 .PHONY: image
 image: ## Make the manager's image IMAGE for the nodes' ARCH, as .out/image.tar; PUSH=1 pushes it instead
-	@go run -C hack/release . image --name "$$IMAGE" $(if $(ARCH),--arch "$$ARCH") $(if $(PUSH),--push)
+	@go run -C hack/release . image --name "$$IMAGE" $(if $(ARCH),--arch "$$ARCH") $(if $(filter 1,$(PUSH)),--push)
 
 .PHONY: release
 release: ## Make all that a release consists of, as a dry run: nothing is published

@@ -14,8 +14,8 @@ compile() {
     what=$1 folder=$2 target=$3 package=$4 began=$SECONDS
     arguments=(-C "$folder" "${@:5}")
     packages=("$package")
-    log=$(mktemp) found=$(mktemp)
-    trap 'rm -f "$log" "$found"' EXIT
+    log=$(mktemp) found=$(mktemp) worker=
+    trap 'kill $worker 2>/dev/null || true; rm -f "$log" "$found"' EXIT
     if [[ -z $target ]]; then
       packages_of "${arguments[@]}" -f '{{join .Imports "\n"}}' "$package" || exit 1
       mapfile -t packages <"$found"
@@ -26,10 +26,10 @@ compile() {
     [[ -z $target ]] || arguments+=(-o "$target")
     say "Building $what: $total package$( ((total == 1)) || echo s) to compile$(duration "$total")"
     go build "${arguments[@]}" -v "${packages[@]}" 2>"$log" &
-    builder=$!
-    trap 'kill "$builder" 2>/dev/null || true; rm -f ${target:+"$target"} "$log" "$found"' EXIT
-    report_progress "$builder" "$log" "$total"
-    if ! wait "$builder"; then
+    worker=$!
+    trap 'kill $worker 2>/dev/null || true; rm -f ${target:+"$target"} "$log" "$found"' EXIT
+    report_progress "$worker" "$log" "$total"
+    if ! wait "$worker"; then
       grep -v -e '^[a-zA-Z0-9._/~-]*$' -e '^go: downloading ' "$log" >&2 || true
       say "$what cannot be built."
       exit 1
@@ -42,11 +42,11 @@ compile() {
 # packages_of ARGUMENT... writes what go list prints into the file found of a build. Modules that
 # it downloads are counted, not listed.
 packages_of() {
-  local lister downloaded began=$SECONDS
+  local downloaded began=$SECONDS
   go list "$@" >"$found" 2>"$log" &
-  lister=$!
-  report_progress "$lister" "$log" ""
-  if ! wait "$lister"; then
+  worker=$!
+  report_progress "$worker" "$log" ""
+  if ! wait "$worker"; then
     grep -v '^go: downloading ' "$log" >&2 || true
     say "$what cannot be built."
     return 1

@@ -31,6 +31,9 @@ func runImage(ctx context.Context, args []string, output io.Writer) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
+	if *arch != "amd64" && *arch != "arm64" {
+		return fmt.Errorf("flag --arch: found %q, accepted are amd64 and arm64", *arch)
+	}
 	folder, err := enter(*root)
 	if err != nil {
 		return err

@@ -344,6 +344,7 @@ func TestVerbs(t *testing.T) {
 	for _, args := range [][]string{nil, {"publish"}} {
 		g.Expect(run(t.Context(), args, io.Discard)).To(MatchError("want one of the verbs make, push, image, licenses"))
 	}
+	g.Expect(run(t.Context(), []string{"image", "--arch", "x86_64"}, io.Discard)).To(MatchError(`flag --arch: found "x86_64", accepted are amd64 and arm64`))
 	// Nothing is pushed that is not what the release names.
 	made := standIn(t, checkout(t, sources(t)))
 	packAll(t, made)

@@ -67,8 +67,12 @@ func TestTheFrontPageIsShort(t *testing.T) {
 	NewWithT(t).Expect(len(strings.Fields(readText(t, "README.md")))).To(BeNumerically("<=", 700))
 }
 
-// localLink is a link or a picture whose target is a file of the repository.
-var localLink = regexp.MustCompile(`(?:\]\(|src(?:set)?=")([^)"#:]+)[)"#]`)
+// localLink is a link or a picture whose target is a file of the repository; blobLink is one by
+// its address.
+var (
+	localLink = regexp.MustCompile(`(?:\]\(|src(?:set)?=")([^)"#:]+)[)"#]`)
+	blobLink  = regexp.MustCompile(`https://github\.com/insitu-dev/insitu/blob/main/([A-Za-z0-9_./-]+)`)
+)
 
 // Files at the root and in the chart link to files that are there, and README.md shows pictures that are.
 func TestLinksOfOtherFiles(t *testing.T) {
@@ -88,6 +92,13 @@ func TestLinksOfOtherFiles(t *testing.T) {
 		}
 	}
 	g.Expect(pictures).To(Equal(4))
+	for _, file := range []string{"charts/insitu/README.md", "charts/insitu/Chart.yaml", ".github/ISSUE_TEMPLATE/config.yml"} {
+		links := blobLink.FindAllStringSubmatch(readText(t, file), -1)
+		g.Expect(links).NotTo(BeEmpty(), file)
+		for _, link := range links {
+			g.Expect(filepath.Join(root, link[1])).To(BeARegularFile(), file)
+		}
+	}
 	_, icon, _ := strings.Cut(readText(t, "charts", "insitu", "Chart.yaml"), "https://raw.githubusercontent.com/insitu-dev/insitu/main/")
 	icon, _, _ = strings.Cut(icon, "\n")
 	g.Expect(filepath.Join(root, icon)).To(BeARegularFile(), "the icon of the chart")
