@@ -338,6 +338,12 @@ func TestMakePlanOfOtherClaimTemplates(t *testing.T) {
 		"a new pod is not made again for what admission took out of it": {
 			pod: updated("p0").Record(appsv1beta1.InPlaceUpdateState{Revision: "a"}), templates: []string{"data"},
 		},
+		"nor when it was restarted since, at the revision that it was created at": {
+			pod: updated("p0").Record(appsv1beta1.InPlaceUpdateState{Revision: "b", CreatedRevision: "b"}), templates: []string{"data"},
+		},
+		"one added, and the pod came from another revision": {
+			pod: updated("p0").Record(appsv1beta1.InPlaceUpdateState{Revision: "b", CreatedRevision: "a"}), templates: []string{"data"}, moves: []string{"Recreate p0"},
+		},
 		"one added, and the pod is kept": {
 			pod: inService("p0"), templates: []string{"data"}, policy: appsv1beta1.InPlaceOnlyPodUpdateStrategyType,
 			blockers: []string{"p0 Stuck ClaimTemplatesChanged"},

@@ -211,6 +211,7 @@ func TestNewStateOfASettledPod(t *testing.T) {
 	pod := builders.Pod("sample-0", "a", alpineImage).Build()
 	state := newState(observedOf(pod, patched), Change{Images: []ImageChange{{Container: "main", To: latestImage}}}, "b", patched)
 	want := record(entry(alpineImage))
+	want.CreatedRevision = "a"
 	g.Expect(*state).To(Equal(want))
 }
 

@@ -64,10 +64,10 @@ func (s *situation) stayAtTarget() *Step {
 
 // isAtTarget reports whether a pod has the revision of the target. One that came to it in place
 // while claims did not follow their templates may lack volumes of it: it has it only when they
-// need not follow. One that was made at it is what the API server made of it.
+// need not follow. One that was created at it is what the API server made of it.
 func (s *situation) isAtTarget() bool {
 	pod := s.facts.Pod
-	return RevisionOf(pod) == s.target.Name && (refuseOtherClaims(pod, *s.target) == nil || !UpdatedInPlace(pod))
+	return RevisionOf(pod) == s.target.Name && (refuseOtherClaims(pod, *s.target) == nil || isAsCreated(pod))
 }
 
 // compare compares the pod with the target, as far as its policy allows a change in

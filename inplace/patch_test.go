@@ -66,7 +66,7 @@ func TestRevisionPatchOfAnImage(t *testing.T) {
 			"labels": {"controller-revision-hash": "b", "tier": null, "zone": "1"},
 			"annotations": {
 				"note": null,
-				"apps.kruise.io/inplace-update-state": "{\"revision\":\"b\",\"updateTimestamp\":\"2026-01-02T12:10:00Z\",\"lastContainerStatuses\":{\"main\":{\"imageID\":\"%s\",\"containerID\":\"containerd://main-1\",\"image\":\"nginx:alpine\"}}}",
+				"apps.kruise.io/inplace-update-state": "{\"revision\":\"b\",\"createdRevision\":\"a\",\"updateTimestamp\":\"2026-01-02T12:10:00Z\",\"lastContainerStatuses\":{\"main\":{\"imageID\":\"%s\",\"containerID\":\"containerd://main-1\",\"image\":\"nginx:alpine\"}}}",
 				"apps.kruise.io/restart-count-before-last-update": "{\"main\":{\"revision\":\"b\",\"restartCount\":0}}",
 				"apps.kruise.io/pod-restart-count-before-last-update": "0"
 			}
@@ -87,7 +87,9 @@ func TestRevisionPatchMerges(t *testing.T) {
 	g.Expect(merged.Annotations).To(And(HaveKey(appsv1beta1.RestartCountKey), HaveKey(appsv1beta1.PodRestartCountKey)))
 	state, err := readState(merged)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(state).To(BeComparableTo(ptr.To(record(entry(alpineImage)))))
+	updated := record(entry(alpineImage))
+	updated.CreatedRevision = "a"
+	g.Expect(state).To(BeComparableTo(&updated))
 
 	want := pod.DeepCopy()
 	want.Spec.Containers[0].Image = latestImage
@@ -133,6 +135,33 @@ func TestRevisionPatchOfMetadataHasNoSpec(t *testing.T) {
 	g.Expect(UpdatedInPlace(merged)).To(BeTrue())
 	g.Expect(UpdatedInPlace(pod)).To(BeFalse())
 	g.Expect(Observe(merged, after(1)).Complete).To(BeTrue())
+}
+
+// A record says at which revision its pod was created, whatever the pod has become since.
+func TestRecordsSayWhereAPodWasCreated(t *testing.T) {
+	state := func(revision, created string) *appsv1beta1.InPlaceUpdateState {
+		return &appsv1beta1.InPlaceUpdateState{Revision: revision, CreatedRevision: created}
+	}
+	for name, test := range map[string]struct {
+		record *appsv1beta1.InPlaceUpdateState
+		to     string
+		want   string
+	}{
+		"the first change":                       {nil, "b", "a"},
+		"the first one, at its own revision":     {nil, "a", "a"},
+		"the next one":                           {state("a", "z"), "b", "z"},
+		"one back to where it was created":       {state("a", "b"), "b", "b"},
+		"the next one of an earlier manager's":   {state("a", ""), "b", ""},
+		"one with the record of a pod elsewhere": {state("z", "y"), "b", "y"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := builders.Pod("p", "a", alpineImage)
+			if test.record != nil {
+				pod.Record(*test.record)
+			}
+			NewWithT(t).Expect(newState(observedOf(pod.Build(), patched), Change{}, test.to, patched)).To(HaveField("CreatedRevision", test.want))
+		})
+	}
 }
 
 // The change of the step is used again, by the pods to come: it stays as it is.

@@ -51,6 +51,21 @@ func UpdatedInPlace(pod *corev1.Pod) bool {
 	return err == nil && state != nil && state.Revision == RevisionOf(pod)
 }
 
+// isAsCreated reports whether a pod has the revision at which it was created, as far as that is known.
+// It may have been changed in place there, on request, or may have come back to it.
+func isAsCreated(pod *corev1.Pod) bool {
+	state, err := readState(pod)
+	return err != nil || state == nil || state.Revision != RevisionOf(pod) || state.CreatedRevision == state.Revision
+}
+
+// createdRevision returns the revision at which a pod was created; empty if its record does not tell.
+func createdRevision(o *observed) string {
+	if o.state.Revision == "" {
+		return RevisionOf(o.pod) // it is changed for the first time
+	}
+	return o.state.CreatedRevision
+}
+
 // newState returns the record to write together with change.
 //
 // It holds an entry for every container that the change restarts, and keeps the
@@ -75,6 +90,7 @@ func newState(o *observed, change Change, revision string, now time.Time) *appsv
 	}
 	state := &appsv1beta1.InPlaceUpdateState{
 		Revision:              revision,
+		CreatedRevision:       createdRevision(o),
 		UpdateTimestamp:       metav1.NewTime(now),
 		LastContainerStatuses: entries,
 		EquivalentImages:      spelledOtherwise(o.state.EquivalentImages, change),

@@ -18,6 +18,9 @@ import (
 type InPlaceUpdateState struct {
 	// revision is the name of the ControllerRevision that the pod was changed to.
 	Revision string `json:"revision"`
+	// createdRevision is the name of the ControllerRevision that the pod had when it was changed in
+	// place for the first time: that at which it was created. Absent, it is not known.
+	CreatedRevision string `json:"createdRevision,omitempty"`
 	// updateTimestamp is when the change was written, on the manager's clock,
 	// to the second.
 	UpdateTimestamp metav1.Time `json:"updateTimestamp"`
