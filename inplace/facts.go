@@ -85,7 +85,7 @@ type PodFacts struct {
 	// needs for the target.
 	Refused *Refusal
 	// Irreplaceable is set when the API server would not accept a new pod in the place of
-	// this one: it is neither deleted nor evicted.
+	// this one, or the images of a new one cannot be pulled: it is neither deleted nor evicted.
 	Irreplaceable *Refusal
 	// Claims are the steps of the pod's claims towards the templates of the target;
 	// empty where they are not to be changed.

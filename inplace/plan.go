@@ -23,6 +23,9 @@ type Workload struct {
 	// Unasked is true where the API server is not asked whether it would accept a new pod before
 	// one is deleted: a new one has been made already, or is made before.
 	Unasked bool
+	// OthersDelete is true where others than the one who asks for the plan delete the pods that cannot
+	// change in place: no images are pulled before.
+	OthersDelete bool
 	// Replicas is the number of pods wanted. Those that are missing count as
 	// unavailable.
 	Replicas int

@@ -14,8 +14,10 @@ import (
 
 	"github.com/distribution/reference"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
@@ -25,7 +27,8 @@ import (
 // An image is pulled onto the node of a pod, before the pod is taken out of service for it, by
 // another pod on that node: a puller. It has the images, and a command that none of them has, so
 // that the kubelet pulls them and starts nothing. It has the account, the pull secrets and the
-// tolerations of the pod, so that what it may pull, the pod may.
+// tolerations of the pod, so that what it may pull, the pod may. A pod that is deleted for another
+// image waits as well: its puller has the account and the pull secrets of the new pod.
 
 // PullPolicy says whether images are pulled before pods are taken out of service for them.
 type PullPolicy struct {
@@ -63,10 +66,7 @@ func imagesFor(pod *corev1.Pod, change Change) []Image {
 			all = append(all, Image{Name: c.To, PullPolicy: pullPolicyOf(c.Container, pod)})
 		}
 	}
-	slices.SortFunc(all, func(a, b Image) int {
-		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.PullPolicy, b.PullPolicy))
-	})
-	return slices.Compact(all)
+	return sortedImages(all)
 }
 
 func pullPolicyOf(container string, pod *corev1.Pod) corev1.PullPolicy {
@@ -80,10 +80,35 @@ func pullPolicyOf(container string, pod *corev1.Pod) corev1.PullPolicy {
 	return ""
 }
 
+// pullAccountOf returns what a kubelet pulls the images of a pod template with.
+func pullAccountOf(fields map[string]any) PullAccount {
+	named := func(path ...string) string {
+		name, _, _ := unstructured.NestedString(fields, path...)
+		return name
+	}
+	account := PullAccount{ServiceAccountName: cmp.Or(named("spec", "serviceAccountName"), named("spec", "serviceAccount"), "default")}
+	secrets, _, _ := unstructured.NestedSlice(fields, "spec", "imagePullSecrets")
+	for _, item := range secrets {
+		secret, _ := item.(map[string]any)
+		name, _ := secret["name"].(string)
+		account.ImagePullSecrets = append(account.ImagePullSecrets, corev1.LocalObjectReference{Name: name})
+	}
+	return account
+}
+
 // Pull is what is to be on a node before pods there are taken out of service.
 type Pull struct {
 	Node   string
 	Images []Image
+	// As is whose images they are, where that is another account than that of the pods there.
+	As *PullAccount
+}
+
+// PullAccount is what a kubelet pulls images with.
+type PullAccount struct {
+	// ServiceAccountName is "default" for a pod that names none.
+	ServiceAccountName string
+	ImagePullSecrets   []corev1.LocalObjectReference
 }
 
 // PullsImages reports whether a change gives containers other images.
@@ -100,12 +125,59 @@ func PullFor(pod PodState) Pull {
 	return PullOf(pod.Pod, pod.Step)
 }
 
-// PullOf returns what a pod needs on its node for a step, broken or not.
+// PullOf returns what a pod needs on its node for a step, broken or not. Where the step deletes the
+// pod, that is what a new one needs. The scheduler may give that another node: it is known then that
+// the images can be pulled.
 func PullOf(pod *corev1.Pod, step Step) Pull {
-	if !step.LeadsToPatch || pod.Spec.NodeName == "" {
+	switch {
+	case pod.Spec.NodeName == "":
+		return Pull{}
+	case len(step.Awaits.Images) > 0:
+		return step.Awaits
+	case step.LeadsToPatch:
+		return Pull{Node: pod.Spec.NodeName, Images: imagesFor(pod, step.Change)}
+	default:
 		return Pull{}
 	}
-	return Pull{Node: pod.Spec.NodeName, Images: imagesFor(pod, step.Change)}
+}
+
+// pullBefore returns what a new pod at a revision needs that the one in whose place it comes does
+// not have. Images that the revision of that one names as well are not among them: admission may
+// have given it others.
+func pullBefore(facts PodFacts, revision *Revision) Pull {
+	if revision == nil {
+		return Pull{}
+	}
+	pod, from := facts.Pod, &Template{}
+	if facts.From != nil {
+		from = facts.From.Template
+	}
+	known := sets.New[string]()
+	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		known.Insert(nameOnNode(c.Image))
+	}
+	for _, c := range from.allContainers() {
+		known.Insert(nameOnNode(c.Image))
+	}
+	pull := Pull{Node: pod.Spec.NodeName}
+	for _, c := range revision.Template.allContainers() {
+		if !known.Has(nameOnNode(c.Image)) {
+			pull.Images = append(pull.Images, Image{Name: c.Image, PullPolicy: cmp.Or(c.pullPolicy, defaultPullPolicy(c.Image))})
+		}
+	}
+	pull.Images = sortedImages(pull.Images)
+	if account := &revision.Template.account; !equality.Semantic.DeepEqual(account, &from.account) {
+		pull.As = account
+	}
+	return pull
+}
+
+// sortedImages returns images in an order, each once.
+func sortedImages(images []Image) []Image {
+	slices.SortFunc(images, func(a, b Image) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.PullPolicy, b.PullPolicy))
+	})
+	return slices.Compact(images)
 }
 
 // Runs reports whether the containers of a pod run from the images of the target revision.
@@ -119,6 +191,9 @@ func (p Pull) Key() string {
 	b.WriteString(p.Node)
 	for _, image := range p.Images {
 		fmt.Fprintf(b, " %s/%s", image.PullPolicy, image.Name)
+	}
+	if p.As != nil {
+		fmt.Fprintf(b, " as %s %v", p.As.ServiceAccountName, p.As.ImagePullSecrets)
 	}
 	return b.String()
 }
@@ -138,10 +213,10 @@ func IsVirtual(node *corev1.Node) bool {
 }
 
 // IsOn reports whether a node says that it has the images, and a pod, which was read whole, may use
-// them: of one with pull secrets, the kubelet may ask the registry (KEP-2535). A node names the
+// them: of one with pull secrets, or another account, the kubelet may ask the registry (KEP-2535). A node names the
 // images that it has by several names each, and at most 50.
 func (p Pull) IsOn(node *corev1.Node, pod *corev1.Pod) bool {
-	return len(pod.Spec.ImagePullSecrets) == 0 && !slices.ContainsFunc(p.Images, func(image Image) bool {
+	return len(pod.Spec.ImagePullSecrets) == 0 && p.As == nil && !slices.ContainsFunc(p.Images, func(image Image) bool {
 		name := nameOnNode(image.Name)
 		return image.PullPolicy == corev1.PullAlways || !slices.ContainsFunc(node.Status.Images, func(known corev1.ContainerImage) bool {
 			return slices.Contains(known.Names, name)
@@ -185,7 +260,8 @@ func (p Pull) PullerName(owner metav1.Object) string {
 	return strings.TrimRight(name[:min(len(name), longest)], "-.") + "-pull-" + hex.EncodeToString(hash[:])[:10]
 }
 
-// Puller returns a pod that pulls the images as a live pod, which was read whole, would.
+// Puller returns a pod that pulls the images as a live pod, which was read whole, would, or as a new
+// one in its place.
 func (p Pull) Puller(owner metav1.Object, controller metav1.OwnerReference, pod *corev1.Pod) *corev1.Pod {
 	puller := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -208,6 +284,9 @@ func (p Pull) Puller(owner metav1.Object, controller metav1.OwnerReference, pod 
 			TerminationGracePeriodSeconds: ptr.To[int64](0),
 			ActiveDeadlineSeconds:         ptr.To(int64(pullerLife.Seconds())),
 		},
+	}
+	if p.As != nil {
+		puller.Spec.ServiceAccountName, puller.Spec.ImagePullSecrets = p.As.ServiceAccountName, p.As.ImagePullSecrets
 	}
 	for i, image := range p.Images {
 		puller.Spec.Containers = append(puller.Spec.Containers, corev1.Container{

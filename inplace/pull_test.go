@@ -4,6 +4,7 @@
 package inplace
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -61,6 +62,84 @@ func TestPullFor(t *testing.T) {
 			}
 			NewWithT(t).Expect(got).To(Equal(test.want))
 		})
+	}
+}
+
+// What a new pod needs that the one in whose place it comes does not have.
+func TestPullBefore(t *testing.T) {
+	template := func(fields string, images ...string) *Template {
+		containers := make([]string, 0, len(images))
+		for i, image := range images {
+			containers = append(containers, fmt.Sprintf(`{"name":"c%d","image":%q}`, i, image))
+		}
+		parsed, err := ParseTemplate([]byte(`{"spec":{` + fields + `"containers":[` + strings.Join(containers, ",") + `]}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return parsed
+	}
+	const secret, other = `"imagePullSecrets":[{"name":"registry"}],`, `"serviceAccountName":"api",`
+	for name, test := range map[string]struct {
+		from, to *Template
+		has      []string
+		want     string
+	}{
+		"another image":                       {template("", "app:a"), template("", "app:b"), []string{"app:a"}, "node-1 IfNotPresent/app:b"},
+		"an image that is new each time":      {template("", "app:a"), template("", "app"), []string{"app:a"}, "node-1 Always/app"},
+		"a policy":                            {template("", "app:a"), template(`"initContainers":[{"name":"i","image":"i:1","imagePullPolicy":"Never"}],`, "app:a"), []string{"app:a"}, "node-1 Never/i:1"},
+		"the same":                            {template("", "app:a"), template(`"hostname":"x",`, "app:a"), []string{"app:a"}, ""},
+		"the same, spelled otherwise":         {template("", "app:a"), template("", "docker.io/library/app:a"), []string{"app:a"}, ""},
+		"one that another container has":      {template("", "app:a", "log:1"), template("", "log:1", "app:a"), []string{"app:a", "log:1"}, ""},
+		"one for two containers":              {template("", "app:a", "app:a"), template("", "app:b", "app:b"), []string{"app:a", "app:a"}, "node-1 IfNotPresent/app:b"},
+		"the same, and admission has another": {template("", "app:a"), template(`"hostname":"x",`, "app:a"), []string{"mirror.example/app:a"}, ""},
+		"an unknown revision":                 {nil, template("", "app:b"), []string{"app:a"}, "node-1 IfNotPresent/app:b as default []"},
+		"another secret":                      {template("", "app:a"), template(secret, "app:b"), []string{"app:a"}, "node-1 IfNotPresent/app:b as default [{registry}]"},
+		"the same secret":                     {template(secret, "app:a"), template(secret, "app:b"), []string{"app:a"}, "node-1 IfNotPresent/app:b"},
+		"no secret any more":                  {template(secret, "app:a"), template("", "app:b"), []string{"app:a"}, "node-1 IfNotPresent/app:b as default []"},
+		"another account":                     {template("", "app:a"), template(other, "app:b"), []string{"app:a"}, "node-1 IfNotPresent/app:b as api []"},
+		"the same account":                    {template(`"serviceAccount":"api",`, "app:a"), template(other, "app:b"), []string{"app:a"}, "node-1 IfNotPresent/app:b"},
+		"the account that pods have":          {template("", "app:a"), template(`"serviceAccountName":"default",`, "app:b"), []string{"app:a"}, "node-1 IfNotPresent/app:b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			facts := PodFacts{Pod: builders.Pod("p", "a", test.has[0]).Build()}
+			facts.Pod.Spec.NodeName = "node-1"
+			for _, image := range test.has[1:] {
+				facts.Pod.Spec.Containers = append(facts.Pod.Spec.Containers, corev1.Container{Image: image})
+			}
+			if test.from != nil {
+				facts.From = &Revision{Name: "a", Template: test.from}
+			}
+			got := ""
+			if pull := pullBefore(facts, &Revision{Name: "b", Template: test.to}); len(pull.Images) > 0 {
+				got = pull.Key()
+			}
+			NewWithT(t).Expect(got).To(Equal(test.want))
+		})
+	}
+	NewWithT(t).Expect(pullBefore(PodFacts{Pod: builders.Pod("p", "a", "app:a").Build()}, nil)).To(BeZero(), "no pod is made")
+}
+
+// A pod that is deleted for its size comes back at the target, too.
+func TestEvictedPodsAwaitTheImagesOfTheNextOne(t *testing.T) {
+	for evict, policy := range map[bool]appsv1beta1.PodUpdateStrategyType{true: appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType, false: appsv1beta1.RecreatePodUpdateStrategyType} {
+		g := NewWithT(t)
+		w := workload(t, 1, inService("p"))
+		w.Pods[0].Pod.Spec.NodeName = "node-1"
+		w.Target.Policy = policy
+		if evict {
+			w.Target.Resize.OnError = appsv1beta1.RecreateResizeFailure
+			w.Pods[0].Refused = &Refusal{Reason: ReasonResizeDenied, Message: "too large", Denied: true}
+		}
+		plan := MakePlan(w, planned)
+		g.Expect(plan.Moves).To(HaveLen(1))
+		g.Expect(plan.Moves[0].Step).To(And(HaveField("Action", Recreate), HaveField("Evict", evict)))
+		g.Expect(PullFor(plan.Pods[0]).ImagesInWords()).To(Equal(latestImage))
+
+		w.Pods[0].Irreplaceable = &Refusal{Reason: ReasonImageNotPullable, Message: "the kubelet on node-1 cannot pull it"}
+		plan = MakePlan(w, planned)
+		g.Expect(plan.Moves).To(BeEmpty())
+		g.Expect(plan.Blockers).To(ConsistOf(And(HaveField("State", Stuck), HaveField("Message", ContainSubstring("the kubelet on node-1 cannot pull it")),
+			Not(HaveField("Message", ContainSubstring("would not accept"))))))
 	}
 }
 

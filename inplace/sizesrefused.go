@@ -58,8 +58,12 @@ func (s *situation) keptSizesMessage(reason, why string) string {
 	if reason == ReasonResizeError {
 		why += "; the size is in force when the container is restarted"
 	}
-	if s.facts.Irreplaceable != nil {
-		return fmt.Sprintf("%s; the pod keeps its old size, since the API server would not accept a new pod: %s", why, s.facts.Irreplaceable.Message)
+	if refused := s.facts.Irreplaceable; refused != nil {
+		because := "the API server would not accept a new pod"
+		if refused.Reason == ReasonImageNotPullable || refused.Reason == ReasonImagePull {
+			because = "a new pod needs other images"
+		}
+		return fmt.Sprintf("%s; the pod keeps its old size, since %s: %s", why, because, refused.Message)
 	}
 	return fmt.Sprintf("%s; the pod keeps its old size: change the size in the template, or allow recreation with %s", why, s.target.recreatesOn(option))
 }

@@ -101,8 +101,8 @@ func (s *situation) keepIrreplaceable() Step {
 		return step
 	}
 	state := Stuck
-	if !refused.Denied {
-		state = Waiting // there was no answer
+	if refused.Reason == ReasonAdmissionUnknown || refused.Reason == ReasonImagePull {
+		state = Waiting // there is no answer yet
 	}
 	return Step{State: state, Reason: refused.Reason, Message: refused.Message, Until: refused.Until, Denied: refused.Denied}
 }

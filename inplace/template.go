@@ -42,7 +42,9 @@ type Template struct {
 	// containers and initContainers are the two lists of the spec; live holds
 	// the containers and, after them, the sidecars.
 	containers, initContainers, live []Container
-	fieldRefs                        []fieldRef
+	// account is what a kubelet pulls the images with.
+	account   PullAccount
+	fieldRefs []fieldRef
 	// amounts are the sizes that a live pod can change.
 	amounts resize.Amounts
 	// derived are the fields of amounts that follow the containers of a live pod.
@@ -77,6 +79,8 @@ type Container struct {
 	// Sidecar is true for a native sidecar: an init container with restartPolicy
 	// Always.
 	Sidecar bool
+	// pullPolicy is empty where the template says none.
+	pullPolicy corev1.PullPolicy
 }
 
 // ParseTemplate reads the JSON of a PodTemplateSpec.
@@ -109,6 +113,7 @@ func newTemplate(fields map[string]any) *Template {
 		annotations:    stringMap(fields, "metadata", "annotations"),
 		containers:     containers(fields, kindContainers),
 		initContainers: containers(fields, kindInitContainers),
+		account:        pullAccountOf(fields),
 		fieldRefs:      fieldRefs(fields),
 	}
 	t.gated = removeGate(t.fixed)
@@ -155,6 +160,9 @@ func (t *Template) Containers() []Container {
 	return t.live
 }
 
+// allContainers returns the containers of both lists.
+func (t *Template) allContainers() []Container { return slices.Concat(t.initContainers, t.containers) }
+
 // claimVolumes returns the names of the volumes of the template that are claims.
 func (t *Template) claimVolumes() []string {
 	field, _, _ := unstructured.NestedFieldNoCopy(t.fields, "spec", "volumes")
@@ -199,7 +207,8 @@ func containers(fields map[string]any, kind string) []Container {
 		container, _ := item.(map[string]any)
 		name, _ := container["name"].(string)
 		image, _ := container["image"].(string)
-		found = append(found, Container{Name: name, Image: image, Sidecar: isSidecar(kind, container)})
+		policy, _ := container["imagePullPolicy"].(string)
+		found = append(found, Container{Name: name, Image: image, Sidecar: isSidecar(kind, container), pullPolicy: corev1.PullPolicy(policy)})
 	}
 	return found
 }

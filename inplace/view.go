@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/resize"
 )
 
@@ -75,6 +76,9 @@ func (p *planner) newView(facts PodFacts) *view {
 	}
 	if facts.Irreplaceable != nil && v.Step.Deletes() && !v.Step.Evict {
 		v.Step = s.keepIrreplaceable()
+	}
+	if !w.OthersDelete && !v.asked && v.Step.Deletes() && lifecycleState(pod) != appsv1beta1.LifecycleStatePreparingDelete {
+		v.Step.Awaits = pullBefore(facts, w.ComesBackAt(facts))
 	}
 	v.reserved = v.wants && s.hasGrown() || resized.State == resize.Deferred && resized.Restarts
 	v.wants = v.wants || takesOut(v.Step)

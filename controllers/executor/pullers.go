@@ -47,13 +47,18 @@ func (p *pulls) tend(ctx context.Context, plan inplace.Plan, pods []inplace.PodF
 func (p *pulls) needed(plan inplace.Plan, pods []inplace.PodFacts) sets.Set[string] {
 	names := sets.New[string]()
 	for i := range pods {
-		pull, refused := p.by[pods[i].Pod.UID], pods[i].Refused
-		waits := refused != nil && (refused.Reason == inplace.ReasonImageNotPullable || refused.Reason == inplace.ReasonImagePull)
-		if pull != nil && !pull.isDone() && (waits || pullsImages(plan.Pods[i].Step)) {
+		pull := p.by[pods[i].Pod.UID]
+		waits := isForImages(pods[i].Refused) || isForImages(pods[i].Irreplaceable)
+		if pull != nil && !pull.isDone() && (waits || plan.Pods[i].Step.PullsImages()) {
 			names.Insert(pull.name)
 		}
 	}
 	return names
+}
+
+// isForImages reports whether a pod stays as it is for images that are not on its node.
+func isForImages(refused *inplace.Refusal) bool {
+	return refused != nil && (refused.Reason == inplace.ReasonImageNotPullable || refused.Reason == inplace.ReasonImagePull)
 }
 
 // deleteOthers deletes the pullers that are not needed, or that are over. Of the others it returns

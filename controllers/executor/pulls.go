@@ -103,18 +103,19 @@ func (p *pulls) refuse(ctx context.Context, pods []inplace.PodFacts, plan inplac
 	p.look(ctx, plan)
 	ofAll, marked := p.refusalOfAll(), false
 	for i := range pods {
-		needed := p.by[pods[i].Pod.UID]
-		if pods[i].Refused != nil || needed != nil && needed.isDone() || !pullsImages(plan.Pods[i].Step) {
+		needed, step := p.by[pods[i].Pod.UID], plan.Pods[i].Step
+		refused := &pods[i].Refused
+		if step.Deletes() {
+			refused = &pods[i].Irreplaceable
+		}
+		if *refused != nil || needed != nil && needed.proved || !step.PullsImages() {
 			continue
 		}
-		pods[i].Refused = p.refusalFor(needed, ofAll, pods[i].Pod)
-		marked = marked || pods[i].Refused != nil
+		*refused = p.refusalFor(needed, ofAll, pods[i].Pod)
+		marked = marked || *refused != nil
 	}
 	return marked
 }
-
-// pullsImages reports whether a step leads to a patch that needs images on the node.
-func pullsImages(step inplace.Step) bool { return step.LeadsToPatch && step.Change.PullsImages() }
 
 // refusalFor returns why a pod that needs a pull is not updated, or does not stay out of service
 // for it; nil if it may wait for the pull as it is.
@@ -123,7 +124,7 @@ func (p *pulls) refusalFor(needed *wantedPull, ofAll *inplace.Refusal, pod *core
 	switch {
 	case requires && ofAll != nil && !p.runs.Has(pod.Spec.NodeName):
 		return ofAll
-	case needed == nil:
+	case needed == nil, needed.gaveUp:
 		return nil
 	case requires && needed.state == inplace.PullFailed:
 		return &inplace.Refusal{Reason: inplace.ReasonImageNotPullable, Message: needed.failure(), Until: needed.again}
@@ -188,7 +189,7 @@ func (p *pulls) withoutUnpulled(plan inplace.Plan) inplace.Plan {
 	}
 	return plan.Without(func(move inplace.Move) *inplace.Bar {
 		needed := p.by[move.Pod.UID]
-		if needed == nil || needed.isDone() || !pullsImages(move.Step) {
+		if needed == nil || needed.isDone() || !move.Step.PullsImages() {
 			return nil
 		}
 		return p.barFor(needed)

@@ -302,6 +302,19 @@ func TestImageThatCannotBePulledTakesNoPod(t *testing.T) {
 	y.Expect(y.taken()).To(Equal([]string{"sample-3"}), "it goes on by itself")
 }
 
+// What two nodes say of an image counts for one that says nothing.
+func TestImageThatCannotBePulledTakesNoPodOfASilentNode(t *testing.T) {
+	y := newYard(t, 3)
+	y.workload.MaxUnavailable = 3
+	y.taken()
+	y.says("node-2", failed)
+	y.says("node-1", failed)
+	for range 10 {
+		y.Expect(y.taken()).To(BeEmpty())
+		y.clock.Step(10 * time.Minute)
+	}
+}
+
 func TestFailedPullIsTriedAgain(t *testing.T) {
 	y := newYard(t, 1)
 	y.taken()

@@ -270,6 +270,6 @@ func (s *scope) workloadFacts() inplace.Workload {
 	if s.kind != Deployment {
 		facts.Current = s.target // a held workload makes all pods at its newest revision
 	}
-	facts.Unasked = !s.deletesFirst() && !s.isBack()
+	facts.Unasked, facts.OthersDelete = !s.deletesFirst() && !s.isBack(), true
 	return facts
 }

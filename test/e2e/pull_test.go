@@ -122,6 +122,39 @@ var _ = Describe("An image that is pulled before", func() {
 		Expect(images(pods(ctx, set))).To(HaveEach(image))
 	})
 
+	It("deletes no pod while no node can pull the image of the next one, which brings its own secret", func(ctx context.Context) {
+		image := "private/sleeper:" + namespace
+		lab(ctx, "load", image, "--go", "../lab/images/sleeper", "--padding", "1Mi")
+		for name, password := range map[string]string{"wrong": "wrong", "right": "open-sesame"} {
+			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Type: corev1.SecretTypeDockerConfigJson}
+			secret.Data = map[string][]byte{corev1.DockerConfigJsonKey: passwordOf(password)}
+			Expect(api.Create(ctx, secret)).To(Succeed())
+		}
+		set := create(ctx, builders.StatefulSet(namespace, "sample", sleeperV1).Replicas(2).Policy(appsv1beta1.RecreatePodUpdateStrategyType))
+		before := pods(ctx, set)
+
+		By("a tag that does not exist")
+		setImage(ctx, set, nginxMissing)
+		expectNotPullable(ctx, set, before, sleeperV1)
+
+		By("an image that takes a secret, and a wrong one")
+		change(ctx, set, func(set *appsv1beta1.StatefulSet) {
+			set.Spec.Template.Spec.Containers[0].Image = image
+			set.Spec.Template.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "wrong"}}
+		})
+		expectNotPullable(ctx, set, before, sleeperV1)
+
+		By("the right one")
+		change(ctx, set, func(set *appsv1beta1.StatefulSet) {
+			set.Spec.Template.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "right"}}
+		})
+		waitSettled(ctx, set)
+		Expect(images(pods(ctx, set))).To(HaveEach(image))
+		for i, pod := range pods(ctx, set) {
+			Expect(pod.UID).NotTo(Equal(before[i].UID), pod.Name)
+		}
+	})
+
 	It("waits in service while a secret is wrong, goes back, and goes on when the secret is right", func(ctx context.Context) {
 		image := "private/sleeper:" + namespace
 		lab(ctx, "load", image, "--go", "../lab/images/sleeper", "--padding", "1Mi")

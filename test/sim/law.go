@@ -149,6 +149,7 @@ func (l *law) judge(w write) {
 		l.checkRole(w)
 		l.checkIsOutOfDate(w)
 		l.checkCanComeBack(w)
+		l.checkPulledBefore(w)
 	case w.isAbout("create Pod"):
 		l.world.lateArrival = l.world.lateArrival || w.unheard
 		l.checkNumberOfClones(w)

@@ -8,7 +8,7 @@ var pullMutants = []mutant{
 	{
 		// Pods are taken out of service while their images are being pulled.
 		"pulls-not-awaited", "controllers/executor/pulls.go",
-		"if needed == nil || needed.isDone() || !pullsImages(move.Step) {",
+		"if needed == nil || needed.isDone() || !move.Step.PullsImages() {",
 		"if needed == nil || true {",
 	},
 	{
