@@ -441,10 +441,10 @@ func TestAPodOfAWorkloadOfOurs(t *testing.T) {
 	w.Expect(inplace.RecreateRequestOf(w.pod())).To(Equal(&appsv1beta1.PodRecreateRequest{Name: "again", UID: w.one("again").UID, Containers: []string{"side"}}))
 	w.Expect(w.starts).To(BeEmpty())
 	w.Expect(w.one("again").Status.Message).To(Equal("StatefulSet web restarts them when their turn comes"))
-	set.Status.Blockers = []appsv1beta1.Blocker{{Pod: "web-1"}, {Pod: "web-0", Message: "web-1 is unavailable"}}
+	set.Status.Blockers = []appsv1beta1.Blocker{{Pod: "web-1"}, {Pod: "web-0", Message: "web-1 is unavailable" + inplace.ForRequest("again")}}
 	w.Expect(w.client.Update(t.Context(), set)).To(Succeed())
 	w.run(10)
-	w.Expect(w.one("again").Status.Message).To(Equal("StatefulSet web: web-1 is unavailable"))
+	w.Expect(w.one("again").Status.Message).To(Equal("StatefulSet web: web-1 is unavailable"), "not that it is waited for by itself")
 }
 
 // A manager that is killed at any write leaves nothing undone, and does nothing twice.
