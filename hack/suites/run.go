@@ -66,6 +66,8 @@ func runSuites(ctx context.Context, wanted []string, options options) (int, erro
 			return 2, err
 		}
 	}
+	fmt.Printf("Suites: %s. The first lines of hack/suite say what they are.\n", strings.Join(wanted, ", "))
+	fmt.Printf("They run on this machine only, several at a time. What each prints is in %s/SUITE.log as well. Ctrl-C takes everything down.\n", out)
 	fmt.Print(forecast(wanted))
 	telling, stop := context.WithCancel(ctx)
 	defer stop()

@@ -61,7 +61,9 @@ func (d *demo) reportRequests(ctx context.Context, before requests) error {
 	if err != nil {
 		return err
 	}
-	failed, all := now.Failed-before.Failed, now.OK+now.Failed-before.OK-before.Failed
+	answered, failed := now.OK-before.OK, now.Failed-before.Failed
+	all := answered + failed
+	d.answered, d.failed = d.answered+answered, d.failed+failed
 	fmt.Fprintf(d.out, "%d of %d requests failed meanwhile.\n", failed, all)
 	if failed > 0 {
 		return fmt.Errorf("%d of %d requests failed: %q", failed, all, now.Failures)
