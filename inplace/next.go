@@ -67,7 +67,7 @@ func (s *situation) stayAtTarget() *Step {
 // need not follow. One that was created at it is what the API server made of it.
 func (s *situation) isAtTarget() bool {
 	pod := s.facts.Pod
-	return RevisionOf(pod) == s.target.Name && (refuseOtherClaims(pod, *s.target) == nil || isAsCreated(pod))
+	return RevisionOf(pod) == s.target.Name && (refuseOtherClaims(pod, *s.target) == nil || isWhereCreated(pod))
 }
 
 // compare compares the pod with the target, as far as its policy allows a change in

@@ -148,7 +148,7 @@ type Plan struct {
 // A pod whose change the server refuses stays in service, or goes back, and takes
 // no budget from the others.
 func MakePlan(w Workload, now time.Time) Plan {
-	p := &planner{workload: w, now: now, judged: judgements{}}
+	p := &planner{workload: w, now: now, judged: judgements{}, pullWays: newPullWays()}
 	views := make([]*view, 0, len(w.Pods))
 	for i := range w.Pods {
 		views = append(views, p.newView(w.Pods[i]))
@@ -175,6 +175,7 @@ type planner struct {
 	workload    Workload
 	now         time.Time
 	judged      judgements
+	pullWays    *pullWays
 	plan        Plan
 	unavailable int
 	inWork      int

@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/test/builders"
 )
 
@@ -36,6 +37,10 @@ func TestMakePlanAllocatesLittle(t *testing.T) {
 	w := big(t, pods)
 	perPod := testing.AllocsPerRun(3, func() { MakePlan(w, planned) }) / pods
 	g.Expect(perPod).To(BeNumerically("<", 15), "13 when this was written")
+
+	w.Target.Policy = appsv1beta1.RecreatePodUpdateStrategyType
+	perPod = testing.AllocsPerRun(3, func() { MakePlan(w, planned) }) / pods
+	g.Expect(perPod).To(BeNumerically("<", 13), "11 when this was written")
 }
 
 func BenchmarkMakePlan(b *testing.B) {

@@ -14,10 +14,8 @@ import (
 
 	"github.com/distribution/reference"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
@@ -80,35 +78,14 @@ func pullPolicyOf(container string, pod *corev1.Pod) corev1.PullPolicy {
 	return ""
 }
 
-// pullAccountOf returns what a kubelet pulls the images of a pod template with.
-func pullAccountOf(fields map[string]any) PullAccount {
-	named := func(path ...string) string {
-		name, _, _ := unstructured.NestedString(fields, path...)
-		return name
-	}
-	account := PullAccount{ServiceAccountName: cmp.Or(named("spec", "serviceAccountName"), named("spec", "serviceAccount"), "default")}
-	secrets, _, _ := unstructured.NestedSlice(fields, "spec", "imagePullSecrets")
-	for _, item := range secrets {
-		secret, _ := item.(map[string]any)
-		name, _ := secret["name"].(string)
-		account.ImagePullSecrets = append(account.ImagePullSecrets, corev1.LocalObjectReference{Name: name})
-	}
-	return account
-}
-
 // Pull is what is to be on a node before pods there are taken out of service.
 type Pull struct {
 	Node   string
 	Images []Image
-	// As is whose images they are, where that is another account than that of the pods there.
-	As *PullAccount
-}
-
-// PullAccount is what a kubelet pulls images with.
-type PullAccount struct {
-	// ServiceAccountName is "default" for a pod that names none.
-	ServiceAccountName string
-	ImagePullSecrets   []corev1.LocalObjectReference
+	// As is what they are pulled with; nil for what the pod has that needs them. OtherAccount is
+	// true where that is something else than what the pods there have.
+	As           *PullAccount
+	OtherAccount bool
 }
 
 // PullsImages reports whether a change gives containers other images.
@@ -125,51 +102,19 @@ func PullFor(pod PodState) Pull {
 	return PullOf(pod.Pod, pod.Step)
 }
 
-// PullOf returns what a pod needs on its node for a step, broken or not. Where the step deletes the
-// pod, that is what a new one needs. The scheduler may give that another node: it is known then that
-// the images can be pulled.
+// PullOf returns what a pod needs on its node for a step, broken or not; where the step deletes it,
+// what a new pod in its place needs.
 func PullOf(pod *corev1.Pod, step Step) Pull {
 	switch {
 	case pod.Spec.NodeName == "":
 		return Pull{}
-	case len(step.Awaits.Images) > 0:
-		return step.Awaits
+	case len(step.SuccessorPull.Images) > 0:
+		return step.SuccessorPull
 	case step.LeadsToPatch:
 		return Pull{Node: pod.Spec.NodeName, Images: imagesFor(pod, step.Change)}
 	default:
 		return Pull{}
 	}
-}
-
-// pullBefore returns what a new pod at a revision needs that the one in whose place it comes does
-// not have. Images that the revision of that one names as well are not among them: admission may
-// have given it others.
-func pullBefore(facts PodFacts, revision *Revision) Pull {
-	if revision == nil {
-		return Pull{}
-	}
-	pod, from := facts.Pod, &Template{}
-	if facts.From != nil {
-		from = facts.From.Template
-	}
-	known := sets.New[string]()
-	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
-		known.Insert(nameOnNode(c.Image))
-	}
-	for _, c := range from.allContainers() {
-		known.Insert(nameOnNode(c.Image))
-	}
-	pull := Pull{Node: pod.Spec.NodeName}
-	for _, c := range revision.Template.allContainers() {
-		if !known.Has(nameOnNode(c.Image)) {
-			pull.Images = append(pull.Images, Image{Name: c.Image, PullPolicy: cmp.Or(c.pullPolicy, defaultPullPolicy(c.Image))})
-		}
-	}
-	pull.Images = sortedImages(pull.Images)
-	if account := &revision.Template.account; !equality.Semantic.DeepEqual(account, &from.account) {
-		pull.As = account
-	}
-	return pull
 }
 
 // sortedImages returns images in an order, each once.
@@ -192,7 +137,7 @@ func (p Pull) Key() string {
 	for _, image := range p.Images {
 		fmt.Fprintf(b, " %s/%s", image.PullPolicy, image.Name)
 	}
-	if p.As != nil {
+	if p.OtherAccount {
 		fmt.Fprintf(b, " as %s %v", p.As.ServiceAccountName, p.As.ImagePullSecrets)
 	}
 	return b.String()
@@ -213,10 +158,10 @@ func IsVirtual(node *corev1.Node) bool {
 }
 
 // IsOn reports whether a node says that it has the images, and a pod, which was read whole, may use
-// them: of one with pull secrets, or another account, the kubelet may ask the registry (KEP-2535). A node names the
-// images that it has by several names each, and at most 50.
+// them: of one with pull secrets, or another account, the kubelet may ask the registry (KEP-2535).
+// A node names the images that it has by several names each, and at most 50.
 func (p Pull) IsOn(node *corev1.Node, pod *corev1.Pod) bool {
-	return len(pod.Spec.ImagePullSecrets) == 0 && p.As == nil && !slices.ContainsFunc(p.Images, func(image Image) bool {
+	return len(pod.Spec.ImagePullSecrets) == 0 && !p.OtherAccount && !slices.ContainsFunc(p.Images, func(image Image) bool {
 		name := nameOnNode(image.Name)
 		return image.PullPolicy == corev1.PullAlways || !slices.ContainsFunc(node.Status.Images, func(known corev1.ContainerImage) bool {
 			return slices.Contains(known.Names, name)

@@ -66,7 +66,7 @@ func TestPullFor(t *testing.T) {
 }
 
 // What a new pod needs that the one in whose place it comes does not have.
-func TestPullBefore(t *testing.T) {
+func TestSuccessorPull(t *testing.T) {
 	template := func(fields string, images ...string) *Template {
 		containers := make([]string, 0, len(images))
 		for i, image := range images {
@@ -98,7 +98,10 @@ func TestPullBefore(t *testing.T) {
 		"no secret any more":                  {template(secret, "app:a"), template("", "app:b"), []string{"app:a"}, "node-1 IfNotPresent/app:b as default []"},
 		"another account":                     {template("", "app:a"), template(other, "app:b"), []string{"app:a"}, "node-1 IfNotPresent/app:b as api []"},
 		"the same account":                    {template(`"serviceAccount":"api",`, "app:a"), template(other, "app:b"), []string{"app:a"}, "node-1 IfNotPresent/app:b"},
-		"the account that pods have":          {template("", "app:a"), template(`"serviceAccountName":"default",`, "app:b"), []string{"app:a"}, "node-1 IfNotPresent/app:b"},
+		"an image that a registry is asked for each time, as another account": {template("", "app"), template(other, "app"), []string{"app"}, "node-1 Always/app as api []"},
+		"an image that it is not asked for again":                             {template("", "app:a"), template(other, "app:a"), []string{"app:a"}, ""},
+		"an image for other nodes":                                            {template("", "app:a"), template(`"nodeSelector":{"kubernetes.io/arch":"arm64"},`, "app:b"), []string{"app:a"}, ""},
+		"the account that pods have":                                          {template("", "app:a"), template(`"serviceAccountName":"default",`, "app:b"), []string{"app:a"}, "node-1 IfNotPresent/app:b"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			facts := PodFacts{Pod: builders.Pod("p", "a", test.has[0]).Build()}
@@ -109,14 +112,52 @@ func TestPullBefore(t *testing.T) {
 			if test.from != nil {
 				facts.From = &Revision{Name: "a", Template: test.from}
 			}
-			got := ""
-			if pull := pullBefore(facts, &Revision{Name: "b", Template: test.to}); len(pull.Images) > 0 {
+			w := workload(t, 1, inService("p"))
+			w.Pods = []PodFacts{facts}
+			w.Target.Template, w.Target.Policy = test.to, appsv1beta1.RecreatePodUpdateStrategyType
+			plan, got := MakePlan(w, planned), ""
+			NewWithT(t).Expect(plan.Moves).To(HaveExactElements(HaveField("Step.Action", Recreate)))
+			if pull := PullFor(plan.Pods[0]); len(pull.Images) > 0 {
 				got = pull.Key()
 			}
 			NewWithT(t).Expect(got).To(Equal(test.want))
 		})
 	}
-	NewWithT(t).Expect(pullBefore(PodFacts{Pod: builders.Pod("p", "a", "app:a").Build()}, nil)).To(BeZero(), "no pod is made")
+}
+
+// What is out of service for its deletion, or in the middle of an update, and what does not run, does
+// not come back into service by waiting.
+func TestPodsThatGoWithoutThePullOfTheirSuccessor(t *testing.T) {
+	leaving := func(b *builders.PodBuilder) *builders.PodBuilder {
+		return b.With(func(pod *corev1.Pod) {
+			pod.Labels[appsv1beta1.LifecycleStateKey] = string(appsv1beta1.LifecycleStatePreparingDelete)
+		})
+	}
+	for name, test := range map[string]struct {
+		pod  *builders.PodBuilder
+		want bool
+	}{
+		"one that serves":                                  {inService("p"), true},
+		"one that is not ready":                            {notReady(inService("p")), true},
+		"one that its hook gave up, and that serves":       {leaving(inService("p")), true},
+		"one that its hook gave up, and that is not ready": {leaving(notReady(inService("p"))), false},
+		"one that is broken":                               {crashing(inService("p")), false},
+		"one between two batches, out of service": {marked(inService("p")).Record(appsv1beta1.InPlaceUpdateState{
+			Revision: "a", UpdateTimestamp: metav1.NewTime(patched), NextContainerImages: map[string]string{"main": "nginx:third"},
+		}), false},
+		"one between two batches, in service": {inService("p").Record(appsv1beta1.InPlaceUpdateState{
+			Revision: "a", UpdateTimestamp: metav1.NewTime(patched), NextContainerImages: map[string]string{"main": "nginx:third"},
+		}), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := workload(t, 1, test.pod)
+			w.Pods[0].Pod.Spec.NodeName, w.Target.Policy = "node-1", appsv1beta1.RecreatePodUpdateStrategyType
+			w.Target.Lifecycle = &appsv1beta1.Lifecycle{PreDelete: &appsv1beta1.LifecycleHook{LabelsHandler: map[string]string{"hold": "on"}}}
+			plan := MakePlan(w, planned)
+			NewWithT(t).Expect(plan.Moves).To(HaveLen(1))
+			NewWithT(t).Expect(plan.Moves[0].Step.PullsImages()).To(Equal(test.want))
+		})
+	}
 }
 
 // A pod that is deleted for its size comes back at the target, too.

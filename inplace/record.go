@@ -51,9 +51,9 @@ func UpdatedInPlace(pod *corev1.Pod) bool {
 	return err == nil && state != nil && state.Revision == RevisionOf(pod)
 }
 
-// isAsCreated reports whether a pod has the revision at which it was created, as far as that is known.
+// isWhereCreated reports whether a pod has the revision at which it was created, as far as that is known.
 // It may have been changed in place there, on request, or may have come back to it.
-func isAsCreated(pod *corev1.Pod) bool {
+func isWhereCreated(pod *corev1.Pod) bool {
 	state, err := readState(pod)
 	return err != nil || state == nil || state.Revision != RevisionOf(pod) || state.CreatedRevision == state.Revision
 }

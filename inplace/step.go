@@ -162,9 +162,10 @@ type Step struct {
 	// LeadsToPatch is true when Change is what the pod needs, and the step is Patch, the Resize
 	// that is made in its place, or one before them. It is false when the pod is stuck.
 	LeadsToPatch bool
-	// Awaits is what a new pod needs in the place of the one that the step deletes, which does not
-	// have it. It is empty for other steps, and where a user asks for the deletion.
-	Awaits Pull
+	// SuccessorPull is what a new pod needs that comes in the place of the one that the step deletes,
+	// and that one does not have. MakePlan sets it. It is empty for other steps, and where a user
+	// asks for the deletion.
+	SuccessorPull Pull
 	// OnRequest is true when Change is what a ContainerRecreateRequest asks of a pod that stays at its
 	// revision.
 	OnRequest bool
@@ -212,7 +213,7 @@ func (s Step) Deletes() bool {
 // PullsImages reports whether the step leads to containers with other images: in the pod, or in a
 // new one in its place.
 func (s Step) PullsImages() bool {
-	return len(s.Awaits.Images) > 0 || s.LeadsToPatch && s.Change.PullsImages()
+	return len(s.SuccessorPull.Images) > 0 || s.LeadsToPatch && s.Change.PullsImages()
 }
 
 // disrupts reports whether the step takes an available pod out of service, now

@@ -93,7 +93,7 @@ func claimVolumesOf(pod *corev1.Pod, revision Revision) []corev1.Volume {
 }
 
 // keepIrreplaceable returns the step of a pod that is to be deleted, while the API server
-// would not accept a new one in its place: it serves as it is.
+// would not accept a new one in its place, or that could not get its images: it serves as it is.
 func (s *situation) keepIrreplaceable() Step {
 	refused, kept := s.facts.Irreplaceable, *s
 	kept.frozen = true // nothing is recreated, also not for what was given up before

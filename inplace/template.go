@@ -42,8 +42,9 @@ type Template struct {
 	// containers and initContainers are the two lists of the spec; live holds
 	// the containers and, after them, the sidecars.
 	containers, initContainers, live []Container
-	// account is what a kubelet pulls the images with.
+	// account is what a kubelet pulls the images with, and placement is what chooses nodes.
 	account   PullAccount
+	placement map[string]any
 	fieldRefs []fieldRef
 	// amounts are the sizes that a live pod can change.
 	amounts resize.Amounts
@@ -114,6 +115,7 @@ func newTemplate(fields map[string]any) *Template {
 		containers:     containers(fields, kindContainers),
 		initContainers: containers(fields, kindInitContainers),
 		account:        pullAccountOf(fields),
+		placement:      placementOf(fields),
 		fieldRefs:      fieldRefs(fields),
 	}
 	t.gated = removeGate(t.fixed)

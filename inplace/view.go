@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/resize"
 )
 
@@ -77,9 +76,7 @@ func (p *planner) newView(facts PodFacts) *view {
 	if facts.Irreplaceable != nil && v.Step.Deletes() && !v.Step.Evict {
 		v.Step = s.keepIrreplaceable()
 	}
-	if !w.OthersDelete && !v.asked && v.Step.Deletes() && lifecycleState(pod) != appsv1beta1.LifecycleStatePreparingDelete {
-		v.Step.Awaits = pullBefore(facts, w.ComesBackAt(facts))
-	}
+	v.Step.SuccessorPull = p.successorPull(v)
 	v.reserved = v.wants && s.hasGrown() || resized.State == resize.Deferred && resized.Restarts
 	v.wants = v.wants || takesOut(v.Step)
 	v.between = !v.wants && progress.Reason == ReasonNextBatch && v.Step.LeadsToPatch && v.Serves

@@ -36,6 +36,9 @@ type pullKnowledge struct {
 	// gaveUp: that is not waited for any more.
 	proved, gaveUp bool
 	provedAt       time.Time
+	// settled: the images were not waited for any more, together with others, when a pod went out of
+	// service that needs them now.
+	settled bool
 	// pod is one that needs the images, as the API server has it; nil if it was not read yet.
 	pod *corev1.Pod
 	// state is that of the last puller that said something, and words are the kubelet's or the
@@ -48,7 +51,7 @@ type pullKnowledge struct {
 }
 
 // isDone reports whether pods are updated without waiting for the pull.
-func (k *pullKnowledge) isDone() bool { return k.proved || k.gaveUp }
+func (k *pullKnowledge) isDone() bool { return k.proved || k.gaveUp || k.settled }
 
 // isHeard reports whether a kubelet has said how far the pull is.
 func (k *pullKnowledge) isHeard() bool {
@@ -101,8 +104,8 @@ func (k *pullKnowledge) read(puller *corev1.Pod, now time.Time) {
 func (v *verdicts) onPull(pull inplace.Pull, isOut bool) *pullKnowledge {
 	key := pull.Key()
 	if v.pulls[key] == nil {
-		areThere := isOut && !slices.ContainsFunc(pull.Images, func(image inplace.Image) bool { return !v.pulled.Has(onNode(pull.Node, image)) })
-		v.pulls[key] = &pullKnowledge{node: pull.Node, gaveUp: areThere}
+		areThere := isOut && !slices.ContainsFunc(pull.Images, func(image inplace.Image) bool { return !v.pulled.Has(keyOf(pull, image)) })
+		v.pulls[key] = &pullKnowledge{node: pull.Node, settled: areThere}
 	}
 	return v.pulls[key]
 }
@@ -125,12 +128,14 @@ func (v *verdicts) isGivenUp(pull *pullKnowledge) bool {
 // settle notes that the images of a pull are not waited for any more.
 func (v *verdicts) settle(pull inplace.Pull) {
 	for _, image := range pull.Images {
-		v.pulled.Insert(onNode(pull.Node, image))
+		v.pulled.Insert(keyOf(pull, image))
 	}
 }
 
-func onNode(node string, image inplace.Image) string {
-	return inplace.Pull{Node: node, Images: []inplace.Image{image}}.Key()
+// keyOf is the key of a pull of one of its images alone.
+func keyOf(pull inplace.Pull, image inplace.Image) string {
+	pull.Images = []inplace.Image{image}
+	return pull.Key()
 }
 
 // forgetPulls forgets what is known of others than those that are wanted.

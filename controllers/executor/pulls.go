@@ -108,7 +108,8 @@ func (p *pulls) refuse(ctx context.Context, pods []inplace.PodFacts, plan inplac
 		if step.Deletes() {
 			refused = &pods[i].Irreplaceable
 		}
-		if *refused != nil || needed != nil && needed.proved || !step.PullsImages() {
+		isThere := needed != nil && (needed.proved || needed.settled)
+		if *refused != nil || isThere || needed == nil && !waitsForOthers(pods[i].Pod) || !step.PullsImages() {
 			continue
 		}
 		*refused = p.refusalFor(needed, ofAll, pods[i].Pod)
@@ -116,6 +117,10 @@ func (p *pulls) refuse(ctx context.Context, pods []inplace.PodFacts, plan inplac
 	}
 	return marked
 }
+
+// waitsForOthers reports whether a pod that needs no pull now waits for what those of others come to:
+// not one that does not run.
+func waitsForOthers(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" && !inplace.IsBroken(pod) }
 
 // refusalFor returns why a pod that needs a pull is not updated, or does not stay out of service
 // for it; nil if it may wait for the pull as it is.

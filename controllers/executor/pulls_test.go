@@ -526,6 +526,53 @@ func TestDrainedPodServesIfItsImageCannotBePulled(t *testing.T) {
 	y.Expect(moves[0].Step.Action).To(Equal(inplace.MarkReady))
 }
 
+// A pod that has gone out of service with all images that it needs goes on to its last one, whatever
+// other nodes say of that meanwhile.
+func TestPodInTheMiddleOfItsUpdateGoesOn(t *testing.T) {
+	y := newYard(t, 3)
+	y.workload.MaxUnavailable = 3
+	y.moves()
+	y.says("node-0", failed)
+	y.says("node-1", failed)
+	y.drained("sample-2")
+	known := y.rig.executor.memory.verdictsOn(y.rig.workload.GetUID(), "b")
+	known.settle(inplace.Pull{Node: "node-2", Images: []inplace.Image{{Name: "nginx:latest"}, {Name: "other:1"}}})
+	clear(known.pulls)
+	moves := y.moves()
+	y.Expect(moves).To(HaveLen(1))
+	y.Expect(moves[0].Step.Action).To(Equal(inplace.Patch))
+}
+
+// What does not run waits for no other node, either.
+func TestBrokenPodsDoNotWaitForWhatOtherNodesCannotPull(t *testing.T) {
+	for policy, action := range map[appsv1beta1.PodUpdateStrategyType]inplace.Action{
+		appsv1beta1.InPlaceIfPossiblePodUpdateStrategyType: inplace.MarkNotReady, appsv1beta1.RecreatePodUpdateStrategyType: inplace.Recreate,
+	} {
+		y := newYard(t, 3)
+		y.workload.MaxUnavailable, y.workload.Target.Policy = 3, policy
+		y.moves()
+		y.says("node-0", failed)
+		y.says("node-1", failed)
+		y.Expect(y.moves()).To(BeEmpty())
+		unready(y.workload.Pods[0].Pod, false)
+		moves := y.moves()
+		y.Expect(moves).To(HaveExactElements(And(HaveField("Pod.Name", "sample-2"), HaveField("Step.Action", action))), string(policy))
+	}
+}
+
+// A pull that is given up keeps no pod in service, either.
+func TestDrainedPodGoesOnWhenThePullIsGivenUp(t *testing.T) {
+	y := newYard(t, 1)
+	y.workload.Target.Pull.Policy = appsv1beta1.PreferImagePull
+	y.drained("sample-0")
+	y.moves()
+	y.says("node-0", begun)
+	y.clock.Step(5 * time.Minute)
+	moves := y.moves()
+	y.Expect(moves).To(HaveLen(1))
+	y.Expect(moves[0].Step.Action).To(Equal(inplace.Patch))
+}
+
 // A new manager finds pods that pull, and counts from when they were made.
 func TestPullIsGivenUpInTimeByAnotherManager(t *testing.T) {
 	y := newYard(t, 1)

@@ -148,7 +148,7 @@ func (r *Reconciler) carryOut(ctx context.Context, about client.Object, pod *cor
 		Target: inplace.Target{
 			Revision: inplace.Revision{Name: inplace.RevisionOf(pod)}, Policy: appsv1beta1.InPlaceOnlyPodUpdateStrategyType, KeepReady: containersOf(pod),
 		},
-		Unasked: true, Replicas: 1, MaxUnavailable: 1, Pods: []inplace.PodFacts{facts.Read(now)},
+		Unasked: true, OthersDelete: true, Replicas: 1, MaxUnavailable: 1, Pods: []inplace.PodFacts{facts.Read(now)},
 	}
 	plan, tried := r.executor.Plan(ctx, about, alone, now)
 	result := tried.With(r.executor.Run(ctx, about, alone.Target.Name, plan.Moves))

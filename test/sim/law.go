@@ -189,6 +189,9 @@ func (l *law) judgePatch(w write) {
 		l.checkClaimsFirst(w)
 		l.checkRestartBringsInjected(w)
 	}
+	if before, after, ok := l.podsOf(w); ok && lifecycleStateOf(before) != lifecycleStateOf(after) && lifecycleStateOf(after) == appsv1beta1.LifecycleStatePreparingDelete {
+		l.checkPulledBefore(w)
+	}
 	if l.takesOut(w) {
 		l.checkPulled(w)
 		l.checkRole(w)

@@ -150,15 +150,15 @@ func (l *law) checkPulled(w write) {
 	l.world.checkOnNode(w, before, wanted)
 }
 
-// checkPulledBefore asserts that no pod that serves is deleted, for another to be made in its place,
-// while the images of that are not on its node. A user may ask for it.
+// checkPulledBefore asserts that no pod that serves is deleted, or given to a hook for that, for
+// another to be made in its place, while the images of that are not on its node. A user may ask for it.
 func (l *law) checkPulledBefore(w write) {
 	pod, ok := w.before.(*corev1.Pod)
 	if !ok || !l.world.settings.ahead || l.seenSet == nil || pod.DeletionTimestamp != nil {
 		return
 	}
 	_, isAsked := pod.Labels[appsv1beta1.SpecifiedDeleteKey]
-	isAsked = isAsked || l.seenClones != nil && l.isAsked(pod) || lifecycleStateOf(pod) == appsv1beta1.LifecycleStatePreparingDelete
+	isAsked = isAsked || l.seenClones != nil && slices.Contains(l.seenClones.Spec.ScaleStrategy.PodsToDelete, pod.Name)
 	serves := conditionIs(pod, corev1.PodReady, corev1.ConditionTrue) && !inplace.IsBroken(l.seen[pod.Name])
 	if serves && !isAsked && l.isToStay(w, pod) && !l.isHeld(pod.Name, l.seenSet) {
 		l.world.checkOnNode(w, pod, l.seenSet.Spec.Template.Spec)

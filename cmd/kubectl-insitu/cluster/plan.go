@@ -69,7 +69,7 @@ type planner struct {
 	plan    report.Plan
 	// resized are the pods as they would be, with what they are.
 	resized []resizedPod
-	// pulls are those that pods need before they are changed in place.
+	// pulls are those that pods need before they are changed in place, or others come in their place.
 	pulls []neededPull
 	// drainsUnasked: the user may not ask whether pods can be drained. creationsUnasked: nor
 	// whether new pods would be accepted.
@@ -206,12 +206,16 @@ func (p *planner) refusals(plan inplace.Plan) {
 
 // size notes the pods whose resources change, and the images that they need on their nodes.
 func (p *planner) size(found workload.Inspection) {
+	claimed := found.Workload
+	claimed.Pods = slices.Clone(claimed.Pods)
+	for i := range claimed.Pods {
+		claimed.Pods[i].Claims = nil // they are changed by then
+	}
+	after := inplace.MakePlan(claimed, p.now)
 	for i, state := range found.Plan.Pods {
 		step := state.Step
 		if step.State == inplace.UpdatingClaims {
-			facts := found.Workload.Pods[i]
-			facts.Claims = nil
-			step = inplace.Next(facts, found.Workload.Target, p.now)
+			step = after.Pods[i].Step
 		}
 		p.need(state.Pod, step)
 		if change := step.Change.Resizes(); len(change) > 0 {

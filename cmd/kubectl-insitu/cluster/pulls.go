@@ -35,9 +35,9 @@ const (
 	writePatience = 10 * time.Second
 )
 
-// PlanAndPull is Plan, and has the nodes pull the images that pods would get, each for so long: in
-// place, or new pods in the place of others. That is no dry run: it makes a pod on each node that does not list them, and deletes it. When
-// the context ends, the plan says what is known so far. say tells how far it is.
+// PlanAndPull is Plan, and has the nodes pull the images that pods would get, or new pods in their
+// place, each for so long. That is no dry run: it makes a pod on each node that does not list them, and
+// deletes it. When the context ends, the plan says what is known so far. say tells how far it is.
 func (c *Cluster) PlanAndPull(ctx context.Context, found Found, changed client.Object, patience time.Duration, say func(string)) (report.Plan, error) {
 	p, err := c.planned(ctx, found, changed)
 	if err != nil {
@@ -62,7 +62,7 @@ func (c *Cluster) PlanAndPull(ctx context.Context, found Found, changed client.O
 // tryPulls notes what comes of the pulls that the plan leads to.
 func (p *planner) tryPulls(ctx context.Context, c client.Client, patience time.Duration, say func(string)) {
 	if len(p.pulls) == 0 {
-		p.note("no image is to be pulled: no pod gets another one")
+		p.note("no image is to be pulled for pods that Insitu changes or recreates")
 		return
 	}
 	say(fmt.Sprintf("Pulling images for %s, up to %s on each node (%d to do)", p.found, patience, len(p.pulls)))

@@ -26,7 +26,7 @@ var pullMutants = []mutant{
 	{
 		// An image that is on the node counts for pods that may not use it.
 		"pulls-secrets-ignored", "inplace/pull.go",
-		"return len(pod.Spec.ImagePullSecrets) == 0 && !slices.ContainsFunc(",
+		"return len(pod.Spec.ImagePullSecrets) == 0 && !p.OtherAccount && !slices.ContainsFunc(",
 		"return !slices.ContainsFunc(",
 	},
 	{
@@ -58,5 +58,17 @@ var pullMutants = []mutant{
 		"pulls-one-of-several", "inplace/pull.go",
 		"case len(statuses) > 0 && pulled == len(puller.Spec.Containers):",
 		"case pulled > 0:",
+	},
+	{
+		// A pod is deleted for an image that cannot be pulled.
+		"pulls-deletions-untried", "inplace/view.go",
+		"v.Step.SuccessorPull = p.successorPull(v)",
+		"_ = p.successorPull(v)",
+	},
+	{
+		// The image of a new pod is tried with what the old one has for the registry.
+		"pulls-old-account", "inplace/successorpull.go",
+		"As: &revision.Template.account, ",
+		"",
 	},
 }
