@@ -40,16 +40,17 @@ const (
 	release          = "insitu"
 	releaseNamespace = "insitu-system"
 	operatorUser     = "system:serviceaccount:" + releaseNamespace + ":insitu-manager"
-	presentChart     = "../../charts/insitu"
+	presentSources   = "../.."
+	presentChart     = presentSources + "/charts/insitu"
 )
 
 // patience is how long a step may take on a slow machine.
 const patience = 3 * time.Minute
 
 var (
-	api                    client.Client
-	kube                   kubernetes.Interface
-	auditPath, formerChart string
+	api                                   client.Client
+	kube                                  kubernetes.Interface
+	auditPath, formerSources, formerChart string
 )
 
 func TestInstall(t *testing.T) {
@@ -61,7 +62,8 @@ var _ = BeforeSuite(func() {
 	log.SetLogger(GinkgoLogr)
 	lab, former := os.Getenv("INSITU_LAB"), os.Getenv("PREVIOUS_RELEASE")
 	Expect([]string{lab, former}).NotTo(ContainElement(BeEmpty()), "INSITU_LAB and PREVIOUS_RELEASE name folders; run the suite with: make test-install")
-	auditPath, formerChart = filepath.Join(lab, "logs", "audit.log"), filepath.Join(former, "charts", "insitu")
+	auditPath, formerSources = filepath.Join(lab, "logs", "audit.log"), former
+	formerChart = filepath.Join(former, "charts", "insitu")
 	var err error
 	api, kube, err = labtools.Connect()
 	Expect(err).NotTo(HaveOccurred())

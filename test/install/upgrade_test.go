@@ -7,6 +7,9 @@ package install
 
 import (
 	"context"
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -67,14 +70,36 @@ var _ = Describe("From the previous release", Ordered, func() {
 		helm(ctx, "rollback", release, "1", "--wait", "--timeout", patience.String())
 		canary.expectUpdate(ctx, nginxLatest)
 		settled.expectUntouched(ctx)
+		canary.expectStatus(ctx, pluginOf(ctx, presentSources))
 	})
 
 	It("so does an upgrade with the values of that release", func(ctx context.Context) {
 		upgrade(ctx, presentChart, "--reuse-values")
 		canary.expectUpdate(ctx, nginxAlpine)
 		settled.expectUntouched(ctx)
+		canary.expectStatus(ctx, pluginOf(ctx, formerSources))
 	})
 })
+
+// pluginOf returns the path of a release's plugin, which is compiled from its sources.
+func pluginOf(ctx context.Context, sources string) string {
+	GinkgoHelper()
+	path := filepath.Join(GinkgoT().TempDir(), "kubectl-insitu")
+	output, err := exec.CommandContext(ctx, "go", "build", "-C", sources, "-o", path, "./cmd/kubectl-insitu").CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), string(output))
+	return path
+}
+
+// expectStatus checks that a plugin shows the workloads, at rest, which the manager of another
+// release updates.
+func (w workloads) expectStatus(ctx context.Context, plugin string) {
+	GinkgoHelper()
+	output, err := exec.CommandContext(ctx, plugin, "status", "-n", w.namespace, "-o", "json").Output()
+	Expect(err).NotTo(HaveOccurred())
+	var told []struct{ Name, Phase string }
+	Expect(json.Unmarshal(output, &told)).To(Succeed(), string(output))
+	Expect(told).To(And(HaveLen(len(w.names(ctx, ours))+len(w.names(ctx, builtin))), HaveEach(HaveField("Phase", "Healthy"))))
+}
 
 // finish lets the rollouts go on to the last pod, and waits for their end.
 func (w workloads) finish(ctx context.Context) {
