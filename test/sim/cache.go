@@ -67,7 +67,7 @@ func (c *cache) deliver(kind string, n int) {
 	from := c.read[kind]
 	c.read[kind] = from + n
 	if kind == "Pod" && n > 0 {
-		// See docs/design.md: the EndpointSlices are not behind the pods.
+		// See docs/invariants.md: the EndpointSlices are not behind the pods.
 		c.deliverUpTo("EndpointSlice", log[from+n-1].version)
 	}
 	last := map[string]int{}

@@ -32,7 +32,7 @@
 // The kubelet is the model that matters most: conformance.go has stories that it
 // and a real one play (test/e2e), and what the real one shows, it must be able to.
 //
-// After each write the invariants of docs/design.md are asserted (law.go, law_pod.go,
+// After each write the invariants of docs/invariants.md are asserted (law.go, law_pod.go,
 // law_budget.go, law_resize.go, law_volumes.go).
 // When the user and the faults stop, everything must come to rest at what the
 // user asked for last. What a run did is told as a story, one line an event.

@@ -19,7 +19,7 @@ import (
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 )
 
-// law asserts the invariants of docs/design.md. It judges by the truth, which is
+// law asserts the invariants of docs/invariants.md. It judges by the truth, which is
 // what the server holds and the kubelets run; where the operator cannot know the
 // truth, by what it was shown and what it did itself.
 type law struct {
