@@ -37,6 +37,7 @@ var unexecuted = map[string]string{
 	"docs/performance.md":            "has figures of test/bench",
 	"docs/release.md":                "needs a release; hack/release has tests",
 	"docs/reasons.md":                "is generated from the code",
+	"docs/testing.md":                "is for who writes code",
 	"docs/versions.md":               "says what stays; test/install upgrades and rolls back",
 	"docs/values.md":                 "is generated from the chart; docs/install.md has its commands",
 }
