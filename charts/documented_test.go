@@ -18,11 +18,11 @@ import (
 // name, verbs.
 var documentedRule = regexp.MustCompile("(?m)^\\| `([a-z0-9./]+)`(, own namespace|, named `[a-z-]+`)? \\| ([a-z, ]+) \\| .+ \\|$")
 
-// TestPermissionsAreDocumented compares the table of docs/security.md with config/rbac.
+// TestPermissionsAreDocumented compares the table of docs/permissions.md with config/rbac.
 func TestPermissionsAreDocumented(t *testing.T) {
 	g := NewWithT(t)
 	documented := map[string][]string{}
-	for _, row := range documentedRule.FindAllStringSubmatch(readFile(t, "../docs/security.md"), -1) {
+	for _, row := range documentedRule.FindAllStringSubmatch(readFile(t, "../docs/permissions.md"), -1) {
 		verbs := strings.Split(row[3], ", ")
 		slices.Sort(verbs)
 		documented[row[1]+row[2]] = verbs

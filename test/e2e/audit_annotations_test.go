@@ -17,7 +17,7 @@ import (
 )
 
 // annotated is a write of the operator to a pod as the audit log explains it: by the
-// policy insitu-audit, see docs/security.md.
+// policy insitu-audit, see docs/admission.md.
 type annotated struct {
 	request, workload, revision string
 }

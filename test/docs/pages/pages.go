@@ -35,11 +35,13 @@ var unexecuted = map[string]string{
 	"docs/logging.md":                "is for who writes code",
 	"docs/machine.md":                "says what machine the others need: test/scripts and test/lab",
 	"docs/performance.md":            "has figures of test/bench",
+	"docs/permissions.md":            "has the rules of the manager: test/e2e/permissions_test.go",
 	"docs/release.md":                "needs a release; hack/release has tests",
 	"docs/recreation.md":             "says how it works; test/sim and test/e2e kill the manager",
 	"docs/reasons.md":                "is generated from the code",
 	"docs/testing.md":                "is for who writes code",
 	"docs/restore.md":                "needs snapshots that you have: test/e2e/restore_test.go",
+	"docs/security.md":               "says what holds against which threat; docs/admission.md has its commands",
 	"docs/versions.md":               "says what stays; test/install upgrades and rolls back",
 	"docs/values.md":                 "is generated from the chart; docs/install.md has its commands",
 }
