@@ -53,7 +53,7 @@ func NewMetrics() *Metrics {
 	m := &Metrics{
 		updates: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "insitu_pod_updates_total",
-			Help: "Pods that were brought to their revision, counted when that is written: changed in place, or deleted to be recreated. One that has to be recreated after it was changed counts as both.",
+			Help: "Pods that were changed in place, or deleted to be recreated, counted at the write. A pod that is recreated after it was changed counts as both.",
 		}, []string{"kind", "way"}),
 		planning: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "insitu_plan_duration_seconds", Buckets: planBuckets,
@@ -61,15 +61,15 @@ func NewMetrics() *Metrics {
 		}, []string{"kind"}),
 		pulls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "insitu_image_pulls_total",
-			Help: "Pulls of images onto nodes, before pods are updated or for an ImagePullJob, by what has come of them: the images are there, the kubelet began to fail (of a job: it has failed backoffLimit times, or for too long), or the update goes on without.",
+			Help: "Pulls of images onto nodes, before updates or for an ImagePullJob, by result: the images are there, the kubelet began to fail (for a job: backoffLimit times, or for too long), or the update goes on without them.",
 		}, []string{"kind", "result"}),
 		pulling: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "insitu_image_pull_duration_seconds", Buckets: pullBuckets,
-			Help: "How long it took until images were seen to be on a node, from the first attempt to make a pod that pulls them; for an ImagePullJob, from the making of the pod that has pulled.",
+			Help: "Time until a node has the images, from the first attempt to create the pod that pulls them; for an ImagePullJob, from the creation of the pod that pulled them.",
 		}, []string{"kind"}),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "insitu_container_recreate_requests_total",
-			Help: "ContainerRecreateRequests that are complete, by whether all of their containers were restarted.",
+			Help: "Complete ContainerRecreateRequests, by whether all their containers were restarted.",
 		}, []string{"outcome"}),
 	}
 	for _, outcome := range []string{outcomeDone, outcomeFailed} {

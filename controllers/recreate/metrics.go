@@ -34,7 +34,7 @@ type Metrics struct {
 func NewMetrics() *Metrics {
 	m := &Metrics{recreations: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "insitu_claim_recreations_total",
-		Help: "Claims that were to be recreated, by what has come of them: made and in use by a pod that is ready, given an earlier volume back as a user asked, failed, or given up since it was not wanted any more.",
+		Help: "Recreations of claims, by outcome: a ready pod uses the new claim, a user got an earlier volume back, it failed, or it was no longer wanted.",
 	}, []string{"outcome"})}
 	gauge := func(name, help string) *prometheus.GaugeVec {
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"kind", "namespace", "name"})

@@ -38,7 +38,7 @@ var (
 		"Pods and claims of a workload that wait, or cannot go on, by the reason.",
 		append(workloadLabels, "reason"), nil)
 	stalledDesc = prometheus.NewDesc("insitu_rollout_stalled",
-		"1 for a workload that does not get on without help, by the reason.",
+		"1 for a workload that needs a user, by the reason.",
 		append(workloadLabels, "reason"), nil)
 	progressDesc = prometheus.NewDesc("insitu_rollout_progress_timestamp_seconds",
 		"When a pod of a workload that is not at rest last came nearer to its revision, in Unix time.",
@@ -82,19 +82,19 @@ func NewMetrics() *Metrics {
 	return &Metrics{
 		steps: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "insitu_pod_step_duration_seconds", Buckets: stepBuckets,
-			Help: "How long pods were at a step of their update. A step that began before this manager did counts from when it saw it first.",
+			Help: "How long pods were at a step of their update, from when this manager first saw the step.",
 		}, []string{"kind", "state"}),
 		resizes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "insitu_resizes_total",
-			Help: "Resizes of pods in place, by what has come of them: each time that a pod was seen to have its new sizes, or to be kept from them in another way.",
+			Help: "Resizes of pods in place, by outcome, counted each time that a pod gets another one.",
 		}, []string{"kind", "outcome"}),
 		claims: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "insitu_claim_changes_total",
-			Help: "Changes of claims, by what has come of them: each time that a claim was seen to be what its template says, to be blocked, or to be refused by the API server.",
+			Help: "Changes of claims, by outcome, counted each time that a claim gets one: it is what its template says, is blocked, or the API server refuses the change.",
 		}, []string{"kind", "outcome"}),
 		released: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "insitu_native_updates_total",
-			Help: "Updates of workloads of Kubernetes that are over for Insitu: made in place, released to be made by recreation, or not held any more.",
+			Help: "Updates of workloads of Kubernetes that Insitu has ended: in place, released so that Kubernetes recreates the pods, or no longer held.",
 		}, []string{"kind", "outcome"}),
 		rollouts: map[rolloutKey]*rolloutMemory{}, notHeld: map[string][]string{},
 	}

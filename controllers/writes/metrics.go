@@ -36,11 +36,11 @@ func NewMetrics() *Metrics {
 	return &Metrics{
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "insitu_writes_total",
-			Help: "Requests to the API server that are to write something, each attempt, by what came of it. Events, the lease of the leader and its heartbeat are among them.",
+			Help: "Attempts to write to the API server, by result. They include events, the lease of the leader and its heartbeat.",
 		}, labels),
 		dryRuns: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "insitu_dry_runs_total",
-			Help: "Requests that asked the API server what it would say to a write, by what it said.",
+			Help: "Dry runs of writes, by the answer of the API server.",
 		}, labels),
 		requests: request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")},
 	}
