@@ -1,7 +1,7 @@
 // Copyright 2026 The Insitu Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command concepts writes the tables of docs/concepts.md: what happens to a live pod,
+// Command concepts writes the tables of docs/in-place.md: what happens to a live pod,
 // and to a claim, for each change of a template. It asks the code that decides, with
 // one change at a time, for every field that the API knows. What stands around the
 // tables is written by hand.
@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	document       = "docs/concepts.md"
+	document       = "docs/in-place.md"
 	podsGenerator  = "hack/concepts, the table of pods"
 	claimGenerator = "hack/concepts, the table of claims"
 )

@@ -7,7 +7,7 @@ Every field of the API, with what it does, its default and what is accepted. `ku
 `kubectl explain statefulsets.apps.kruise.io.spec.updateStrategy`.
 
 `apps.kruise.io/v1alpha1` has the same kinds and the same fields: what is written through one version is read through the other. Labels and
-annotations, also those of workloads of Kubernetes, are on the pages of their features: [native.md](native.md), [lifecycle.md](lifecycle.md).
+annotations, also those of workloads of Kubernetes, are on the pages of their features: [native.md](native.md), [lifecycle.md](lifecycle.md), [restarts.md](restarts.md).
 {{ range . }}
 {{ template "gvDetails" . }}
 {{- end }}
