@@ -37,7 +37,7 @@ func TestPagesLeadOnAndBack(t *testing.T) {
 	}
 	for i, name := range order {
 		text := readText(t, "docs", name)
-		if strings.Contains(text[:min(len(text), 300)], "Do not edit.") || name == "any-state-any-revision.md" || name == "api.md" {
+		if isGenerated(name, text) {
 			continue
 		}
 		want := "\n---\n\n[All pages](README.md)"
@@ -46,6 +46,23 @@ func TestPagesLeadOnAndBack(t *testing.T) {
 		}
 		if !strings.HasSuffix(text, want+"\n") {
 			t.Errorf("docs/%s does not end with %q", name, want)
+		}
+	}
+}
+
+// isGenerated reports whether a page is generated as a whole.
+func isGenerated(name, text string) bool {
+	return strings.Contains(text[:min(len(text), 300)], "Do not edit.") || name == "any-state-any-revision.md" || name == "api.md"
+}
+
+// A page is one task, or one subject. Who writes more of it parts it.
+func TestPagesAreShort(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	for _, page := range append(pages, filepath.Join(root, "CONTRIBUTING.md")) {
+		text := readText(t, strings.TrimPrefix(page, root))
+		if words := len(strings.Fields(text)); words > 1200 && !isGenerated(filepath.Base(page), text) {
+			t.Errorf("%s has %d words; 1,200 are enough", filepath.Base(page), words)
 		}
 	}
 }
