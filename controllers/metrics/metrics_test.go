@@ -45,7 +45,7 @@ func TestCountersBeginAtZero(t *testing.T) {
 		m.Moves.Of(appsv1beta1.GroupVersion.WithKind(kind))
 	}
 	g.Expect(testutil.GatherAndCompare(registry, strings.NewReader(`
-# HELP insitu_pod_updates_total Pods that were brought to their revision, counted when that is written: changed in place, or deleted to be recreated. One that has to be recreated after it was changed counts as both.
+# HELP insitu_pod_updates_total Pods that were changed in place, or deleted to be recreated, counted at the write. A pod that is recreated after it was changed counts as both.
 # TYPE insitu_pod_updates_total counter
 insitu_pod_updates_total{kind="CloneSet.apps.kruise.io",way="InPlace"} 0
 insitu_pod_updates_total{kind="CloneSet.apps.kruise.io",way="Recreate"} 0

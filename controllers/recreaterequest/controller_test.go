@@ -75,7 +75,7 @@ func TestRequestsAreCounted(t *testing.T) {
 		w.Expect(registry.Register(collector)).To(Succeed())
 	}
 	w.Expect(testutil.GatherAndCompare(registry, strings.NewReader(`
-# HELP insitu_container_recreate_requests_total ContainerRecreateRequests that are complete, by whether all of their containers were restarted.
+# HELP insitu_container_recreate_requests_total Complete ContainerRecreateRequests, by whether all their containers were restarted.
 # TYPE insitu_container_recreate_requests_total counter
 insitu_container_recreate_requests_total{outcome="Done"} 1
 insitu_container_recreate_requests_total{outcome="Failed"} 1

@@ -86,7 +86,7 @@ func NewMetrics() *Metrics {
 		}, []string{"kind", "state"}),
 		resizes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "insitu_resizes_total",
-			Help: "Resizes of pods in place, by outcome, counted each time that a pod gets another one.",
+			Help: "Resizes of pods in place, by outcome, counted each time that a pod gets one.",
 		}, []string{"kind", "outcome"}),
 		claims: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "insitu_claim_changes_total",
