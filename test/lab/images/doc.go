@@ -18,8 +18,8 @@
 //
 // BuildSet builds these images; references in one line have one digest:
 //
-//	library/nginx:alpine
-//	library/nginx:latest, library/nginx:stable
+//	library/nginx:alpine, library/nginx:1.28.0-alpine
+//	library/nginx:latest, library/nginx:stable, library/nginx:1.29.0-alpine
 //	insitu-dev/pause:v1
 //	insitu-dev/sleeper:v1
 //	insitu-dev/sleeper:v2, insitu-dev/sleeper:same-as-v2
@@ -29,7 +29,11 @@
 // tags of a server differ in nothing but their digest:
 //
 //	library/redis:alpine, library/redis:latest
-//	library/postgres:alpine, library/postgres:latest
+//	library/postgres:alpine, library/postgres:17.5-bookworm
+//	library/postgres:latest, library/postgres:17.6-bookworm
+//
+// The names with a version are those of examples/: what is served under them is
+// the server of Debian, whatever its version.
 //
 // A single image, such as the operator's, is made by FromGo or FromDeb and
 // pushed by Load:

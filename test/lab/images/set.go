@@ -85,8 +85,8 @@ func recipes(cacheDir string) []recipe {
 		goRecipe(cacheDir, sleeperSource, "sleeper", "v2", "insitu-dev/sleeper:v2", "insitu-dev/sleeper:same-as-v2"),
 		goRecipe(cacheDir, sleeperSource, "sleeper", "v3", "insitu-dev/sleeper:v3"),
 		goRecipe(cacheDir, sleeperSource, "sleeper", "crash", "insitu-dev/sleeper:crash"),
-		debRecipe(nginx("alpine", cacheDir), "library/nginx:alpine"),
-		debRecipe(nginx("latest", cacheDir), "library/nginx:latest", "library/nginx:stable"),
+		debRecipe(nginx("alpine", cacheDir), "library/nginx:alpine", "library/nginx:1.28.0-alpine"),
+		debRecipe(nginx("latest", cacheDir), "library/nginx:latest", "library/nginx:stable", "library/nginx:1.29.0-alpine"),
 	}
 }
 
@@ -96,8 +96,8 @@ func extraRecipes(cacheDir string) []recipe {
 	return []recipe{
 		debRecipe(redis("alpine", cacheDir), "library/redis:alpine"),
 		debRecipe(redis("latest", cacheDir), "library/redis:latest"),
-		debRecipe(postgres("alpine", cacheDir), "library/postgres:alpine"),
-		debRecipe(postgres("latest", cacheDir), "library/postgres:latest"),
+		debRecipe(postgres("alpine", cacheDir), "library/postgres:alpine", "library/postgres:17.5-bookworm"),
+		debRecipe(postgres("latest", cacheDir), "library/postgres:latest", "library/postgres:17.6-bookworm"),
 	}
 }
 

@@ -28,6 +28,8 @@ func TestBuildSetIsServedAndKept(t *testing.T) {
 	}
 	g.Expect(digest("nginx:alpine")).NotTo(Equal(digest("nginx:latest")))
 	g.Expect(digest("nginx:stable")).To(Equal(digest("nginx:latest")))
+	g.Expect(digest("nginx:1.28.0-alpine")).To(Equal(digest("nginx:alpine")))
+	g.Expect(digest("nginx:1.29.0-alpine")).To(Equal(digest("nginx:latest")))
 	g.Expect(digest("insitu-dev/sleeper:v1")).NotTo(Equal(digest("insitu-dev/sleeper:v2")))
 	g.Expect(digest("insitu-dev/sleeper:v2")).NotTo(Equal(digest("insitu-dev/sleeper:v3")))
 	g.Expect(digest("insitu-dev/sleeper:same-as-v2")).To(Equal(digest("insitu-dev/sleeper:v2")))
