@@ -108,7 +108,7 @@ test-install: ## Install, upgrade and uninstall the chart, in a lab of its own
 	@hack/test install
 
 .PHONY: test-docs
-test-docs: ## Run the commands of the pages in docs/, in a lab of its own
+test-docs: ## Run the commands of the pages in docs/ and examples/, in a lab of its own
 	@hack/test docs
 
 .PHONY: sim

@@ -3,7 +3,7 @@
 
 //go:build docs
 
-// Package docs runs the commands of the pages of the documentation on a lab, and
+// Package docs runs the commands of the pages of the documentation and of the examples on a lab, and
 // compares what they print with what the pages show. Run it with: make test-docs
 package docs
 
@@ -49,7 +49,7 @@ var alone = map[string]string{
 }
 
 // inShortRun are the pages that make test runs.
-var inShortRun = []string{"docs/quickstart.md", "docs/statefulset.md"}
+var inShortRun = []string{"docs/quickstart.md", "docs/statefulset.md", "examples/web-autoscaled/README.md"}
 
 func TestDocs(t *testing.T) {
 	RegisterFailHandler(Fail)
@@ -105,6 +105,9 @@ func run(ctx context.Context, name string, blocks []page.Block) {
 		installAgain(ctx)
 	}
 	reader := newReader(ctx, name)
+	if folder, is := exampleOf(name); is {
+		DeferCleanup(reader.removeExample, folder)
+	}
 	for _, block := range blocks {
 		if block.File != "" {
 			Expect(os.WriteFile(filepath.Join(reader.folder, block.File), []byte(block.Text), 0o600)).To(Succeed())
@@ -146,7 +149,7 @@ func newReader(ctx context.Context, name string) *reader {
 	// A page may use what a checkout has.
 	checkout, err := filepath.Abs(root)
 	Expect(err).NotTo(HaveOccurred())
-	for _, folder := range []string{"charts", "config"} {
+	for _, folder := range []string{"charts", "config", "examples"} {
 		Expect(os.Symlink(filepath.Join(checkout, folder), filepath.Join(r.folder, folder))).To(Succeed())
 	}
 	scratch := GinkgoT().TempDir()
@@ -162,15 +165,38 @@ func newReader(ctx context.Context, name string) *reader {
 	return r
 }
 
-// createNamespace makes a namespace that goes with the page.
+// exampleOf returns the folder of an example whose page this is.
+func exampleOf(name string) (folder string, is bool) {
+	folder, is = strings.CutSuffix(name, "/README.md")
+	return folder, is && strings.HasPrefix(folder, "examples/")
+}
+
+// removeExample deletes what a page that failed has left of its example outside of its
+// namespace.
+func (r *reader) removeExample(ctx context.Context, folder string) {
+	if !CurrentSpecReport().Failed() {
+		return // the page has done so
+	}
+	remove := exec.CommandContext(ctx, os.Getenv("KUBECTL"), "delete", "--namespace", r.namespace, "--ignore-not-found", "--wait=false",
+		"--filename", filepath.Join(root, folder))
+	output, err := remove.CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), "%s", output)
+}
+
+// createNamespace makes a namespace that goes with the page. Pods of examples have to be
+// acceptable everywhere.
 func createNamespace(ctx context.Context, name string) string {
 	GinkgoHelper()
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
 	Expect(err).NotTo(HaveOccurred(), "KUBECONFIG is the lab's; run the suite with: make test-docs")
 	client, err := kubernetes.NewForConfig(config)
 	Expect(err).NotTo(HaveOccurred())
-	prefix := "docs-" + strings.ToLower(strings.TrimSuffix(filepath.Base(name), ".md")) + "-"
-	namespace, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: prefix}}, metav1.CreateOptions{})
+	wanted := metav1.ObjectMeta{GenerateName: "docs-" + strings.ToLower(strings.TrimSuffix(filepath.Base(name), ".md")) + "-"}
+	if folder, is := exampleOf(name); is {
+		wanted.GenerateName = "docs-" + filepath.Base(folder) + "-"
+		wanted.Labels = map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}
+	}
+	namespace, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: wanted}, metav1.CreateOptions{})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func(ctx context.Context) error {
 		return client.CoreV1().Namespaces().Delete(ctx, namespace.Name, metav1.DeleteOptions{})

@@ -72,13 +72,17 @@ func TestEachDefinitionIsUninstalled(t *testing.T) {
 	}
 }
 
-// Whoever looks for a page finds it in the index.
+// Whoever looks for a page finds it in the index, and an example in that of examples.
 func TestEachPageIsInTheIndex(t *testing.T) {
 	pages := readAll(t)
 	for name := range pages {
-		listed := func(link page.Link) bool { return filepath.Join("docs", link.Target) == name }
-		if name != "README.md" && name != "docs/README.md" && !slices.ContainsFunc(pages["docs/README.md"].Links, listed) {
-			t.Errorf("%s is not in docs/README.md", name)
+		index := "docs/README.md"
+		if strings.Count(name, "/") > 1 {
+			index = "examples/README.md"
+		}
+		listed := func(link page.Link) bool { return filepath.Join(filepath.Dir(index), link.Target) == name }
+		if name != "README.md" && name != "docs/README.md" && !slices.ContainsFunc(pages[index].Links, listed) {
+			t.Errorf("%s is not in %s", name, index)
 		}
 	}
 }

@@ -49,16 +49,21 @@ var unexecuted = map[string]string{
 	"docs/tenants.md":                "needs a tenant: test/install is one",
 	"docs/versions.md":               "says what stays; test/install upgrades and rolls back",
 	"docs/values.md":                 "is generated from the chart; docs/install.md has its commands",
+	"examples/README.md":             "is an index",
 }
 
 // Read parses all pages, by their path from the root of the repository.
 func Read(root string) (map[string]*page.Page, error) {
-	paths, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
-	if err != nil {
-		return nil, fmt.Errorf("list pages: %w", err)
+	var paths []string
+	for _, pattern := range []string{"README.md", "docs/*.md", "examples/README.md", "examples/*/README.md"} {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			return nil, fmt.Errorf("list pages: %w", err)
+		}
+		paths = append(paths, found...)
 	}
 	pages := map[string]*page.Page{}
-	for _, path := range append(paths, filepath.Join(root, "README.md")) {
+	for _, path := range paths {
 		source, err := os.ReadFile(path)
 		if err != nil {
 			return nil, fmt.Errorf("read a page: %w", err)
