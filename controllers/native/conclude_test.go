@@ -104,3 +104,34 @@ func TestRequestsKeepNoHold(t *testing.T) {
 		})
 	}
 }
+
+// A hold whose pods have to be recreated ends when the images of new ones are there. What waits for
+// its turn, or for another reason, has nothing to do with images.
+func TestRecreationWaitsForImages(t *testing.T) {
+	pods := []*corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "web-0", UID: "0"}}, {ObjectMeta: metav1.ObjectMeta{Name: "web-1", UID: "1"}}}
+	for name, test := range map[string]struct {
+		blockers []inplace.Blocker
+		inPlace  bool
+		ends     bool
+	}{
+		"nothing is in the way":             {ends: true},
+		"one waits for its turn":            {blockers: []inplace.Blocker{{Pod: pods[0], Reason: inplace.ReasonBudget}}, ends: true},
+		"the first one waits for images":    {blockers: []inplace.Blocker{{Pod: pods[0], Reason: inplace.ReasonBudget}, {Pod: pods[1], Reason: inplace.ReasonImagePull}}},
+		"what goes in place waits for some": {blockers: []inplace.Blocker{{Pod: pods[1], Reason: inplace.ReasonImagePull}}, inPlace: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &scope{kind: StatefulSet, target: &inplace.Revision{Name: "new"}}
+			s.Owner = workloads.Owner{Object: &appsv1.StatefulSet{}}
+			for i, pod := range pods {
+				step := inplace.Step{Action: inplace.Recreate}
+				if test.inPlace && i == 1 {
+					step = inplace.Step{Action: inplace.MarkNotReady, LeadsToPatch: true}
+				}
+				s.pods = append(s.pods, inplace.PodFacts{Pod: pod})
+				s.Plan.Pods = append(s.Plan.Pods, inplace.PodState{Pod: pod, Step: step})
+			}
+			s.Plan.Blockers = test.blockers
+			NewWithT(t).Expect(s.recreation() != nil).To(Equal(test.ends))
+		})
+	}
+}

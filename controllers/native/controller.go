@@ -296,6 +296,9 @@ func (s *scope) recreation() *ending {
 	// A single pod is deleted, and comes back at the new revision; not that of a
 	// ReplicaSet, which has the old template still.
 	if refused != nil && (others == 0 || s.kind == Deployment) {
+		if s.pullsForNewPods() {
+			return nil
+		}
 		return recreated(s, refused.Message)
 	}
 	return cmp.Or(s.blockedByOthers(), s.blockedByMissing())

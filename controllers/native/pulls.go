@@ -12,6 +12,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -83,6 +85,18 @@ func (s *scope) waitsForImages() bool {
 		return b.Reason == inplace.ReasonImagePull || b.Reason == inplace.ReasonImageNotPullable
 	}
 	return slices.ContainsFunc(s.Plan.Blockers, waits) || slices.ContainsFunc(s.newPods(), lacksImage)
+}
+
+// pullsForNewPods reports whether pods that Kubernetes would delete wait until the images of those in
+// their places are pulled. Pods whose nodes cannot pull them are not to be deleted in the plan.
+func (s *scope) pullsForNewPods() bool {
+	deleted := sets.New[types.UID]()
+	for _, pod := range s.Plan.Pods {
+		if pod.Step.Deletes() {
+			deleted.Insert(pod.Pod.UID)
+		}
+	}
+	return slices.ContainsFunc(s.Plan.Blockers, func(b inplace.Blocker) bool { return b.Reason == inplace.ReasonImagePull && deleted.Has(b.Pod.UID) })
 }
 
 // mustTellOfImages reports whether a hold ends in the end although images are not on the nodes. Clients

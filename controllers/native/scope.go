@@ -270,6 +270,6 @@ func (s *scope) workloadFacts() inplace.Workload {
 	if s.kind != Deployment {
 		facts.Current = s.target // a held workload makes all pods at its newest revision
 	}
-	facts.Unasked, facts.OthersDelete = !s.deletesFirst() && !s.isBack(), true
+	facts.Unasked, facts.OthersDelete = !s.deletesFirst() && !s.isBack(), s.kind == Deployment
 	return facts
 }

@@ -124,6 +124,24 @@ var _ = forEachKind("A rollout", func(kind string) {
 		Eventually(ctx, web.pullers).Should(BeEmpty(), "nothing is left behind")
 	})
 
+	if kind != deployment { // Kubernetes makes a new pod of that first
+		It("keeps its pods for an image that no node can pull, also where they are to be recreated", func(ctx context.Context) {
+			before := web.start(ctx, web.manifest(nginxAlpine))
+			web.setImage(ctx, nginxMissing)
+			web.kubectl(ctx, "patch", web.resource(), "--type=strategic", "-p", `{"spec": {"template": {"spec": {"volumes": [{"name": "scratch", "emptyDir": {}}]}}}}`)
+			Eventually(ctx, web.annotation).WithArguments(native.StatusAnnotation).Should(And(ContainSubstring(nginxMissing), ContainSubstring("ErrImagePull")))
+			Consistently(ctx, func(g Gomega, ctx context.Context) {
+				g.Expect(web.isHeld(ctx)).To(BeTrue())
+				g.Expect(observe.Differences(before, web.pods(ctx), 0)).To(BeEmpty())
+			}).WithTimeout(5 * time.Second).Should(Succeed())
+
+			web.setImage(ctx, nginxLatest)
+			expectRecreated(before, web.updated(ctx), nginxLatest)
+			expectEvent(ctx, web.namespace, web.kind, reasonReleased, "spec.volumes")
+			Eventually(ctx, web.pullers).Should(BeEmpty(), "nothing is left behind")
+		})
+	}
+
 	It("goes from an image that does not exist to a third one", func(ctx context.Context) {
 		before := web.start(ctx, web.manifest(nginxAlpine))
 		web.annotate(ctx, native.ImagePullAnnotation, ptr.To(`{"policy":"None"}`))

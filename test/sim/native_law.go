@@ -286,6 +286,9 @@ func (l *nativeLaw) tell(reason, note string) {
 	if reason == "LeftBehind" {
 		l.left, l.leftAt = note, l.n.world.clock.Now()
 	}
+	if reason == "ReleasedForRecreation" {
+		l.checkPulledBefore(note)
+	}
 	if reason != "UpdatedInPlace" {
 		return
 	}

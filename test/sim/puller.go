@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -179,6 +180,31 @@ func (l *nativeLaw) checkPulled(w write, before, after *corev1.Pod) {
 		l.n.world.checkOnNode(w, before, after.Spec)
 	case !isChanged && serves && !mayGo:
 		l.n.world.checkOnNode(w, before, templateOf(l.seenObject).Spec)
+	}
+}
+
+// checkPulledBefore asserts that a StatefulSet or a DaemonSet is not given back to Kubernetes for a field
+// that no live pod can change, while no node has the images of new pods.
+func (l *nativeLaw) checkPulledBefore(note string) {
+	if _, isDeployment := l.seenObject.(*appsv1.Deployment); isDeployment || l.seenObject == nil || !l.n.world.settings.ahead || l.n.world.settings.unasked || !strings.Contains(note, "spec.") {
+		return
+	}
+	for _, pod := range l.seen {
+		if conditionIs(pod, corev1.PodReady, corev1.ConditionTrue) && !inplace.IsBroken(pod) {
+			l.n.world.checkOnAnyNode(note, pod, templateOf(l.seenObject).Spec)
+		}
+	}
+}
+
+// checkOnAnyNode asserts that the images that a pod is to have instead of its own are on a node.
+func (w *World) checkOnAnyNode(words string, pod *corev1.Pod, spec corev1.PodSpec) {
+	was, wanted := images(pod), images(&corev1.Pod{Spec: spec})
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		image := wanted[name]
+		has := func(k *kubelet) bool { return k.images.has.Has(contentOf(image)) }
+		if was[name] != "" && !means(was[name], image) && !slices.ContainsFunc(w.nodes, has) {
+			w.violate("%s: no node has %s", words, image)
+		}
 	}
 }
 

@@ -71,4 +71,10 @@ var pullMutants = []mutant{
 		"As: &revision.Template.account, ",
 		"",
 	},
+	{
+		// Kubernetes gets a StatefulSet back for an image that no node has.
+		"pulls-given-back", "controllers/native/controller.go",
+		"if s.pullsForNewPods() {",
+		"if false {",
+	},
 }
