@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
 // Named is an image and the references it is served under. All of them have
@@ -67,21 +68,28 @@ func LoadLayout(ctx context.Context, registryURL, ref, dir string) (string, erro
 		return "", fmt.Errorf("read image layout %s: found %d images, want one", dir, len(manifest.Manifests))
 	}
 	digest := manifest.Manifests[0].Digest
-	if manifest.Manifests[0].MediaType.IsIndex() {
-		var index v1.ImageIndex
-		if index, err = outer.ImageIndex(digest); err == nil {
-			err = remote.WriteIndex(tag, index, remote.WithContext(ctx))
-		}
-	} else {
-		var image v1.Image
-		if image, err = outer.Image(digest); err == nil {
-			err = remote.Write(tag, image, remote.WithContext(ctx))
-		}
-	}
+	err = push(ctx, tag, manifest.Manifests[0].MediaType,
+		func() (v1.ImageIndex, error) { return outer.ImageIndex(digest) }, func() (v1.Image, error) { return outer.Image(digest) })
 	if err != nil {
 		return "", fmt.Errorf("push image %s to %s: %w", ref, registryURL, err)
 	}
 	return digest.String(), nil
+}
+
+// push pushes an index of images, or an image, by which of them something is.
+func push(ctx context.Context, to name.Tag, media types.MediaType, index func() (v1.ImageIndex, error), image func() (v1.Image, error)) error {
+	if media.IsIndex() {
+		content, err := index()
+		if err != nil {
+			return err
+		}
+		return remote.WriteIndex(to, content, remote.WithContext(ctx))
+	}
+	content, err := image()
+	if err != nil {
+		return err
+	}
+	return remote.Write(to, content, remote.WithContext(ctx))
 }
 
 // LoadAll pushes every image of a set under all its references.
@@ -110,17 +118,7 @@ func Alias(ctx context.Context, registryURL, ref, other string) error {
 	if err != nil {
 		return fmt.Errorf("read image %s of %s: %w", ref, registryURL, err)
 	}
-	if found.MediaType.IsIndex() {
-		var index v1.ImageIndex
-		if index, err = found.ImageIndex(); err == nil {
-			err = remote.WriteIndex(to, index, remote.WithContext(ctx))
-		}
-	} else {
-		var image v1.Image
-		if image, err = found.Image(); err == nil {
-			err = remote.Write(to, image, remote.WithContext(ctx))
-		}
-	}
+	err = push(ctx, to, found.MediaType, found.ImageIndex, found.Image)
 	if err != nil {
 		return fmt.Errorf("push image %s as %s: %w", ref, other, err)
 	}
