@@ -281,26 +281,6 @@ func (l *nativeLaw) lost(rs *appsv1.ReplicaSet) {
 	}
 }
 
-// tell is told of the events of the operator.
-func (l *nativeLaw) tell(reason, note string) {
-	if reason == "LeftBehind" {
-		l.left, l.leftAt = note, l.n.world.clock.Now()
-	}
-	if reason == "ReleasedForRecreation" {
-		l.checkPulledBefore(note)
-	}
-	if reason != "UpdatedInPlace" {
-		return
-	}
-	l.updated = sets.New[types.UID]()
-	isKnown := slices.ContainsFunc(l.n.replicaSets(), l.isKeeper)
-	for _, pod := range l.n.pods() {
-		if len(l.whatIsWrong(pod)) == 0 && (!isKnown || l.isOfKeeper(pod)) {
-			l.updated.Insert(pod.UID)
-		}
-	}
-}
-
 // deleted is told of a pod that Kubernetes deletes.
 func (l *nativeLaw) deleted(pod *corev1.Pod, why string) {
 	obj := l.n.object()

@@ -4,9 +4,12 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	nativecontroller "github.com/insitu-dev/insitu/controllers/native"
 )
@@ -42,4 +45,24 @@ func (l *nativeLaw) isLostByRelease(pod *corev1.Pod) bool {
 	}
 	isDone := l.isPromoted() && !l.isOfKeeper(pod) && !l.isNeeded() || len(l.updated) == l.n.replicas() && !l.updated.Has(pod.UID)
 	return isDone && l.n.replicas() > 0 && l.n.world.clock.Since(l.askedAt) >= askedDelay
+}
+
+// tell is told of the events of the operator.
+func (l *nativeLaw) tell(reason, note string) {
+	if reason == "LeftBehind" {
+		l.left, l.leftAt = note, l.n.world.clock.Now()
+	}
+	if reason == "ReleasedForRecreation" {
+		l.checkPulledBefore(note)
+	}
+	if reason != "UpdatedInPlace" {
+		return
+	}
+	l.updated = sets.New[types.UID]()
+	isKnown := slices.ContainsFunc(l.n.replicaSets(), l.isKeeper)
+	for _, pod := range l.n.pods() {
+		if len(l.whatIsWrong(pod)) == 0 && (!isKnown || l.isOfKeeper(pod)) {
+			l.updated.Insert(pod.UID)
+		}
+	}
 }
