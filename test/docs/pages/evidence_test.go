@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"sigs.k8s.io/yaml"
 
 	"github.com/insitu-dev/insitu/test/docs/page"
 )
@@ -70,6 +71,23 @@ func TestEachDefinitionIsUninstalled(t *testing.T) {
 		g.Expect(string(text)).To(ContainSubstring("[CustomResourceDefinition] " + name + "\n"))
 		g.Expect(strings.Fields(deletion)).To(ContainElement(name), "kubectl delete crd")
 	}
+}
+
+// Who uninstalls what kustomize has installed keeps the definitions, which would take all workloads
+// with them, the namespace, and the policies, which release what is held.
+func TestUninstallWithKustomize(t *testing.T) {
+	g := NewWithT(t)
+	listed := regexp.MustCompile(`(?m)^for part in (.*); do kubectl delete -k config/\$part; done$`).FindStringSubmatch(readText(t, "docs", "native-leaving.md"))
+	g.Expect(listed).NotTo(BeNil())
+	all := struct{ Resources []string }{}
+	g.Expect(yaml.Unmarshal([]byte(readText(t, "config", "default", "kustomization.yaml")), &all)).To(Succeed())
+	var parts []string
+	for _, part := range all.Resources {
+		if name, isFolder := strings.CutPrefix(part, "../"); isFolder && name != "crd" && name != "policies" {
+			parts = append(parts, name)
+		}
+	}
+	g.Expect(strings.Fields(listed[1])).To(ConsistOf(parts))
 }
 
 // Whoever looks for a page finds it in the index, and an example in that of examples.
