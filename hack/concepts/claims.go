@@ -22,6 +22,8 @@ type claimChange struct {
 	make  func(template *corev1.PersistentVolumeClaimSpec)
 	// rigid is true where the storage class does not allow expansion.
 	rigid bool
+	// unrestorable is true where no snapshot is restored to what the template asks for.
+	unrestorable bool
 }
 
 var claimChanges = []claimChange{
@@ -35,7 +37,7 @@ var claimChanges = []claimChange{
 		words: "`volumeAttributesClassName`",
 		make:  func(s *corev1.PersistentVolumeClaimSpec) { s.VolumeAttributesClassName = ptr.To("gold") },
 	},
-	{words: "`storageClassName`", make: func(s *corev1.PersistentVolumeClaimSpec) { s.StorageClassName = ptr.To("other") }},
+	{words: "`storageClassName`, of the same driver", make: func(s *corev1.PersistentVolumeClaimSpec) { s.StorageClassName = ptr.To("other") }},
 	{
 		words: "`accessModes`",
 		make: func(s *corev1.PersistentVolumeClaimSpec) {
@@ -43,8 +45,8 @@ var claimChanges = []claimChange{
 		},
 	},
 	{
-		words: "`volumeMode`",
-		make:  func(s *corev1.PersistentVolumeClaimSpec) { s.VolumeMode = ptr.To(corev1.PersistentVolumeBlock) },
+		words: "`volumeMode`, or a class of another driver", unrestorable: true,
+		make: func(s *corev1.PersistentVolumeClaimSpec) { s.VolumeMode = ptr.To(corev1.PersistentVolumeBlock) },
 	},
 }
 
@@ -65,7 +67,10 @@ func claimTable() (string, error) {
 			return "", fmt.Errorf("judge the change of %s: %w", c.words, err)
 		}
 		recreated, reason := inPlace, ""
-		if volumes.NeedsRecreate(claim, template) {
+		switch {
+		case volumes.NeedsRecreate(claim, template) && c.unrestorable:
+			recreated = "the claim stays as it is, or starts empty with `withoutSnapshot: Empty`"
+		case volumes.NeedsRecreate(claim, template):
 			recreated = "recreated from its own snapshot"
 		}
 		if step.State == volumes.Blocked {
