@@ -236,13 +236,19 @@ func TestNodesWhereTheRevisionRunsHaveTheImage(t *testing.T) {
 	}
 }
 
+// givesSecret gives sample-0 a pull secret, and returns the pod.
+func (y *yard) givesSecret(name string) *corev1.Pod {
+	pod := &corev1.Pod{}
+	y.Expect(y.client.Get(context.Background(), client.ObjectKey{Namespace: "default", Name: "sample-0"}, pod)).To(Succeed())
+	pod.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: name}}
+	y.Expect(y.client.Update(context.Background(), pod)).To(Succeed())
+	return pod
+}
+
 // Where pods have secrets for a registry, an image on the node may be one that they may not use.
 func TestPodsWithPullSecretsAskTheRegistry(t *testing.T) {
 	y := newYard(t, 1)
-	pod := &corev1.Pod{}
-	y.Expect(y.client.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "sample-0"}, pod)).To(Succeed())
-	pod.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
-	y.Expect(y.client.Update(t.Context(), pod)).To(Succeed())
+	pod := y.givesSecret("registry")
 	y.lists("node-0", "docker.io/library/nginx:latest")
 	y.Expect(y.taken()).To(BeEmpty())
 	spec := y.pullers()["node-0"].Spec
@@ -254,10 +260,8 @@ func TestPodsWithPullSecretsAskTheRegistry(t *testing.T) {
 // Not even for pods with secrets: there is no image store that a pod could pull into.
 func TestVirtualNodesPullNothing(t *testing.T) {
 	y := newYard(t, 1)
-	pod, node := &corev1.Pod{}, &corev1.Node{}
-	y.Expect(y.client.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "sample-0"}, pod)).To(Succeed())
-	pod.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
-	y.Expect(y.client.Update(t.Context(), pod)).To(Succeed())
+	y.givesSecret("registry")
+	node := &corev1.Node{}
 	y.Expect(y.client.Get(t.Context(), client.ObjectKey{Name: "node-0"}, node)).To(Succeed())
 	node.Labels = map[string]string{"type": "virtual-kubelet"}
 	y.Expect(y.client.Update(t.Context(), node)).To(Succeed())

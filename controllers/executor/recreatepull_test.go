@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1beta1 "github.com/insitu-dev/insitu/apis/apps/v1beta1"
 	"github.com/insitu-dev/insitu/inplace"
@@ -134,10 +133,7 @@ func TestImagesAreTriedAsTheNextPodPullsThem(t *testing.T) {
 // A live pod has the secrets that its service account had when it was created.
 func TestImagesAreTriedWithTheSecretsThatTheAccountHasNow(t *testing.T) {
 	y := newRecreatingYard(t, 1)
-	pod := &corev1.Pod{}
-	y.Expect(y.client.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "sample-0"}, pod)).To(Succeed())
-	pod.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "expired"}}
-	y.Expect(y.client.Update(t.Context(), pod)).To(Succeed())
+	y.givesSecret("expired")
 	y.lists("node-0", "docker.io/library/nginx:latest")
 	y.Expect(y.deleted()).To(BeEmpty(), "the registry is asked")
 	y.Expect(y.pullers()["node-0"].Spec.ImagePullSecrets).To(BeEmpty(), "the API server fills in those of the account")
