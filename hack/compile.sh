@@ -58,7 +58,8 @@ packages_of() {
 # compile_tool NAME compiles what a tool of go.tools.mod is made of.
 compile_tool() {
   local package
-  package=$(go list -modfile=go.tools.mod -f '{{.ImportPath}}' tool | grep -E "/$1(/v[0-9]+)?$") || return
+  # go list would download the modules of all tools, one line each, to say the same.
+  package=$(sed -n '/^tool (/,/^)/s/^\t//p' go.tools.mod | grep -E "/$1(/v[0-9]+)?$") || return
   compile "$1" . "" "$package" -modfile=go.tools.mod
 }
 

@@ -62,6 +62,10 @@ func TestCompileThatDownloads(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred(), output)
 	g.Expect(output).To(MatchRegexp(`^Downloaded 3 modules for the greeting in \d+ s\nBuilding the greeting: 1 package to compile\nBuilt the greeting in \d+ s\n$`))
 
+	const tools = `printf 'tool (\n\texample.com/cmd/greet/v4\n\texample.com/greet-too\n)\n' >"$1/go.tools.mod"; cd "$1"; `
+	output, _, err = source(t, "compile.sh", fake+tools+`compile_tool greet`, hello)
+	g.Expect(err).NotTo(HaveOccurred(), output)
+	g.Expect(output).To(MatchRegexp(`^(Downloaded 3 modules for greet in \d+ s\n)+Building greet: 1 package to compile\nBuilt greet in \d+ s\n$`), "also of a tool")
 	output, _, err = source(t, "compile.sh", fake+`broken=1; compile "the greeting" "$1" "$1/greeting" .`, hello)
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(output).To(Equal("go: example.com/m4: no such module\nthe greeting cannot be built.\n"))
