@@ -170,6 +170,13 @@ func (y *yard) says(node string, status corev1.PodStatus) {
 	y.Expect(y.client.Status().Update(context.Background(), puller)).To(Succeed())
 }
 
+// fails has the kubelets of nodes report that they cannot pull.
+func (y *yard) fails(nodes ...string) {
+	for _, node := range nodes {
+		y.says(node, failed)
+	}
+}
+
 func waitingFor(reason, message string) corev1.PodStatus {
 	return corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{{
 		Name: "pull-0", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}},
@@ -311,8 +318,7 @@ func TestImageThatCannotBePulledTakesNoPodOfASilentNode(t *testing.T) {
 	y := newYard(t, 3)
 	y.workload.MaxUnavailable = 3
 	y.taken()
-	y.says("node-2", failed)
-	y.says("node-1", failed)
+	y.fails("node-2", "node-1")
 	for range 10 {
 		y.Expect(y.taken()).To(BeEmpty())
 		y.clock.Step(10 * time.Minute)
@@ -536,8 +542,7 @@ func TestPodInTheMiddleOfItsUpdateGoesOn(t *testing.T) {
 	y := newYard(t, 3)
 	y.workload.MaxUnavailable = 3
 	y.moves()
-	y.says("node-0", failed)
-	y.says("node-1", failed)
+	y.fails("node-0", "node-1")
 	y.drained("sample-2")
 	known := y.rig.executor.memory.verdictsOn(y.rig.workload.GetUID(), "b")
 	known.settle(inplace.Pull{Node: "node-2", Images: []inplace.Image{{Name: "nginx:latest"}, {Name: "other:1"}}})
@@ -545,6 +550,17 @@ func TestPodInTheMiddleOfItsUpdateGoesOn(t *testing.T) {
 	moves := y.moves()
 	y.Expect(moves).To(HaveLen(1))
 	y.Expect(moves[0].Step.Action).To(Equal(inplace.Patch))
+}
+
+// What is known of an image that one account may have says nothing of another account.
+func TestSettledPullsAreThoseOfAnAccount(t *testing.T) {
+	y := newYard(t, 1)
+	known := y.rig.executor.memory.verdictsOn(y.rig.workload.GetUID(), "b")
+	pull := inplace.Pull{Node: "node-0", Images: []inplace.Image{{Name: "nginx:latest"}}}
+	known.settle(pull)
+	y.Expect(known.onPull(pull, true).isDone()).To(BeTrue())
+	pull.As, pull.OtherAccount = &inplace.PullAccount{ServiceAccountName: "api"}, true
+	y.Expect(known.onPull(pull, true).isDone()).To(BeFalse())
 }
 
 // What does not run waits for no other node, either.
@@ -555,8 +571,7 @@ func TestBrokenPodsDoNotWaitForWhatOtherNodesCannotPull(t *testing.T) {
 		y := newYard(t, 3)
 		y.workload.MaxUnavailable, y.workload.Target.Policy = 3, policy
 		y.moves()
-		y.says("node-0", failed)
-		y.says("node-1", failed)
+		y.fails("node-0", "node-1")
 		y.Expect(y.moves()).To(BeEmpty())
 		unready(y.workload.Pods[0].Pod, false)
 		moves := y.moves()
